@@ -1,0 +1,1 @@
+"""tinytrain: a character-level language model trained with DistributedDataParallel."""

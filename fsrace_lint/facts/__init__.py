@@ -1,0 +1,1 @@
+"""Extract: what a file says, as plain data."""

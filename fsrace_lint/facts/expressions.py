@@ -1,0 +1,206 @@
+"""Expressions of the standard parser, pruned to those of facts.model."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.source import Columns
+
+FSTRING_POSITIONS_ARE_EXACT: Final = sys.version_info >= (3, 12)
+
+_COMPARE: Final = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_BINARY: Final = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+}
+
+
+@dataclass
+class Scope:
+    """What is gathered about one function while its code is read."""
+
+    index: int
+    qualname: str
+    owner: int = -1
+    mentions: set[str] = field(default_factory=set)
+    outer_names: list[str] = field(default_factory=list)
+    yields: bool = False
+
+
+class Expressions:
+    """Converts expressions, and notes the identifiers they mention in the scope at hand."""
+
+    def __init__(self, columns: Columns, read_lambda: Callable[[ast.Lambda], m.Lambda]) -> None:
+        """Start with module code as the scope; `read_lambda` adds a function to the file."""
+        self.columns = columns
+        self.read_lambda = read_lambda
+        self.scope = Scope(0, "<module>")
+        self.fstring_depth = 0
+
+    def read(self, node: ast.expr) -> m.Expr:
+        """Convert one expression."""
+        method = _METHODS.get(type(node))
+        if method is not None:
+            return method(self, node)
+        return m.Opaque(
+            self.several(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        )
+
+    def several(self, nodes: Iterable[ast.expr]) -> tuple[m.Expr, ...]:
+        """Convert several expressions in their order."""
+        return tuple(self.read(node) for node in nodes)
+
+    def optional(self, node: ast.expr | None) -> m.Expr | None:
+        """Convert an expression that may be absent."""
+        return None if node is None else self.read(node)
+
+    def _name(self, node: ast.Name) -> m.Expr:
+        self.scope.mentions.add(node.id)
+        return m.Name(node.id)
+
+    def _attribute(self, node: ast.Attribute) -> m.Expr:
+        self.scope.mentions.add(node.attr)
+        return m.Attribute(self.read(node.value), node.attr)
+
+    def _constant(self, node: ast.Constant) -> m.Expr:
+        value = node.value
+        if value is None or isinstance(value, (str, bool, float)):
+            return m.Constant(value)
+        if isinstance(value, int) and abs(value) < 1 << 62:
+            return m.Constant(value)
+        return m.Opaque()
+
+    def _call(self, node: ast.Call) -> m.Expr:
+        return m.Call(
+            self.read(node.func),
+            self.several(node.args),
+            tuple(m.Keyword(keyword.arg, self.read(keyword.value)) for keyword in node.keywords),
+            self.columns.span(node),
+            FSTRING_POSITIONS_ARE_EXACT or not self.fstring_depth,
+        )
+
+    def _compare(self, node: ast.Compare) -> m.Expr:
+        operators = tuple(_COMPARE[type(operator)] for operator in node.ops)
+        return m.Compare(self.read(node.left), operators, self.several(node.comparators))
+
+    def _boolean(self, node: ast.BoolOp) -> m.Expr:
+        return m.Boolean("and" if isinstance(node.op, ast.And) else "or", self.several(node.values))
+
+    def _unary(self, node: ast.UnaryOp) -> m.Expr:
+        if isinstance(node.op, ast.Not):
+            return m.Not(self.read(node.operand))
+        value = self.read(node.operand)
+        if (
+            isinstance(node.op, ast.USub)
+            and isinstance(value, m.Constant)
+            and type(value.value) in {int, float}
+        ):
+            return m.Constant(-value.value)  # type: ignore[operator]  # the test above leaves numbers only
+        return m.Opaque((value,))
+
+    def _binary(self, node: ast.BinOp) -> m.Expr:
+        return m.Binary(binary_operator(node.op), self.read(node.left), self.read(node.right))
+
+    def _conditional(self, node: ast.IfExp) -> m.Expr:
+        return m.Conditional(self.read(node.test), self.read(node.body), self.read(node.orelse))
+
+    def _format(self, node: ast.JoinedStr) -> m.Expr:
+        self.fstring_depth += 1
+        parts = self.several(node.values)
+        self.fstring_depth -= 1
+        return m.Format(parts)
+
+    def _formatted(self, node: ast.FormattedValue) -> m.Expr:
+        value = self.read(node.value)
+        if node.format_spec is None and node.conversion in {-1, 115}:
+            return value
+        spec = () if node.format_spec is None else (self.read(node.format_spec),)
+        return m.Opaque((value, *spec))
+
+    def _subscript(self, node: ast.Subscript) -> m.Expr:
+        return m.Subscript(self.read(node.value), self.read(node.slice))
+
+    def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> m.Expr:
+        return m.Sequence(type(node).__name__.lower(), self.several(node.elts))
+
+    def _starred(self, node: ast.Starred) -> m.Expr:
+        return m.Starred(self.read(node.value))
+
+    def _lambda(self, node: ast.Lambda) -> m.Expr:
+        return self.read_lambda(node)
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> m.Expr:
+        generators = tuple(
+            m.Generator(self.read(g.target), self.read(g.iter), self.several(g.ifs)) for g in node.generators
+        )
+        results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        return m.Comprehension(self.several(results), generators)
+
+    def _walrus(self, node: ast.NamedExpr) -> m.Expr:
+        return m.Walrus(node.target.id, self.read(node.value))
+
+    def _await(self, node: ast.Await) -> m.Expr:
+        return self.read(node.value)
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom) -> m.Expr:
+        self.scope.yields = True
+        return m.Opaque(() if node.value is None else (self.read(node.value),))
+
+
+def binary_operator(operator: ast.operator) -> str:
+    """Spell an operator; those that say nothing about paths or ranks are `?`."""
+    return _BINARY.get(type(operator), "?")
+
+
+_METHODS: Final[dict[type[ast.AST], Callable[..., m.Expr]]] = {
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.Constant: Expressions._constant,
+    ast.Call: Expressions._call,
+    ast.Compare: Expressions._compare,
+    ast.BoolOp: Expressions._boolean,
+    ast.UnaryOp: Expressions._unary,
+    ast.BinOp: Expressions._binary,
+    ast.IfExp: Expressions._conditional,
+    ast.JoinedStr: Expressions._format,
+    ast.FormattedValue: Expressions._formatted,
+    ast.Subscript: Expressions._subscript,
+    ast.Tuple: Expressions._sequence,
+    ast.List: Expressions._sequence,
+    ast.Set: Expressions._sequence,
+    ast.Starred: Expressions._starred,
+    ast.Lambda: Expressions._lambda,
+    ast.ListComp: Expressions._comprehension,
+    ast.SetComp: Expressions._comprehension,
+    ast.GeneratorExp: Expressions._comprehension,
+    ast.DictComp: Expressions._comprehension,
+    ast.NamedExpr: Expressions._walrus,
+    ast.Await: Expressions._await,
+    ast.Yield: Expressions._yield,
+    ast.YieldFrom: Expressions._yield,
+}

@@ -1,0 +1,329 @@
+"""Turn a Source into FileFacts with the standard parser."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
+from fsrace_lint.source import Columns
+from fsrace_lint.spans import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from fsrace_lint.source import Source
+
+
+class SyntaxProblem(msgspec.Struct, frozen=True):
+    """Why a file could not be parsed, and where."""
+
+    reason: str
+    line: int
+    column: int
+
+
+def extract(source: Source) -> m.FileFacts | SyntaxProblem:
+    """Read the facts of one file.
+
+    Args:
+        source: The file as read.
+
+    Returns:
+        Its facts, or the reason why it does not parse and the place.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source.text)
+        return Extractor(Columns(source.text)).module(tree)
+    except SyntaxError as error:
+        return SyntaxProblem(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
+    except ValueError as error:
+        return SyntaxProblem(str(error), 1, 1)
+    except (RecursionError, MemoryError):
+        return SyntaxProblem("the code is nested too deeply to be analyzed", 1, 1)
+
+
+class Extractor:
+    """Walks one tree, statement by statement."""
+
+    def __init__(self, columns: Columns) -> None:
+        """Prepare for one file; `columns` places its nodes."""
+        self.columns = columns
+        self.functions: list[m.Function | None] = [None]
+        self.classes: list[m.Class | None] = []
+        self.class_names: list[str] = []
+        self.imports: list[m.Import] = []
+        self.expressions = Expressions(columns, self._lambda)
+
+    @property
+    def scope(self) -> Scope:
+        """The function whose code is being read."""
+        return self.expressions.scope
+
+    def module(self, tree: ast.Module) -> m.FileFacts:
+        """Read the whole file."""
+        body = self.block(tree.body)
+        mentions = tuple(sorted(self.scope.mentions))
+        start = Span(1, 1, 1, 1)
+        self.functions[0] = m.Function("<module>", "<module>", -1, -1, (), (), body, start, (), mentions)
+        return m.FileFacts(
+            tuple(function for function in self.functions if function is not None),
+            tuple(class_ for class_ in self.classes if class_ is not None),
+            tuple(self.imports),
+            any(_tests_main(node) for node in tree.body),
+        )
+
+    def block(self, nodes: Iterable[ast.stmt]) -> tuple[m.Statement, ...]:
+        """Read a suite; statements that say nothing are left out."""
+        read: list[m.Statement] = []
+        for node in nodes:
+            method = _STATEMENTS.get(type(node))
+            statement = None if method is None else method(self, node)
+            if statement is not None:
+                read.append(statement)
+        return tuple(read)
+
+    def _expression(self, node: ast.Expr) -> m.Statement | None:
+        return None if isinstance(node.value, ast.Constant) else m.Evaluate(self.expressions.read(node.value))
+
+    def _assign(self, node: ast.Assign) -> m.Statement:
+        value = self.expressions.read(node.value)
+        return m.Assign(self.expressions.several(node.targets), value)
+
+    def _annotated(self, node: ast.AnnAssign) -> m.Statement:
+        value = self.expressions.optional(node.value)
+        target = self.expressions.read(node.target)
+        return m.Assign((target,), value, self.expressions.read(node.annotation))
+
+    def _augmented(self, node: ast.AugAssign) -> m.Statement:
+        target = self.expressions.read(node.target)
+        value = m.Binary(binary_operator(node.op), target, self.expressions.read(node.value))
+        return m.Assign((target,), value)
+
+    def _return(self, node: ast.Return) -> m.Statement:
+        return m.Return(self.expressions.optional(node.value), self.columns.span(node))
+
+    def _raise(self, node: ast.Raise) -> m.Statement:
+        return m.Raise(self.expressions.optional(node.exc), self.columns.span(node))
+
+    def _break(self, _node: ast.Break) -> m.Statement:
+        return m.Break()
+
+    def _continue(self, _node: ast.Continue) -> m.Statement:
+        return m.Continue()
+
+    def _assert(self, node: ast.Assert) -> m.Statement:
+        return m.Assert(self.expressions.read(node.test))
+
+    def _delete(self, node: ast.Delete) -> m.Statement:
+        return m.Evaluate(m.Opaque(self.expressions.several(node.targets)))
+
+    def _if(self, node: ast.If) -> m.Statement:
+        test = self.expressions.read(node.test)
+        return m.If(test, self.block(node.body), self.block(node.orelse), self.columns.span(node.test))
+
+    def _while(self, node: ast.While) -> m.Statement:
+        test = self.expressions.read(node.test)
+        return m.While(test, self.block(node.body), self.block(node.orelse), self.columns.span(node.test))
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> m.Statement:
+        iterable = self.expressions.read(node.iter)
+        target = self.expressions.read(node.target)
+        body, orelse = self.block(node.body), self.block(node.orelse)
+        return m.For(target, iterable, body, orelse, self.columns.span(node.iter))
+
+    def _try(self, node: ast.Try) -> m.Statement:
+        body = self.block(node.body)
+        handlers = tuple(self._handler(handler) for handler in node.handlers)
+        return m.Try(body, handlers, self.block(node.orelse), self.block(node.finalbody))
+
+    def _handler(self, node: ast.ExceptHandler) -> m.Handler:
+        caught = self.expressions.optional(node.type)
+        return m.Handler(caught, node.name, self.block(node.body), self.columns.span(node))
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> m.Statement:
+        items = tuple(
+            m.WithItem(
+                self.expressions.read(item.context_expr), self.expressions.optional(item.optional_vars)
+            )
+            for item in node.items
+        )
+        return m.With(items, self.block(node.body), self.columns.span(node.items[0].context_expr))
+
+    def _match(self, node: ast.Match) -> m.Statement:
+        subject = self.expressions.read(node.subject)
+        return m.Match(subject, tuple(self._case(case) for case in node.cases))
+
+    def _case(self, node: ast.match_case) -> m.Case:
+        names = tuple(_pattern_names(node.pattern))
+        guard = self.expressions.optional(node.guard)
+        catches_all = isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None
+        return m.Case(names, guard, catches_all and guard is None, self.block(node.body))
+
+    def _outer(self, node: ast.Global | ast.Nonlocal) -> None:
+        self.scope.outer_names.extend(node.names)
+
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            if alias.asname is None:
+                top = alias.name.partition(".")[0]
+                self.imports.append(m.Import(top, top, None, 0))
+            else:
+                self.imports.append(m.Import(alias.asname, alias.name, None, 0))
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            self.imports.append(
+                m.Import(alias.asname or alias.name, node.module or "", alias.name, node.level)
+            )
+
+    def _lambda(self, node: ast.Lambda) -> m.Lambda:
+        result = ast.copy_location(ast.Return(value=node.body), node.body)
+        index = self._function(node, "<lambda>", [result], ())
+        function = self.functions[index]
+        if function is not None:
+            self.scope.mentions.update(function.mentions)
+        return m.Lambda(index)
+
+    def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> m.Statement:
+        decorators = self.expressions.several(node.decorator_list)
+        return m.DefineFunction(self._function(node, node.name, node.body, decorators))
+
+    def _function(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        name: str,
+        body: Sequence[ast.stmt],
+        decorators: tuple[m.Expr, ...],
+    ) -> int:
+        index = len(self.functions)
+        self.functions.append(None)
+        parameters = self._parameters(node.args)
+        enclosing = self.scope
+        scope = Scope(index, self._qualname(name))
+        self.expressions.scope = scope
+        statements = self.block(body)
+        self.expressions.scope = enclosing
+        self.functions[index] = m.Function(
+            name,
+            scope.qualname,
+            enclosing.index,
+            enclosing.owner,
+            parameters,
+            decorators,
+            statements,
+            self.columns.span(node),
+            tuple(scope.outer_names),
+            tuple(sorted(scope.mentions)),
+            scope.yields,
+        )
+        return index
+
+    def _parameters(self, arguments: ast.arguments) -> tuple[m.Parameter, ...]:
+        positional = [*arguments.posonlyargs, *arguments.args]
+        missing = len(positional) - len(arguments.defaults)
+        defaults: list[ast.expr | None] = [*[None] * missing, *arguments.defaults]
+        rows = [
+            (argument, "positional", default) for argument, default in zip(positional, defaults, strict=True)
+        ]
+        if arguments.vararg:
+            rows.append((arguments.vararg, "args", None))
+        rows += [
+            (argument, "keyword", default)
+            for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        if arguments.kwarg:
+            rows.append((arguments.kwarg, "kwargs", None))
+        read = self.expressions.optional
+        return tuple(
+            m.Parameter(argument.arg, kind, read(default), read(argument.annotation))
+            for argument, kind, default in rows
+        )
+
+    def _define_class(self, node: ast.ClassDef) -> m.Statement:
+        bases = self.expressions.several(node.bases)
+        decorators = self.expressions.several(node.decorator_list)
+        index = len(self.classes)
+        self.classes.append(None)
+        qualname = self._qualname(node.name)
+        self.class_names.append(qualname)
+        scope, outer_owner = self.scope, self.scope.owner
+        scope.owner = index
+        body = self.block(node.body)
+        scope.owner = outer_owner
+        methods = tuple(
+            (function.name, statement.function)
+            for statement in _definitions(body)
+            if (function := self.functions[statement.function]) is not None
+        )
+        self.classes[index] = m.Class(node.name, qualname, scope.index, bases, decorators, methods)
+        return m.DefineClass(index, body)
+
+    def _qualname(self, name: str) -> str:
+        scope = self.scope
+        if scope.owner >= 0:
+            return f"{self.class_names[scope.owner]}.{name}"
+        return name if scope.index == 0 else f"{scope.qualname}.{name}"
+
+
+def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
+    for statement in body:
+        if isinstance(statement, m.DefineFunction):
+            yield statement
+        elif isinstance(statement, m.If):
+            yield from _definitions(statement.body)
+            yield from _definitions(statement.orelse)
+
+
+def _pattern_names(pattern: ast.pattern) -> Iterable[str]:
+    for node in ast.walk(pattern):
+        if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest
+
+
+def _tests_main(node: ast.stmt) -> bool:
+    if not (isinstance(node, ast.If) and isinstance(node.test, ast.Compare)):
+        return False
+    return any(
+        isinstance(side, ast.Name) and side.id == "__name__"
+        for side in (node.test.left, *node.test.comparators)
+    )
+
+
+_STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {
+    ast.Expr: Extractor._expression,
+    ast.Assign: Extractor._assign,
+    ast.AnnAssign: Extractor._annotated,
+    ast.AugAssign: Extractor._augmented,
+    ast.Return: Extractor._return,
+    ast.Raise: Extractor._raise,
+    ast.Break: Extractor._break,
+    ast.Continue: Extractor._continue,
+    ast.Assert: Extractor._assert,
+    ast.Delete: Extractor._delete,
+    ast.If: Extractor._if,
+    ast.While: Extractor._while,
+    ast.For: Extractor._for,
+    ast.AsyncFor: Extractor._for,
+    ast.Try: Extractor._try,
+    ast.With: Extractor._with,
+    ast.AsyncWith: Extractor._with,
+    ast.Match: Extractor._match,
+    ast.Global: Extractor._outer,
+    ast.Nonlocal: Extractor._outer,
+    ast.Import: Extractor._import,
+    ast.ImportFrom: Extractor._import_from,
+    ast.FunctionDef: Extractor._define_function,
+    ast.AsyncFunctionDef: Extractor._define_function,
+    ast.ClassDef: Extractor._define_class,
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENTS[ast.TryStar] = Extractor._try

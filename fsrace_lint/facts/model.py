@@ -1,0 +1,394 @@
+"""All that is ever remembered of a file: syntax, no judgement, no settings.
+
+A FileFacts is a pruned copy of the syntax tree. What can carry a guard, a path,
+a name or an order of events is kept; types, docstrings and positions of
+anything but calls and branches are dropped. Everything is frozen and free of
+cycles, so that it can be cached and sent between processes.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from fsrace_lint.spans import Span
+
+
+class _Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
+    """One piece of syntax."""
+
+
+class Name(_Node, frozen=True):
+    """A name being read or bound."""
+
+    id: str
+
+
+class Attribute(_Node, frozen=True):
+    """`value.name`."""
+
+    value: Expr
+    name: str
+
+
+class Constant(_Node, frozen=True):
+    """A literal; bytes, complex numbers and `...` become Opaque."""
+
+    value: str | int | float | bool | None
+
+
+class Keyword(_Node, frozen=True):
+    """A keyword argument; `name` is None for `**value`."""
+
+    name: str | None
+    value: Expr
+
+
+class Call(_Node, frozen=True):
+    """A call.
+
+    `exact` is false inside an f-string before Python 3.12, where the parser's
+    columns cannot be trusted.
+    """
+
+    function: Expr
+    arguments: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
+    span: Span
+    exact: bool = True
+
+
+class Compare(_Node, frozen=True):
+    """`left op right op right …`."""
+
+    left: Expr
+    operators: tuple[str, ...]
+    rights: tuple[Expr, ...]
+
+
+class Boolean(_Node, frozen=True):
+    """`a and b and …` or `a or b or …`."""
+
+    operator: str
+    values: tuple[Expr, ...]
+
+
+class Not(_Node, frozen=True):
+    """`not value`."""
+
+    value: Expr
+
+
+class Binary(_Node, frozen=True):
+    """An arithmetic operation, also of an augmented assignment."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+class Conditional(_Node, frozen=True):
+    """`body if test else orelse`."""
+
+    test: Expr
+    body: Expr
+    orelse: Expr
+
+
+class Format(_Node, frozen=True):
+    """An f-string: its literal and its formatted parts, in order.
+
+    A part whose text is changed by a conversion or a format specification is Opaque.
+    """
+
+    parts: tuple[Expr, ...]
+
+
+class Subscript(_Node, frozen=True):
+    """`value[index]`."""
+
+    value: Expr
+    index: Expr
+
+
+class Sequence(_Node, frozen=True):
+    """A tuple, list or set display."""
+
+    kind: str
+    items: tuple[Expr, ...]
+
+
+class Starred(_Node, frozen=True):
+    """`*value`."""
+
+    value: Expr
+
+
+class Lambda(_Node, frozen=True):
+    """A lambda; `function` is its index in FileFacts.functions."""
+
+    function: int
+
+
+class Generator(_Node, frozen=True):
+    """`for target in iterable if condition …` of a comprehension."""
+
+    target: Expr
+    iterable: Expr
+    conditions: tuple[Expr, ...]
+
+
+class Comprehension(_Node, frozen=True):
+    """A comprehension or generator expression."""
+
+    results: tuple[Expr, ...]
+    generators: tuple[Generator, ...]
+
+
+class Walrus(_Node, frozen=True):
+    """`name := value`."""
+
+    name: str
+    value: Expr
+
+
+class Opaque(_Node, frozen=True):
+    """Anything else: only what is evaluated in it counts."""
+
+    parts: tuple[Expr, ...] = ()
+
+
+Expr: TypeAlias = (
+    Name
+    | Attribute
+    | Constant
+    | Call
+    | Compare
+    | Boolean
+    | Not
+    | Binary
+    | Conditional
+    | Format
+    | Subscript
+    | Sequence
+    | Starred
+    | Lambda
+    | Comprehension
+    | Walrus
+    | Opaque
+)
+
+
+class Evaluate(_Node, frozen=True):
+    """An expression evaluated for its effect."""
+
+    value: Expr
+
+
+class Assign(_Node, frozen=True):
+    """`target = … = value`; a bare annotation has no value."""
+
+    targets: tuple[Expr, ...]
+    value: Expr | None
+    annotation: Expr | None = None
+
+
+class Return(_Node, frozen=True):
+    """`return value`."""
+
+    value: Expr | None
+    span: Span
+
+
+class Raise(_Node, frozen=True):
+    """`raise value`."""
+
+    value: Expr | None
+    span: Span
+
+
+class Break(_Node, frozen=True):
+    """`break`."""
+
+
+class Continue(_Node, frozen=True):
+    """`continue`."""
+
+
+class Assert(_Node, frozen=True):
+    """`assert test`."""
+
+    test: Expr
+
+
+class If(_Node, frozen=True):
+    """A two-way branch; `span` is the span of the test."""
+
+    test: Expr
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+    span: Span
+
+
+class While(_Node, frozen=True):
+    """A loop with a test; `span` is the span of the test."""
+
+    test: Expr
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+    span: Span
+
+
+class For(_Node, frozen=True):
+    """A loop over an iterable; `span` is the span of the iterable."""
+
+    target: Expr
+    iterable: Expr
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+    span: Span
+
+
+class Handler(_Node, frozen=True):
+    """An `except` clause; `caught` is None for a bare one."""
+
+    caught: Expr | None
+    name: str | None
+    body: tuple[Statement, ...]
+    span: Span
+
+
+class Try(_Node, frozen=True):
+    """`try`, its handlers, `else` and `finally`."""
+
+    body: tuple[Statement, ...]
+    handlers: tuple[Handler, ...]
+    orelse: tuple[Statement, ...]
+    final: tuple[Statement, ...]
+
+
+class WithItem(_Node, frozen=True):
+    """`context as target`."""
+
+    context: Expr
+    target: Expr | None
+
+
+class With(_Node, frozen=True):
+    """A `with` block; `span` is the span of its first context expression."""
+
+    items: tuple[WithItem, ...]
+    body: tuple[Statement, ...]
+    span: Span
+
+
+class Case(_Node, frozen=True):
+    """One case of a match; `names` are those its pattern binds."""
+
+    names: tuple[str, ...]
+    guard: Expr | None
+    irrefutable: bool
+    body: tuple[Statement, ...]
+
+
+class Match(_Node, frozen=True):
+    """A `match` statement."""
+
+    subject: Expr
+    cases: tuple[Case, ...]
+
+
+class DefineFunction(_Node, frozen=True):
+    """A `def`; `function` is its index in FileFacts.functions."""
+
+    function: int
+
+
+class DefineClass(_Node, frozen=True):
+    """A `class`, whose body runs here; `index` is its index in FileFacts.classes."""
+
+    index: int
+    body: tuple[Statement, ...]
+
+
+Statement: TypeAlias = (
+    Evaluate
+    | Assign
+    | Return
+    | Raise
+    | Break
+    | Continue
+    | Assert
+    | If
+    | While
+    | For
+    | Try
+    | With
+    | Match
+    | DefineFunction
+    | DefineClass
+)
+
+
+class Parameter(_Node, frozen=True):
+    """A parameter; `kind` is `positional`, `keyword`, `args` or `kwargs`."""
+
+    name: str
+    kind: str
+    default: Expr | None = None
+    annotation: Expr | None = None
+
+
+class Function(_Node, frozen=True):
+    """A function, a lambda (`<lambda>`) or the module's own code (`<module>`).
+
+    `parent` and `owner` index the enclosing function and class (-1: none).
+    `mentions` holds every identifier its code reads, sorted: the index by which
+    callers are looked up.
+    """
+
+    name: str
+    qualname: str
+    parent: int
+    owner: int
+    parameters: tuple[Parameter, ...]
+    decorators: tuple[Expr, ...]
+    body: tuple[Statement, ...]
+    span: Span
+    outer_names: tuple[str, ...]
+    mentions: tuple[str, ...]
+    is_generator: bool = False
+
+
+class Class(_Node, frozen=True):
+    """A class: its bases, and the functions defined in its body by name."""
+
+    name: str
+    qualname: str
+    parent: int
+    bases: tuple[Expr, ...]
+    decorators: tuple[Expr, ...]
+    methods: tuple[tuple[str, int], ...]
+
+
+class Import(_Node, frozen=True):
+    """A name bound by an import.
+
+    `import a.b` binds `a` to module `a`; `from m import n as l` binds `l` to
+    name `n` of module `m`, `level` dots up. `name` is `*` for a star import.
+    """
+
+    local: str
+    module: str
+    name: str | None
+    level: int
+
+
+class FileFacts(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Everything remembered of one file; functions[0] is its module code."""
+
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    imports: tuple[Import, ...]
+    is_script: bool

@@ -1,0 +1,202 @@
+"""Repair: turn the fixes of findings into new source text, or say why not."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import libcst as cst
+import msgspec
+
+from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.fixes.imports import add_imports
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target, load
+from fsrace_lint.fixes.tree import Tree, comments, plant
+from fsrace_lint.source import Source, Unreadable, decode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsrace_lint.findings import Fix
+    from fsrace_lint.spans import Span
+
+_BOM: Final = b"\xef\xbb\xbf"
+_STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
+
+# Given the source as repaired and the findings that should now be gone, says why that will not do.
+Verify: TypeAlias = Callable[[Source, tuple[Finding, ...]], str | None]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A finding whose fix was not made, and why."""
+
+    finding: Finding
+    reason: str
+
+
+class Patch(msgspec.Struct, frozen=True):
+    """What came of the fixes of one file: the same bytes where all were refused."""
+
+    file: Path
+    path: str
+    before: bytes
+    after: bytes
+    applied: tuple[Finding, ...]
+    refused: tuple[Refusal, ...]
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """The change that answers one or more findings at once."""
+
+    findings: tuple[Finding, ...]
+    change: Change
+
+
+def repair(source: Source, findings: Sequence[Finding], verify: Verify) -> Patch:
+    """Make the fixes of findings in one file.
+
+    All are made together if that passes; else one after another, each on top of
+    those that passed, and the others are refused.
+
+    Args:
+        source: The file.
+        findings: Its findings whose fixes are wanted.
+        verify: Says why a repaired source will not do, or None.
+
+    Returns:
+        The old and the new bytes, what was fixed, and what was not and why.
+    """
+    ordered = sorted(findings, key=Finding.sort_key)
+    try:
+        tree = _read(source)
+    except RefusalError as error:
+        refused = [Refusal(finding, str(error)) for finding in ordered]
+        return _patch(source, source.data, (), refused)
+    plans, refused = _plan(tree, ordered)
+    after = _attempt(source, tree, plans, verify)
+    passed = list(plans)
+    if isinstance(after, str):
+        after, passed = source.data, []
+        for plan in plans:
+            result = _attempt(source, tree, [*passed, plan], verify)
+            if isinstance(result, str):
+                refused += [Refusal(finding, result) for finding in plan.findings]
+            else:
+                after, passed = result, [*passed, plan]
+    return _patch(source, after, passed, refused)
+
+
+def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterable[Refusal]) -> Patch:
+    applied = sorted((finding for plan in plans for finding in plan.findings), key=Finding.sort_key)
+    refused = sorted(refused, key=lambda refusal: refusal.finding.sort_key())
+    return Patch(source.file, source.path, source.data, after, tuple(applied), tuple(refused))
+
+
+def _read(source: Source) -> Tree:
+    try:
+        tree = plant(source.text, source.newline)
+    except cst.ParserSyntaxError:
+        raise RefusalError("libcst cannot parse the file") from None
+    except RecursionError:
+        raise RefusalError("the code is nested too deeply") from None
+    if _encode(source, tree.module.code) != source.data:
+        raise RefusalError("the file would not keep its bytes, so nothing in it is changed")
+    return tree
+
+
+def _encode(source: Source, text: str) -> bytes:
+    return (_BOM if source.bom else b"") + text.encode(source.encoding)
+
+
+def _plan(tree: Tree, findings: Iterable[Finding]) -> tuple[list[_Plan], list[Refusal]]:
+    """Plan the changes; findings that ask for the same one share a plan."""
+    groups: dict[tuple[str, Span], list[tuple[Finding, Fix]]] = {}
+    refused = []
+    for finding in findings:
+        fix = finding.fix
+        if fix is None:
+            refused.append(Refusal(finding, "there is no fix for it"))
+        elif fix.applicability is Applicability.SKETCH:
+            refused.append(Refusal(finding, "the fix is a sketch, which is shown but never made"))
+        else:
+            groups.setdefault((fix.recipe, fix.span), []).append((finding, fix))
+    plans = []
+    for group in groups.values():
+        members = tuple(finding for finding, _ in group)
+        fix = next((fix for _, fix in group if fix.check is not None), group[0][1])
+        try:
+            plans.append(_Plan(members, load(fix.recipe).recipe(_target(tree, fix))))
+        except RefusalError as error:
+            refused += [Refusal(finding, str(error)) for finding in members]
+    return plans, refused
+
+
+def _target(tree: Tree, fix: Fix) -> Target:
+    call = tree.calls.get(fix.span)
+    if call is None:
+        raise RefusalError("no call stands at this place")
+    if any(isinstance(node, _STRINGS) for node in tree.ancestors(call)):
+        raise RefusalError("positions inside f-strings are unreliable before Python 3.12")
+    return Target(tree, call, fix)
+
+
+def _attempt(source: Source, tree: Tree, plans: Sequence[_Plan], verify: Verify) -> bytes | str:
+    """Make some plans together: the new bytes, or why they will not do."""
+    if not plans:
+        return source.data
+    try:
+        after = _encode(source, _rewrite(tree, [plan.change for plan in plans]).code)
+        repaired = decode(after, source.file, source.file.parent)
+        if isinstance(repaired, Unreadable):
+            return f"the repaired file {repaired.reason}"
+        repaired = msgspec.structs.replace(repaired, path=source.path, relative=source.relative)
+        _check(tree.module, repaired)
+    except RefusalError as error:
+        return str(error)
+    except RecursionError:
+        return "the code is nested too deeply"
+    reason = verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
+    return after if reason is None else reason
+
+
+def _check(before: cst.Module, repaired: Source) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(repaired.text)
+        after = cst.parse_module(repaired.text)
+    except (SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError):
+        raise RefusalError("the repaired file would not parse") from None
+    counts = [collections.Counter(line.value for line in comments(module)) for module in (before, after)]
+    if counts[0] != counts[1]:
+        raise RefusalError("a comment would be lost")
+
+
+class _Rewriter(cst.CSTTransformer):
+    def __init__(self, edits: dict[cst.CSTNode, list[Edit]]) -> None:
+        super().__init__()
+        self._edits = edits
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
+        edits = self._edits.get(original_node, ())
+        return reduce(lambda node, edit: edit.rewrite(node), edits, updated_node)
+
+
+def _rewrite(tree: Tree, changes: Sequence[Change]) -> cst.Module:
+    edits = collections.defaultdict[cst.CSTNode, list[Edit]](list)
+    for edit in (edit for change in changes for edit in change.edits):
+        if not edit.additive and any(not other.additive for other in edits[edit.node]):
+            raise RefusalError("another fix changes the same lines")
+        edits[edit.node].append(edit)
+    for group in edits.values():
+        group.sort(key=lambda edit: edit.additive)
+    try:
+        module = tree.module.visit(_Rewriter(dict(edits)))
+    except cst.CSTValidationError:
+        raise RefusalError("the repaired file would not parse") from None
+    lines = [line for change in changes for line in change.imports]
+    return add_imports(module, tree.module, lines, tree.newline)

@@ -1,0 +1,88 @@
+"""Set a keyword of a call to True, and keep the way the call is laid out."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+
+from fsrace_lint.fixes.recipe import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SPACE: Final = cst.SimpleWhitespace(" ")
+_NONE: Final = cst.SimpleWhitespace("")
+
+
+def switch_on(
+    call: cst.Call, keyword: str, position: int, newline: cst.Newline
+) -> Callable[[cst.Call], cst.Call]:
+    """Make the rewrite that sets `keyword` to True, which may also be given by position (from 0)."""
+    for index, argument in enumerate(call.args):
+        if argument.star:
+            raise RefusalError(f"unpacked arguments may set {keyword} already")
+        named = argument.keyword is not None and argument.keyword.value == keyword
+        if not named and (argument.keyword is not None or index != position):
+            continue
+        match argument.value:
+            case cst.Name(value="False") as false:
+                return partial(_replaced, index=index, value=false.with_changes(value="True"))
+            case cst.Name(value="True"):
+                raise RefusalError(f"{keyword} is True already")
+        raise RefusalError(f"{keyword} is computed here")
+    return partial(with_keyword, keyword=keyword, newline=newline)
+
+
+def with_keyword(call: cst.Call, keyword: str, newline: cst.Newline) -> cst.Call:
+    """Give a call with `keyword=True` after its other arguments."""
+    added = cst.Arg(
+        value=cst.Name("True"),
+        keyword=cst.Name(keyword),
+        equal=cst.AssignEqual(whitespace_before=_NONE, whitespace_after=_NONE),
+    )
+    if not call.args:
+        return _with_only(call, added, newline)
+    *others, last = call.args
+    if not isinstance(last.comma, cst.Comma):
+        added = added.with_changes(whitespace_after_arg=last.whitespace_after_arg)
+        last = last.with_changes(whitespace_after_arg=_NONE, comma=cst.Comma(whitespace_after=_SPACE))
+        return call.with_changes(args=[*others, last, added])
+    before: cst.BaseParenthesizableWhitespace = _SPACE
+    after = last.comma.whitespace_after
+    opening = _line_start(call)
+    if isinstance(after, cst.ParenthesizedWhitespace) and opening is not None:
+        before = after.with_changes(indent=opening.indent, last_line=opening.last_line)
+        after = _line_end(after, newline)
+    last = last.with_changes(comma=last.comma.with_changes(whitespace_after=before))
+    added = added.with_changes(comma=cst.Comma(whitespace_after=after))
+    return call.with_changes(args=[*others, last, added])
+
+
+def _with_only(call: cst.Call, added: cst.Arg, newline: cst.Newline) -> cst.Call:
+    space = call.whitespace_before_args
+    if isinstance(space, cst.ParenthesizedWhitespace):
+        added = added.with_changes(whitespace_after_arg=_line_end(space, newline))
+        deeper = cst.SimpleWhitespace(space.last_line.value + "    ")
+        call = call.with_changes(whitespace_before_args=space.with_changes(last_line=deeper))
+    return call.with_changes(args=[added])
+
+
+def _line_end(space: cst.ParenthesizedWhitespace, newline: cst.Newline) -> cst.ParenthesizedWhitespace:
+    return space.with_changes(first_line=cst.TrailingWhitespace(newline=newline), empty_lines=[])
+
+
+def _line_start(call: cst.Call) -> cst.ParenthesizedWhitespace | None:
+    commas = [argument.comma for argument in call.args[:-1]]
+    spaces = [comma.whitespace_after for comma in commas if isinstance(comma, cst.Comma)]
+    for space in [*reversed(spaces), call.whitespace_before_args]:
+        if isinstance(space, cst.ParenthesizedWhitespace):
+            return space
+    return None
+
+
+def _replaced(call: cst.Call, index: int, value: cst.Name) -> cst.Call:
+    arguments = list(call.args)
+    arguments[index] = arguments[index].with_changes(value=value)
+    return call.with_changes(args=arguments)

@@ -1,0 +1,104 @@
+"""Make the creation of a directory accept that the directory is already there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+
+from fsrace_lint.fixes.arguments import switch_on, with_keyword
+from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
+from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
+from fsrace_lint.fixes.statements import unwrap
+from fsrace_lint.fixes.tree import comments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TESTS: Final = frozenset(("exists", "isdir", "is_dir"))
+_BYTES_MAKERS: Final = frozenset(("bytes", "encode", "fsencode"))
+_THIRD: Final = 2
+_SEVENTH: Final = 6
+
+
+def recipe(target: Target) -> Change:
+    """Set `exist_ok`, and drop the existence test where it stands alone around the call."""
+    tree, call = target.tree, target.call
+    name = called(tree, call)
+    imports: tuple[str, ...] = ()
+    rewrite: Callable[[cst.Call], cst.Call]
+    if name == "shutil.copytree":
+        # Without its test the copy would run each time.
+        return Change((Edit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
+    if name == "os.makedirs":
+        rewrite = switch_on(call, "exist_ok", _THIRD, tree.newline)
+    elif is_pathlib_method(name, "mkdir"):
+        refuse_text_argument(name, call)
+        third = _THIRD if name.startswith(".") else _THIRD + 1
+        rewrite = switch_on(call, "exist_ok", third, tree.newline)
+    elif name == "os.mkdir":
+        path_type, imports = spell(target, "pathlib", "Path", "from pathlib import Path")
+        _check_mkdir(call)
+        rewrite = partial(_as_method, path_type=path_type, newline=tree.newline)
+    else:
+        raise RefusalError(f"{name.lstrip('.')} does not create a directory")
+    return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=True)), imports)
+
+
+def _check_mkdir(call: cst.Call) -> None:
+    for argument in call.args:
+        if argument.star:
+            raise RefusalError("os.mkdir with unpacked arguments has no pathlib spelling")
+        if argument.keyword is not None and argument.keyword.value == "dir_fd":
+            raise RefusalError("pathlib knows no dir_fd")
+    path = call.args[0] if call.args else None
+    if path is None or (path.keyword is not None and path.keyword.value != "path"):
+        raise RefusalError("the path is not the first argument")
+    if _is_bytes(path.value):
+        raise RefusalError("pathlib takes no bytes")
+
+
+def _is_bytes(path: cst.BaseExpression) -> bool:
+    match path:
+        case cst.SimpleString() | cst.ConcatenatedString():
+            return isinstance(path.evaluated_value, bytes)
+        case cst.Call(func=cst.Attribute(attr=name) | (cst.Name() as name)):
+            return name.value in _BYTES_MAKERS
+    return False
+
+
+def _as_method(call: cst.Call, path_type: cst.BaseExpression, newline: cst.Newline) -> cst.Call:
+    """Turn `os.mkdir(path, mode)` into `Path(path).mkdir(mode, exist_ok=True)`, its layout kept."""
+    others = call.args[1:]
+    opening = call.whitespace_before_args if others else cst.SimpleWhitespace("")
+    if isinstance(opening, cst.ParenthesizedWhitespace):
+        line_end = cst.TrailingWhitespace(newline=newline)
+        opening = opening.with_changes(first_line=line_end, empty_lines=[])
+    method = cst.Attribute(_owner(call, path_type), cst.Name("mkdir"))
+    return with_keyword(
+        call.with_changes(func=method, args=others, whitespace_before_args=opening), "exist_ok", newline
+    )
+
+
+def _owner(call: cst.Call, path_type: cst.BaseExpression) -> cst.Call:
+    path = call.args[0].with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+    comma = path.comma
+    before = call.whitespace_before_args
+    if len(call.args) == 1:
+        return cst.Call(func=path_type, args=[path], whitespace_before_args=before)
+    if not isinstance(comma, cst.Comma) or not (comments(before) or comments(comma)):
+        return cst.Call(func=path_type, args=[cst.Arg(path.value)])
+    closing = _closing(call)
+    space = comma.whitespace_after
+    if isinstance(space, cst.ParenthesizedWhitespace) and closing is not None:
+        space = space.with_changes(indent=closing.indent, last_line=closing.last_line)
+    path = path.with_changes(comma=comma.with_changes(whitespace_after=space))
+    return cst.Call(func=path_type, args=[path], whitespace_before_args=before)
+
+
+def _closing(call: cst.Call) -> cst.ParenthesizedWhitespace | None:
+    last = call.args[-1]
+    space = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    return space if isinstance(space, cst.ParenthesizedWhitespace) else None

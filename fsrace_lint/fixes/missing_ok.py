@@ -1,0 +1,70 @@
+"""Make a delete accept that the file is already gone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import libcst as cst
+
+from fsrace_lint.fixes.arguments import switch_on
+from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
+from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
+from fsrace_lint.fixes.statements import unwrap, wrap
+
+# `exists` is false for a dangling link and `isfile` for a folder: without such a test more would be deleted.
+_TESTS: Final = frozenset(("lexists",))
+_HANDLED: Final = frozenset(("ignore_errors", "onerror", "onexc"))
+_BROADER: Final = frozenset(("FileNotFoundError", "OSError", "EnvironmentError", "IOError", "Exception"))
+
+
+def recipe(target: Target) -> Change:
+    """Set `missing_ok`, ignore the errors of `rmtree`, or suppress FileNotFoundError."""
+    tree, call = target.tree, target.call
+    name = called(tree, call)
+    if is_pathlib_method(name, "unlink"):
+        refuse_text_argument(name, call)
+        first = 0 if name.startswith(".") else 1
+        rewrite = switch_on(call, "missing_ok", first, tree.newline)
+        return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=False)))
+    if name == "shutil.rmtree":
+        _check_rmtree(call)
+        return Change((Edit(call, switch_on(call, "ignore_errors", 1, tree.newline)),))
+    if name == ".rmdir" and call.args:
+        raise RefusalError("a path's rmdir takes no arguments, so this is not pathlib")
+    if name in ("os.remove", "os.unlink", "os.rmdir") or is_pathlib_method(name, "rmdir"):
+        return _suppressed(target)
+    if name == "os.removedirs":
+        raise RefusalError("os.removedirs also deletes the parents, and stops at the first that is in use")
+    raise RefusalError(f"{name.lstrip('.')} does not delete anything")
+
+
+def _check_rmtree(call: cst.Call) -> None:
+    given = [argument.keyword.value for argument in call.args if argument.keyword is not None]
+    by_position = [argument for argument in call.args if argument.keyword is None and not argument.star]
+    if _HANDLED.intersection(given) or len(by_position) > 1:
+        raise RefusalError("rmtree has been told already what to do about errors")
+
+
+def _suppressed(target: Target) -> Change:
+    tree = target.tree
+    if tree.names.knows("FileNotFoundError"):
+        raise RefusalError("the name FileNotFoundError also means something else in this file")
+    for node in tree.ancestors(target.call):
+        if isinstance(node, cst.FunctionDef | cst.Lambda):
+            break
+        if isinstance(node, cst.With) and any(_tolerates(item.item) for item in node.items):
+            raise RefusalError("the call stands in a suppress() already")
+    suppress, imports = spell(target, "contextlib", "suppress", "import contextlib")
+    manager = cst.Call(func=suppress, args=[cst.Arg(cst.Name("FileNotFoundError"))])
+    return Change((wrap(target, manager),), imports)
+
+
+def _tolerates(manager: cst.BaseExpression) -> bool:
+    match manager:
+        case cst.Call(func=cst.Name(value="suppress") | cst.Attribute(attr=cst.Name(value="suppress"))):
+            names = [
+                argument.value.value for argument in manager.args if isinstance(argument.value, cst.Name)
+            ]
+            return not _BROADER.isdisjoint(names)
+    return False

@@ -1,0 +1,138 @@
+"""Take a call out of the `if` around it, or put it into a `with`, and keep every comment."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+
+from fsrace_lint.fixes.callee import same_path
+from fsrace_lint.fixes.recipe import Edit, RefusalError
+from fsrace_lint.fixes.tree import comments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsrace_lint.fixes.recipe import Target
+
+Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
+
+_PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
+
+
+def own_statement(target: Target) -> Suite | None:
+    """Give the line that holds the call and nothing else, if there is one."""
+    parents = target.tree.parents
+    expression = parents[target.call]
+    line = parents[expression]
+    if isinstance(expression, cst.Expr) and isinstance(line, Suite) and len(line.body) == 1:
+        return line
+    return None
+
+
+def unwrap(target: Target, tests: frozenset[str], *, negated: bool) -> tuple[Edit, ...]:
+    """Drop the `if` around the call where it holds nothing but the call and tests only the same path.
+
+    `tests` are the functions whose test may go, by their last name; with
+    `negated`, the `if` runs the call where the test is false.
+    """
+    guard = _guard(target)
+    if guard is None or not _is_plain(target, guard, tests, negated=negated):
+        return ()
+    return (Edit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
+
+
+def wrap(target: Target, manager: cst.BaseExpression) -> Edit:
+    """Put the statement that is the call into a `with manager:` block."""
+    line = own_statement(target)
+    if line is None:
+        raise RefusalError("the call is not a statement of its own")
+    indent = target.tree.indent(line)
+    return Edit(line, partial(_wrapped, manager=manager, indent=indent, newline=target.tree.newline))
+
+
+def _guard(target: Target) -> cst.If | None:
+    parents = target.tree.parents
+    line = own_statement(target)
+    if line is None:
+        return None
+    block: cst.CSTNode = line
+    if isinstance(line, cst.SimpleStatementLine):
+        block = parents[line]
+        if not isinstance(block, cst.IndentedBlock) or len(block.body) != 1:
+            return None
+    guard = parents[block]
+    if not isinstance(guard, cst.If) or guard.body is not block or guard.orelse is not None:
+        return None
+    return None if isinstance(parents[guard], cst.If) else guard
+
+
+def _is_plain(target: Target, guard: cst.If, tests: frozenset[str], *, negated: bool) -> bool:
+    test = _denied(guard.test) if negated else guard.test
+    if not isinstance(test, cst.Call) or target.tree.span(test) != target.fix.check:
+        return False
+    function = test.func
+    name = function.attr.value if isinstance(function, cst.Attribute) else target.tree.names.meaning(function)
+    return name is not None and name.rpartition(".")[2] in tests and same_path(target.tree, test, target.call)
+
+
+def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return inner
+        case cst.Comparison(
+            left=inner, comparisons=[cst.ComparisonTarget(operator=operator, comparator=other)]
+        ):
+            is_false = isinstance(other, cst.Name) and other.value == "False"
+            return inner if is_false and isinstance(operator, cst.Is | cst.Equal) else None
+    return None
+
+
+def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
+    block = guard.body
+    header = cst.TrailingWhitespace()
+    if isinstance(block, cst.SimpleStatementSuite):
+        inner = cst.SimpleStatementLine(body=block.body, trailing_whitespace=block.trailing_whitespace)
+    else:
+        body = cst.ensure_type(block, cst.IndentedBlock)
+        header = body.header
+        inner = cst.ensure_type(body.body[0], cst.SimpleStatementLine)
+    kept = [cst.EmptyLine(comment=comment, newline=newline) for comment in comments(guard.test)]
+    if header.comment is not None:
+        if inner.trailing_whitespace.comment is None and _PRAGMA.match(header.comment.value):
+            trailing = header.with_changes(newline=inner.trailing_whitespace.newline)
+            inner = inner.with_changes(trailing_whitespace=trailing)
+        else:
+            kept.append(cst.EmptyLine(comment=header.comment, newline=header.newline))
+    own = [line for line in inner.leading_lines if line.comment is not None]
+    return inner.with_changes(leading_lines=[*guard.leading_lines, *kept, *own])
+
+
+def _footer_edits(target: Target, guard: cst.If) -> Sequence[Edit]:
+    if not isinstance(guard.body, cst.IndentedBlock) or not guard.body.footer:
+        return ()
+    footer = guard.body.footer
+    around = target.tree.parents[guard]
+    siblings = around.body if isinstance(around, cst.Module | cst.IndentedBlock) else ()
+    following = [*siblings[list(siblings).index(guard) + 1 :]]
+    if following:
+        return (Edit(following[0], partial(_prepended, field="leading_lines", lines=footer), additive=True),)
+    return (Edit(around, partial(_prepended, field="footer", lines=footer), additive=True),)
+
+
+def _prepended(node: cst.CSTNode, field: str, lines: Sequence[cst.EmptyLine]) -> cst.CSTNode:
+    return node.with_changes(**{field: [*lines, *getattr(node, field)]})
+
+
+def _wrapped(
+    line: Suite, manager: cst.BaseExpression, indent: str | None, newline: cst.Newline
+) -> cst.With | cst.IndentedBlock:
+    header = cst.TrailingWhitespace(newline=newline)
+    inner = cst.SimpleStatementLine(body=line.body, trailing_whitespace=line.trailing_whitespace)
+    block = cst.IndentedBlock(body=[inner], header=header, indent=indent)
+    outer = cst.With(items=[cst.WithItem(manager)], body=block)
+    if isinstance(line, cst.SimpleStatementLine):
+        return outer.with_changes(leading_lines=line.leading_lines)
+    return cst.IndentedBlock(body=[outer], header=header, indent=indent)

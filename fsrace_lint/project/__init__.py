@@ -1,0 +1,1 @@
+"""Link: what the facts of all files mean together."""

@@ -1,0 +1,216 @@
+"""What a call does to the filesystem, according to the catalog."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.catalog import argument
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.modules import LinkedClass
+from fsrace_lint.project.resolve import Instance, qualified_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.catalog import Catalog, Effect, Op
+    from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.values import Scope
+
+_WRITING: Final = frozenset("wa+")
+_PATHLIB_KEYWORDS: Final = frozenset(
+    {
+        "mode",
+        "parents",
+        "exist_ok",
+        "missing_ok",
+        "follow_symlinks",
+        "encoding",
+        "errors",
+        "newline",
+        "path",
+        "members",
+        "filter",
+        "pwd",
+        "numeric_owner",
+    }
+)
+_PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2, "mkdir": 1}
+_HERE: Final = m.Constant(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What one call does: the operation, the path it is done to, and whether it accepts the loss of a race."""
+
+    op: Op
+    path: m.Expr
+    api: str
+    tolerant: bool
+
+
+class Effects:
+    """Reads calls as acts on the filesystem."""
+
+    def __init__(self, resolver: Resolver, catalog: Catalog) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.catalog = catalog
+
+    def act(self, call: m.Call, scope: Scope) -> Act | None:
+        """Tell what a call does to the filesystem, or None where it does nothing known."""
+        entity = self.resolver.entity(call.function, scope)
+        name = qualified_name(entity)
+        if name is None:
+            return self._unresolved(call, scope)
+        effect = self.catalog.exact("effect", name)
+        if effect is not None:
+            return _act(effect, call, name)
+        if self.catalog.exact("program", name) is not None and call.arguments:
+            return self._program(call, name)
+        return None
+
+    def _unresolved(self, call: m.Call, scope: Scope) -> Act | None:
+        """A method with the name of one of pathlib's, on an object that could well be a path."""
+        if not isinstance(call.function, m.Attribute):
+            return None
+        method, receiver = call.function.name, call.function.value
+        effect = self.catalog.exact("effect", f"*.{method}")
+        if effect is None or len(call.arguments) > _PATHLIB_POSITIONS.get(method, 0):
+            return None
+        if any(keyword.name not in _PATHLIB_KEYWORDS for keyword in call.keywords):
+            return None
+        owner = self.resolver.entity(receiver, scope)
+        if isinstance(owner, LinkedClass) or (
+            isinstance(owner, Instance) and isinstance(owner.of, LinkedClass)
+        ):
+            return None
+        if any(self.catalog.exact("object-store", part) is not None for part in _parts(receiver)):
+            return None
+        return _act(effect, call, f"*.{method}")
+
+    @staticmethod
+    def _program(call: m.Call, name: str) -> Act | None:
+        words = _words(call.arguments[0])
+        if not words:
+            return None
+        destination = _unpacked_into(words)
+        return None if destination is None else Act("extract", destination, name, tolerant=False)
+
+
+def given(call: m.Call, text: str) -> m.Expr | None:
+    """Find an argument of a call.
+
+    Args:
+        call: The call.
+        text: Which, as the catalog writes it: `position:keyword`.
+
+    Returns:
+        Its expression; an Opaque where `*args` or `**kwargs` may hold it; None where it is not given.
+    """
+    which = argument(text)
+    if which.is_self:
+        return call.function.value if isinstance(call.function, m.Attribute) else None
+    for keyword in call.keywords:
+        if keyword.name is not None and keyword.name == which.keyword:
+            return keyword.value
+    if which.position is not None:
+        before = call.arguments[: which.position + 1]
+        if any(isinstance(value, m.Starred) for value in before):
+            return m.Opaque()
+        if which.position < len(call.arguments):
+            return call.arguments[which.position]
+    return m.Opaque() if any(keyword.name is None for keyword in call.keywords) else None
+
+
+def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
+    if effect.mode and not _writes(given(call, effect.mode)):
+        return None
+    path = given(call, effect.path)
+    if path is None:
+        path = _HERE
+    flags = (given(call, flag) for flag in effect.tolerant.split())
+    tolerant = any(flag is not None and not _is_false(flag) for flag in flags)
+    return Act(effect.op, path, name, tolerant)
+
+
+def _writes(mode: m.Expr | None) -> bool:
+    return isinstance(mode, m.Constant) and isinstance(mode.value, str) and bool(_WRITING & set(mode.value))
+
+
+def _is_false(expr: m.Expr) -> bool:
+    return isinstance(expr, m.Constant) and not expr.value
+
+
+def _parts(expr: m.Expr) -> Iterable[str]:
+    while isinstance(expr, (m.Attribute, m.Call, m.Subscript)):
+        if isinstance(expr, m.Attribute):
+            yield expr.name
+        expr = expr.function if isinstance(expr, m.Call) else expr.value
+    if isinstance(expr, m.Name):
+        yield expr.id
+
+
+def _words(command: m.Expr) -> list[m.Expr]:
+    if isinstance(command, m.Sequence):
+        return list(command.items)
+    if isinstance(command, m.Constant) and isinstance(command.value, str):
+        return [m.Constant(word) for word in _shell_words(command.value)]
+    return _format_words(command) if isinstance(command, m.Format) else []
+
+
+def _shell_words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _format_words(command: m.Format) -> list[m.Expr]:
+    """Split an f-string at the blanks of its literal parts."""
+    words: list[list[m.Expr]] = [[]]
+    for part in command.parts:
+        if not (isinstance(part, m.Constant) and isinstance(part.value, str)):
+            words[-1].append(part)
+            continue
+        first, *rest = part.value.split(" ")
+        if first:
+            words[-1].append(m.Constant(first))
+        words.extend([m.Constant(text)] if text else [] for text in rest)
+    return [word[0] if len(word) == 1 else m.Format(tuple(word)) for word in words if word]
+
+
+def _text(word: m.Expr) -> str:
+    return word.value if isinstance(word, m.Constant) and isinstance(word.value, str) else ""
+
+
+def _unpacked_into(words: list[m.Expr]) -> m.Expr | None:
+    """Find the folder into which a `tar` or `unzip` command unpacks; None where it unpacks nothing."""
+    program = _text(words[0]).rpartition("/")[2]
+    options = [_text(word) for word in words[1:]]
+    if program in {"tar", "gtar", "bsdtar"}:
+        first = options[0] if options else ""
+        bundled = first if first and not first.startswith("--") else ""
+        if not ("x" in bundled.lstrip("-") or "--extract" in options or "-x" in options):
+            return None
+        return _after(words, ("-C", "--directory"))
+    if program == "unzip":
+        if any(option in {"-l", "-t", "-p", "-Z"} for option in options):
+            return None
+        return _after(words, ("-d",))
+    return None
+
+
+def _after(words: list[m.Expr], options: tuple[str, ...]) -> m.Expr:
+    for index, word in enumerate(words[:-1]):
+        if _text(word) in options:
+            return words[index + 1]
+    return next(
+        (
+            m.Constant(_text(word).partition("=")[2])
+            for word in words
+            if _text(word).startswith("--directory=")
+        ),
+        _HERE,
+    )

@@ -1,0 +1,418 @@
+"""Which processes can see a test come out true, or false."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST, TWO, Processes
+from fsrace_lint.project.resolve import as_function, qualified_name
+from fsrace_lint.project.values import Argument, Either, Scope, Selected, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.values import Binding
+
+Split: TypeAlias = "tuple[Processes, Processes]"
+"""How a test divides the processes: those that can see it true, and those that can see it false."""
+
+UNDIVIDED: Final[Split] = (ALL, ALL)
+_DEEPEST: Final = 12
+_TRANSPARENT: Final = frozenset({"int", "str", "bool"})
+_ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
+_FLIPPED: Final = {
+    "<": ">",
+    ">": "<",
+    "<=": ">=",
+    ">=": "<=",
+    "==": "==",
+    "!=": "!=",
+    "is": "is",
+    "is not": "is not",
+}
+
+
+class Guards:
+    """Reads rank tests in the scopes of a project."""
+
+    def __init__(
+        self, resolver: Resolver, catalog: Catalog, returned: Callable[[LinkedFunction], Split | None]
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            resolver: Resolves its names.
+            catalog: What library names mean.
+            returned: Gives which processes can see a function return something
+                true or false, or None while that very function is being followed.
+        """
+        self.resolver = resolver
+        self.catalog = catalog
+        self.returned = returned
+
+    def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
+        """Tell which processes can see a test true, and which false.
+
+        Args:
+            test: The test.
+            scope: The names as they stand where it is evaluated.
+            depth: How many aliases were followed to get here.
+
+        Returns:
+            Two sets. A test that says nothing about ranks gives everybody twice.
+        """
+        if depth > _DEEPEST:
+            return UNDIVIDED
+        match test:
+            case m.Constant(value=value):
+                return (ALL, NOBODY) if value else (NOBODY, ALL)
+            case m.Not(value=value):
+                true, false = self.split(value, scope, depth)
+                return false, true
+            case m.Boolean(operator=operator, values=values):
+                return _combine(operator, [self.split(value, scope, depth) for value in values])
+            case m.Conditional(test=inner, body=body, orelse=orelse):
+                return _choose(
+                    self.split(inner, scope, depth),
+                    self.split(body, scope, depth),
+                    self.split(orelse, scope, depth),
+                )
+            case m.Compare(left=left, operators=(operator,), rights=(right,)):
+                return self._compare(left, operator, right, scope, depth)
+            case m.Walrus(value=value):
+                return self.split(value, scope, depth)
+            case m.Name() | m.Attribute() | m.Call() | m.Subscript():
+                return self._truth(test, scope, depth)
+            case _:
+                return UNDIVIDED
+
+    def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
+        """Tell whether an expression is the number of this process.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+            depth: How many aliases were followed to get here.
+
+        Returns:
+            `global`, `local`, `group` or `filesystem`; None where it is no rank.
+        """
+        if depth > _DEEPEST:
+            return None
+        match expr:
+            case m.Name() | m.Attribute():
+                return self._named_rank(expr, scope, depth)
+            case m.Call(function=function, arguments=arguments):
+                name = self.resolver.qualify(function, scope)
+                if name in _TRANSPARENT and arguments:
+                    return self.rank_scope(arguments[0], scope, depth + 1)
+                if name in _ENVIRONMENT_CALLS and arguments:
+                    return self._environment(arguments[0], "rank")
+                return self._called_rank(function, name, scope, depth)
+            case m.Subscript(value=value, index=index):
+                if self.resolver.qualify(value, scope) == "os.environ":
+                    return self._environment(index, "rank")
+                return self._item_rank(index)
+            case m.Conditional(body=body, orelse=orelse):
+                return self.rank_scope(body, scope, depth + 1) or self.rank_scope(orelse, scope, depth + 1)
+            case m.Boolean(operator="or", values=values):
+                return next(
+                    filter(None, (self.rank_scope(value, scope, depth + 1) for value in values)), None
+                )
+            case m.Binary(operator="%", left=left) if self.rank_scope(left, scope, depth + 1) == "global":
+                return "local"
+            case _:
+                return None
+
+    def _truth(self, test: m.Expr, scope: Scope, depth: int) -> Split:
+        """The truth of a name, an attribute, an item or a call."""
+        if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
+            found = self._bound_split(known, depth + 1)
+            if found != UNDIVIDED:
+                return found
+        target = test.function if isinstance(test, m.Call) else test
+        entity = self.resolver.entity(target, scope)
+        name = qualified_name(entity)
+        guard = self.catalog.find("guard", name)
+        if guard is not None:
+            return _is_first(guard.scope)
+        world = self.catalog.find("world", name)
+        if world is not None and world.kind == "initialized":
+            return ALL, MAIN
+        function = as_function(entity)
+        if function is not None and (isinstance(test, m.Call) or _is_property(function)):
+            found = self.returned(function) or UNDIVIDED
+            if found != UNDIVIDED:
+                return found
+        rank = self.rank_scope(test, scope, depth + 1)
+        if rank is not None:
+            return NOT_FIRST[rank], FIRST[rank]
+        return self._heuristic(target)
+
+    def _heuristic(self, target: m.Expr) -> Split:
+        """What the usual name of a guard or of a setup test promises."""
+        variable = self.catalog.find("variable", _last_name(target))
+        if variable is not None and variable.means == "guard":
+            return _is_first(variable.scope)
+        if variable is not None and variable.means == "initialized":
+            return ALL, MAIN
+        return UNDIVIDED
+
+    def known(self, expr: m.Expr, scope: Scope) -> Binding | None:
+        """Give the binding behind a name or an attribute, where there is one."""
+        if isinstance(expr, m.Name):
+            return self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
+        if isinstance(expr, m.Attribute):
+            if isinstance(expr.value, m.Name):
+                bound = scope.get(f"{expr.value.id}.{expr.name}")
+                if bound is not None:
+                    return bound
+            return self._attribute(expr, scope)
+        return None
+
+    def _imported(self, expr: m.Expr, scope: Scope) -> Binding | None:
+        return self.resolver.variable(self.resolver.entity(expr, scope))
+
+    def _attribute(self, expr: m.Attribute, scope: Scope) -> Binding | None:
+        class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
+        if class_ is None:
+            return self._imported(expr, scope)
+        return self._attribute_of(class_, expr.name)
+
+    def _attribute_of(self, class_: LinkedClass, name: str) -> Binding | None:
+        values = self.resolver.attribute_values(class_, name)
+        if not values:
+            return None
+        return values[0] if len(values) == 1 else Either(tuple(values))
+
+    def _bound_split(self, binding: Binding, depth: int) -> Split:
+        if depth > _DEEPEST:
+            return UNDIVIDED
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.split(expr, scope, depth + 1)
+            case Selected(test=test, then=then, otherwise=otherwise):
+                return _choose(
+                    self.split(test.expr, test.scope, depth + 1),
+                    self._bound_split(then, depth + 1),
+                    self._bound_split(otherwise, depth + 1),
+                )
+            case Either(options=options):
+                return _union([self._bound_split(option, depth + 1) for option in _informative(options)])
+            case _:
+                return UNDIVIDED
+
+    def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+        rank = self.rank_scope(left, scope, depth + 1)
+        if rank is None and operator in _FLIPPED and self.rank_scope(right, scope, depth + 1) is not None:
+            left, right, operator = right, left, _FLIPPED[operator]
+            rank = self.rank_scope(left, scope, depth + 1)
+        if rank is not None:
+            return self._compare_rank(rank, operator, right, scope, depth)
+        if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
+            return _compare_size(operator, right.value)
+        if (
+            isinstance(right, m.Constant)
+            and isinstance(right.value, bool)
+            and operator in {"==", "is", "!=", "is not"}
+        ):
+            true, false = self.split(left, scope, depth + 1)
+            return (true, false) if right.value == (operator in {"==", "is"}) else (false, true)
+        return UNDIVIDED
+
+    def _compare_rank(self, rank: str, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+        if operator in {"in", "not in"}:
+            true, false = _is_in(rank, right)
+            return (true, false) if operator == "in" else (false, true)
+        number = self._number(right, scope, depth)
+        first = _is_first(rank)
+        table: dict[tuple[str, int], Split] = {
+            ("==", 0): first,
+            ("is", 0): first,
+            ("!=", 0): first[::-1],
+            ("is not", 0): first[::-1],
+            ("<", 1): first,
+            ("<=", 0): first,
+            (">", 0): first[::-1],
+            (">=", 1): first[::-1],
+            ("==", -1): (MAIN, ALL),
+            ("!=", -1): (ALL, MAIN),
+            ("<", 0): (MAIN, ALL),
+            (">=", 0): (ALL, MAIN),
+            (">", -1): (ALL, MAIN),
+        }
+        if number is not None and (operator, number) in table:
+            return table[operator, number]
+        if rank in {"local", "group"}:
+            return UNDIVIDED
+        if operator in {"==", "is"}:
+            return ANOTHER, ALL
+        if operator in {"!=", "is not"}:
+            return ALL, ANOTHER
+        if number is not None and (operator, number) in {("<", 2), ("<=", 1)}:
+            return TWO, ALL & ~MAIN
+        if number is not None and (operator, number) in {(">", 1), (">=", 2)}:
+            return ALL & ~MAIN, TWO
+        return UNDIVIDED
+
+    def _number(self, expr: m.Expr, scope: Scope, depth: int) -> int | None:
+        if isinstance(expr, m.Constant):
+            if isinstance(expr.value, str):
+                text = expr.value.strip()
+                return int(text) if text.lstrip("-").isdecimal() else None
+            return expr.value if isinstance(expr.value, int) else None
+        if isinstance(expr, m.Name) and depth < _DEEPEST:
+            bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
+            if isinstance(bound, Value):
+                return self._number(bound.expr, bound.scope, depth + 1)
+        return None
+
+    def _is_size(self, expr: m.Expr, scope: Scope) -> bool:
+        match expr:
+            case m.Call(function=function, arguments=arguments):
+                name = self.resolver.qualify(function, scope)
+                if name in _TRANSPARENT and arguments:
+                    return self._is_size(arguments[0], scope)
+                if name in _ENVIRONMENT_CALLS and arguments:
+                    return self._environment(arguments[0], "size") is not None
+                world = self.catalog.find("world", name)
+                return world is not None and world.kind == "size"
+            case m.Subscript(value=value, index=index):
+                is_environment = self.resolver.qualify(value, scope) == "os.environ"
+                return is_environment and self._environment(index, "size") is not None
+            case m.Name() | m.Attribute():
+                variable = self.catalog.find("variable", _last_name(expr))
+                return variable is not None and variable.means == "size"
+            case _:
+                return False
+
+    def _environment(self, name: m.Expr, means: str) -> str | None:
+        if not (isinstance(name, m.Constant) and isinstance(name.value, str)):
+            return None
+        entry = self.catalog.exact("environment", name.value)
+        return entry.scope if entry is not None and entry.means == means else None
+
+    def _item_rank(self, index: m.Expr) -> str | None:
+        if not (isinstance(index, m.Constant) and isinstance(index.value, str)):
+            return None
+        variable = self.catalog.exact("variable", index.value)
+        return variable.scope if variable is not None and variable.means == "rank" else None
+
+    def _called_rank(self, function: m.Expr, name: str | None, scope: Scope, depth: int) -> str | None:
+        entry = self.catalog.find("rank", name or _last_name(function))
+        if entry is not None:
+            return str(entry.scope)
+        own = as_function(self.resolver.entity(function, scope))
+        if own is None:
+            return None
+        returned = [statement for statement in own.facts.body if isinstance(statement, m.Return)]
+        final = self.resolver.final_scope(own)
+        if len(returned) != 1 or returned[0].value is None or final is None:
+            return None
+        return self.rank_scope(returned[0].value, final, depth + 2)
+
+    def _named_rank(self, expr: m.Expr, scope: Scope, depth: int) -> str | None:
+        known = self.known(expr, scope)
+        if known is not None:
+            found = self._bound_rank(known, depth + 1)
+            if found is not None:
+                return found
+            if (
+                isinstance(known, Value)
+                and isinstance(known.expr, m.Constant)
+                and known.expr.value is not None
+            ):
+                return None
+        entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
+        if entry is not None and isinstance(expr, m.Attribute):
+            return str(entry.scope)
+        variable = self.catalog.find("variable", _last_name(expr))
+        return variable.scope if variable is not None and variable.means == "rank" else None
+
+    def _bound_rank(self, binding: Binding, depth: int) -> str | None:
+        if depth > _DEEPEST:
+            return None
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.rank_scope(expr, scope, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
+            case Either(options=options):
+                return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
+            case Argument(function=function, parameter=parameter):
+                del function
+                variable = self.catalog.exact("variable", parameter.name)
+                return variable.scope if variable is not None and variable.means == "rank" else None
+            case _:
+                return None
+
+
+def _combine(operator: str, splits: list[Split]) -> Split:
+    true, false = splits[0]
+    for other_true, other_false in splits[1:]:
+        if operator == "and":
+            true, false = true & other_true, false | (true & other_false)
+        else:
+            true, false = true | (false & other_true), false & other_false
+    return true, false
+
+
+def _choose(test: Split, then: Split, otherwise: Split) -> Split:
+    return (
+        (test[0] & then[0]) | (test[1] & otherwise[0]),
+        (test[0] & then[1]) | (test[1] & otherwise[1]),
+    )
+
+
+def _union(splits: list[Split]) -> Split:
+    true, false = NOBODY, NOBODY
+    for one in splits:
+        true, false = true | one[0], false | one[1]
+    return true, false
+
+
+def _informative(options: tuple[Binding, ...]) -> list[Binding]:
+    """Leave out constants that stand beside a real test: defaults for when there is one process."""
+    rest = [o for o in options if not (isinstance(o, Value) and isinstance(o.expr, m.Constant))]
+    return rest or list(options)
+
+
+def _is_first(scope: str) -> Split:
+    return FIRST[scope], NOT_FIRST[scope]
+
+
+def _is_in(rank: str, right: m.Expr) -> Split:
+    if not (isinstance(right, m.Sequence) and all(isinstance(item, m.Constant) for item in right.items)):
+        return UNDIVIDED
+    members = {item.value for item in right.items if isinstance(item, m.Constant)}
+    if members <= {-1, 0, "0", "-1", None} and members & {0, "0"}:
+        return _is_first(rank)
+    return UNDIVIDED
+
+
+def _compare_size(operator: str, number: int) -> Split:
+    alone, several = (MAIN, ALL), (ALL, MAIN)
+    table = {
+        ("==", 1): alone,
+        ("<=", 1): alone,
+        ("<", 2): alone,
+        ("!=", 1): several,
+        (">", 1): several,
+        (">=", 2): several,
+    }
+    return table.get((operator, number), UNDIVIDED)
+
+
+def _last_name(expr: m.Expr) -> str | None:
+    if isinstance(expr, m.Name):
+        return expr.id
+    return expr.name if isinstance(expr, m.Attribute) else None
+
+
+def _is_property(function: LinkedFunction) -> bool:
+    last = {_last_name(decorator) for decorator in function.facts.decorators}
+    return bool(last & {"property", "cached_property"})

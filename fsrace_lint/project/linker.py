@@ -1,0 +1,118 @@
+"""Every function followed once, on demand, with what its result tells about ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.project.flow import Flow, Walker
+from fsrace_lint.project.guards import UNDIVIDED, Guards
+from fsrace_lint.project.modules import ModuleTable
+from fsrace_lint.project.paths import Paths
+from fsrace_lint.project.processes import NOBODY
+from fsrace_lint.project.resolve import Resolver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.guards import Split
+    from fsrace_lint.project.modules import LinkedFunction, Module
+    from fsrace_lint.project.values import Scope
+
+_DEEPEST = 20
+
+
+class Linker:
+    """Holds the flows of a project's functions and answers what they mean.
+
+    A function is followed when it is first asked for. While it is being
+    followed, its own result and its later bindings are unknown to the functions
+    that it leads to.
+    """
+
+    def __init__(self, modules: Iterable[Module], catalog: Catalog) -> None:
+        """Link `modules` by name; nothing is followed yet."""
+        self.catalog = catalog
+        self.table = ModuleTable(modules)
+        self.resolver = Resolver(self.table, catalog, self.final_scope)
+        self.guards = Guards(self.resolver, catalog, self.returned)
+        self.paths = Paths(self.resolver, self.guards, catalog)
+        self._flows: dict[LinkedFunction, Flow] = {}
+        self._following: dict[LinkedFunction, Walker] = {}
+        self._returned: dict[LinkedFunction, Split] = {}
+        self._asking: set[LinkedFunction] = set()
+
+    def flow(self, function: LinkedFunction) -> Flow | None:
+        """Follow a function.
+
+        Args:
+            function: The function.
+
+        Returns:
+            What was found, or None while it is being followed already, or where
+            too many functions are.
+        """
+        if function in self._flows:
+            return self._flows[function]
+        if function in self._following or len(self._following) >= _DEEPEST:
+            return None
+        walker = Walker(function, self.guards.split, self.resolver.qualify, self._kind)
+        self._following[function] = walker
+        try:
+            self._flows[function] = walker.follow()
+        finally:
+            del self._following[function]
+        return self._flows[function]
+
+    def final_scope(self, function: LinkedFunction) -> Scope | None:
+        """Give the bindings at the end of a function's code, or those so far while it is being followed."""
+        if function in self._following:
+            return self._following[function].latest
+        flow = self.flow(function)
+        return None if flow is None else flow.scope
+
+    def returned(self, function: LinkedFunction) -> Split | None:
+        """Tell which processes can see a function return something true, and which something false."""
+        if function in self._returned:
+            return self._returned[function]
+        if function in self._asking or function.facts.is_generator:
+            return None
+        flow = self.flow(function)
+        if flow is None:
+            return None
+        self._asking.add(function)
+        true, false = NOBODY, NOBODY
+        for way in flow.exits:
+            here = (NOBODY, way.state.processes)
+            if way.value is not None:
+                split = self.guards.split(way.value, way.state.scope)
+                here = (way.state.processes & split[0], way.state.processes & split[1])
+            true, false = true | here[0], false | here[1]
+        self._asking.discard(function)
+        self._returned[function] = (true, false) if flow.exits else UNDIVIDED
+        return self._returned[function]
+
+    def counts(self) -> dict[str, int]:
+        """Count the functions followed, their calls, and the calls whose callee is not known."""
+        events = [event for flow in self._flows.values() for event in flow.events]
+        unresolved = sum(
+            1 for event in events if self.resolver.entity(event.call.function, event.state.scope) is None
+        )
+        return {
+            "functions-followed": len(self._flows),
+            "calls-followed": len(events),
+            "calls-unresolved": unresolved,
+        }
+
+    def _kind(self, name: str | None) -> str:
+        if name is None:
+            return ""
+        if self.catalog.exact("exit", name) is not None:
+            return "exit"
+        if self.catalog.exact("suppressor", name) is not None:
+            return "suppressor"
+        lock = self.catalog.exact("lock", name)
+        if lock is not None:
+            return "" if lock.kind == "context" else str(lock.kind)
+        last = name.rpartition(".")[2]
+        return last if last in {"acquire", "release"} and "." in name else ""

@@ -1,0 +1,120 @@
+"""What is known of one act on the filesystem."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.processes import Runs
+
+if TYPE_CHECKING:
+    from fsrace_lint.catalog import Op
+    from fsrace_lint.project.flow import Event
+    from fsrace_lint.project.paths import Path
+    from fsrace_lint.spans import Span
+
+
+class Reach(enum.Enum):
+    """Who shares a path."""
+
+    PRIVATE = "one process"
+    NODE = "the processes of one node"
+    SHARED = "all processes"
+
+
+class Evidence(enum.IntEnum):
+    """How sure it is that several processes run a place at all."""
+
+    NONE = 0
+    PLAUSIBLE = 1
+    EVIDENT = 2
+
+
+_ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One filesystem act with everything known about it.
+
+    `path` is None where nothing is known of it. `spelled` and `callee` are its
+    path and its function as the source spells them, `api` is the callee's
+    qualified name. `tolerant` says that the call itself accepts what another
+    process did; `caught` names the exceptions that are handled around it.
+    """
+
+    op: Op
+    event: Event
+    path: Path | None
+    spelled: str
+    callee: str
+    api: str
+    tolerant: bool
+    caught: frozenset[str]
+    locked: bool
+    runs: Runs
+    reach: Reach
+    certain: bool
+    evidence: Evidence
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether several processes can be here at once, at one path, and nothing holds them apart."""
+        return self.runs in {Runs.MANY, Runs.OTHERS} and self.reach is not Reach.PRIVATE and not self.locked
+
+    @property
+    def act(self) -> str:
+        """The call as a witness tells it."""
+        arguments = self.event.call.arguments
+        if isinstance(self.event.call.function, m.Attribute) and self.spelled == spell(
+            self.event.call.function.value
+        ):
+            return f"{self.callee}()"
+        first = bool(arguments) and spell(arguments[0]) == self.spelled
+        return f"{self.callee}({'' if first else '..., '}{self.spelled})"
+
+    @property
+    def destination(self) -> str:
+        """The path, in words where it is the current directory."""
+        return "the current directory" if self.spelled == "'.'" else self.spelled
+
+    def tolerates(self, error: str) -> bool:
+        """Tell whether losing the race does no harm here: `error` is accepted or handled."""
+        return self.tolerant or error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probe:
+    """An existence test whose outcome led to a site.
+
+    `absent` says that it found the path missing; `exit` how the code was left
+    where it came out otherwise (empty for a branch). `is_whole_test` says that
+    the branch tests nothing else, `guards_only_the_site` that the branch holds
+    nothing but the site and has no `else`.
+    """
+
+    span: Span
+    spelled: str
+    path: Path
+    absent: bool
+    exit: str
+    is_whole_test: bool
+    guards_only_the_site: bool

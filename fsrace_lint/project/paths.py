@@ -1,0 +1,415 @@
+"""Normal forms of path expressions, and whether a path is a process's own."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.flow import target_name
+from fsrace_lint.project.resolve import Instance, Library, qualified_name
+from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.guards import Guards
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.values import Binding, Scope
+
+_DEEPEST: Final = 12
+_SAME_PATH: Final = frozenset(
+    {
+        "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
+        "pathlib.Path.absolute", "pathlib.Path.resolve", "pathlib.Path.as_posix",
+    }
+)  # fmt: skip
+_JOINING: Final = frozenset(
+    {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
+)
+
+
+class Symbol(msgspec.Struct, frozen=True):
+    """A part of a path whose text is not known.
+
+    Two symbols are equal when they must have the same text. `private` says that
+    the text differs from process to process; `certain` that nothing in it could
+    do so unseen. `parameter` names the parameter it stands for.
+    """
+
+    key: tuple[object, ...]
+    text: str
+    private: bool = False
+    certain: bool = True
+    parameter: str = ""
+
+
+Piece: TypeAlias = "str | Symbol"
+Component: TypeAlias = "tuple[Piece, ...]"
+
+
+class Path(msgspec.Struct, frozen=True):
+    """A path as components, each a run of literal text and symbols.
+
+    An absolute path starts with an empty component.
+    """
+
+    components: tuple[Component, ...]
+
+    @property
+    def private(self) -> bool:
+        """Whether its text differs from process to process."""
+        return any(symbol.private for symbol in self.symbols())
+
+    @property
+    def certain(self) -> bool:
+        """Whether all of it was followed, so that it is not private unseen."""
+        return all(symbol.certain for symbol in self.symbols())
+
+    def symbols(self) -> Iterable[Symbol]:
+        """Give the parts that are not literal text."""
+        return (piece for component in self.components for piece in component if isinstance(piece, Symbol))
+
+    def is_within(self, other: Path) -> bool:
+        """Tell whether this is `other` or lies below it."""
+        return self.components[: len(other.components)] == other.components
+
+
+def join(parts: Iterable[Path]) -> Path:
+    """Join paths as os.path.join does; an absolute one starts anew."""
+    components: tuple[Component, ...] = ()
+    for part in parts:
+        absolute = bool(part.components) and part.components[0] == ()
+        components = part.components if absolute else components + part.components
+    return Path(components)
+
+
+class Paths:
+    """Normalizes path expressions in the scopes of a project."""
+
+    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.guards = guards
+        self.catalog = catalog
+
+    def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
+        """Give the normal form of a path.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+
+        Returns:
+            The normal form, or None where nothing is known of it. Equal forms
+            mean equal paths; two unknown paths are never the same.
+        """
+        pieces = self._pieces(expr, scope, 0)
+        return None if pieces is None else _split(pieces)
+
+    def _pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
+        if depth > _DEEPEST:
+            return None
+        rank = self.guards.rank_scope(expr, scope)
+        if rank is not None:
+            return (Symbol(("rank", rank), spell(expr), private=True),)
+        match expr:
+            case m.Constant(value=str() as text):
+                return (text,)
+            case m.Constant(value=value) if value is not None:
+                return (str(value),)
+            case m.Name() | m.Attribute():
+                return self._variable(expr, scope, depth + 1)
+            case m.Format(parts=parts):
+                return self._concatenated(parts, scope, depth + 1)
+            case m.Binary(operator="+", left=left, right=right):
+                return self._concatenated((left, right), scope, depth + 1)
+            case m.Binary(operator="/", left=left, right=right):
+                return self._joined((left, right), scope, depth + 1)
+            case m.Call():
+                return self._call(expr, scope, depth + 1)
+            case m.Walrus(value=value):
+                return self._pieces(value, scope, depth + 1)
+            case m.Subscript(value=value, index=m.Constant(value=key)):
+                base = self._pieces(value, scope, depth + 1)
+                if base is None:
+                    return None
+                return (self._derived("item", (base, repr(key)), expr, scope, depth),)
+            case _:
+                return (self._opaque(expr, scope, depth),)
+
+    def _opaque(self, expr: m.Expr, scope: Scope, depth: int) -> Symbol:
+        return Symbol(
+            ("expression", id(expr), id(scope)),
+            spell(expr),
+            self.is_private(expr, scope, depth + 1),
+            certain=False,
+        )
+
+    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope, depth: int) -> Symbol:
+        """A symbol whose text follows from that of others.
+
+        An attribute or an item of an object is taken for a setting, which is
+        equal everywhere unless the object itself is private.
+        """
+        symbols = [
+            piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
+        ]
+        private = any(symbol.private for symbol in symbols) or self.is_private(expr, scope, depth + 1)
+        certain = kind in {"attribute", "item"} or all(symbol.certain for symbol in symbols)
+        return Symbol((kind, *key), spell(expr), private, certain)
+
+    def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        pieces: list[Piece] = []
+        for part in parts:
+            found = self._pieces(part, scope, depth)
+            if found is None:
+                return None
+            pieces.extend(found)
+        return tuple(pieces)
+
+    def _joined(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        joined: list[Piece] = []
+        for part in parts:
+            found = self._pieces(part, scope, depth)
+            if found is None:
+                return None
+            if found and isinstance(found[0], str) and found[0].startswith("/"):
+                joined = list(found)
+            else:
+                joined.extend(("/", *found) if joined else found)
+        return tuple(joined)
+
+    def _call(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        entity = self.resolver.entity(call.function, scope)
+        name = qualified_name(entity) or ""
+        if name in _JOINING:
+            return self._joined(call.arguments, scope, depth)
+        if name in _SAME_PATH and call.arguments:
+            return self._pieces(call.arguments[0], scope, depth)
+        if isinstance(call.function, m.Attribute):
+            receiver = call.function.value
+            if name in _SAME_PATH:
+                return self._pieces(receiver, scope, depth)
+            if name == "pathlib.Path.joinpath":
+                return self._joined((receiver, *call.arguments), scope, depth)
+            if call.function.name == "format":
+                return self._formatted(call, receiver, scope, depth)
+        if name == "os.path.dirname" and call.arguments:
+            return self._parent(call.arguments[0], call, scope, depth)
+        if self.catalog.find("private", name) is not None:
+            return (Symbol(("call", id(call), id(scope)), spell(call), private=True),)
+        return self._result(call, scope, depth)
+
+    def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        parts = [call.function.value] if isinstance(call.function, m.Attribute) else []
+        values = (*parts, *call.arguments, *(keyword.value for keyword in call.keywords))
+        private = any(self.is_private(value, scope, depth + 1) for value in values)
+        private = private or self._returns_private(call, scope, depth)
+        return (Symbol(("call", id(call), id(scope)), spell(call), private, certain=False),)
+
+    def _returns_private(self, call: m.Call, scope: Scope, depth: int) -> bool:
+        function = self.resolver.callee(call, scope)
+        final = None if function is None else self.resolver.final_scope(function)
+        if function is None or final is None or depth > _DEEPEST:
+            return False
+        results = (statement for statement in function.facts.body if isinstance(statement, m.Return))
+        return any(
+            result.value is not None and self.is_private(result.value, final, depth + 2) for result in results
+        )
+
+    def _formatted(
+        self, call: m.Call, template: m.Expr, scope: Scope, depth: int
+    ) -> tuple[Piece, ...] | None:
+        if not (isinstance(template, m.Constant) and isinstance(template.value, str)) or call.keywords:
+            return self._result(call, scope, depth)
+        texts = template.value.split("{}")
+        if len(texts) != len(call.arguments) + 1 or any("{" in text or "}" in text for text in texts):
+            return self._result(call, scope, depth)
+        mixed: list[m.Expr] = []
+        for text, value in itertools.zip_longest(texts, call.arguments):
+            mixed.append(m.Constant(text))
+            if value is not None:
+                mixed.append(value)
+        return self._concatenated(mixed, scope, depth)
+
+    def _parent(self, inner: m.Expr, whole: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        pieces = self._pieces(inner, scope, depth)
+        if pieces is None:
+            return None
+        path = _split(pieces)
+        last = path.components[-1] if path.components else ()
+        if len(path.components) > 1 and any(isinstance(piece, str) for piece in last):
+            return tuple(_unsplit(Path(path.components[:-1])))
+        return (self._derived("parent", (pieces,), whole, scope, depth),)
+
+    def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        binding = self.guards.known(expr, scope)
+        if binding is not None:
+            return self._bound(binding, expr, depth)
+        if isinstance(expr, m.Attribute):
+            owner = self.resolver.entity(expr.value, scope)
+            if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
+                return self._parent(expr.value, expr, scope, depth)
+            base = self._pieces(expr.value, scope, depth)
+            if base is None:
+                return None
+            return (self._derived("attribute", (base, expr.name), expr, scope, depth),)
+        name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
+        return (Symbol(("name", name), expr.id),)
+
+    def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
+        name = target_name(expr) or spell(expr)
+        match binding:
+            case Value(expr=value, scope=scope) if _is_path_like(value):
+                return self._pieces(value, scope, depth + 1)
+            case Value(expr=value, scope=scope):
+                return (
+                    Symbol(
+                        ("value", id(value), id(scope)),
+                        name,
+                        self.is_private(value, scope, depth),
+                        certain=False,
+                    ),
+                )
+            case Argument(function=function, parameter=parameter):
+                return (Symbol(("parameter", id(function), parameter.name), name, parameter=parameter.name),)
+            case Unknown():
+                return None
+            case _:
+                private = self.is_private_binding(binding, depth + 1)
+                certain = self._is_certain(binding, expr, depth + 1)
+                return (Symbol(("bound", id(binding), name), name, private, certain),)
+
+    def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
+        """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
+        match binding:
+            case Element(iterable=Value(expr=m.Call(function=function), scope=scope)):
+                return self.resolver.qualify(function, scope) == "range"
+            case Selected(then=then, otherwise=otherwise):
+                options: tuple[Binding, ...] = (then, otherwise)
+            case Either():
+                options = binding.options
+            case _:
+                return False
+        forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
+        return all(
+            pieces is not None and all(piece.certain for piece in pieces if isinstance(piece, Symbol))
+            for pieces in forms
+        )
+
+    def is_private(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
+        """Tell whether the value of an expression differs from process to process."""
+        if depth > _DEEPEST:
+            return False
+        if self.guards.rank_scope(expr, scope) is not None:
+            return True
+        match expr:
+            case m.Name() | m.Attribute():
+                binding = self.guards.known(expr, scope)
+                if binding is not None:
+                    return self.is_private_binding(binding, depth + 1)
+                if (
+                    self.catalog.find("private", qualified_name(self.resolver.entity(expr, scope)))
+                    is not None
+                ):
+                    return True
+                return isinstance(expr, m.Attribute) and self.is_private(expr.value, scope, depth + 1)
+            case m.Call():
+                return self._is_private_call(expr, scope, depth)
+            case m.Conditional(body=body, orelse=orelse):
+                parts: tuple[m.Expr, ...] = (body, orelse)
+            case m.Binary(left=left, right=right):
+                parts = (left, right)
+            case (
+                m.Format(parts=parts)
+                | m.Boolean(values=parts)
+                | m.Sequence(items=parts)
+                | m.Opaque(parts=parts)
+            ):
+                pass
+            case m.Subscript(value=value, index=index):
+                parts = (value, index)
+            case m.Walrus(value=value):
+                parts = (value,)
+            case _:
+                return False
+        return any(self.is_private(part, scope, depth + 1) for part in parts)
+
+    def _is_private_call(self, call: m.Call, scope: Scope, depth: int) -> bool:
+        if self.catalog.find("private", self.resolver.qualify(call.function, scope)) is not None:
+            return True
+        parts = [*call.arguments, *(keyword.value for keyword in call.keywords)]
+        if isinstance(call.function, m.Attribute):
+            parts.append(call.function.value)
+        if any(self.is_private(part, scope, depth + 1) for part in parts):
+            return True
+        return self._returns_private(call, scope, depth)
+
+    def is_private_binding(self, binding: Binding, depth: int = 0) -> bool:
+        """Tell whether what a name is bound to differs from process to process."""
+        match binding:
+            case Value(expr=expr, scope=scope) | Element(iterable=Value(expr=expr, scope=scope)):
+                return self.is_private(expr, scope, depth + 1)
+            case Entered(context=Value(expr=expr, scope=scope)):
+                return self.is_private(expr, scope, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self.is_private_binding(then, depth + 1) or self.is_private_binding(
+                    otherwise, depth + 1
+                )
+            case Either(options=options):
+                return any(self.is_private_binding(option, depth + 1) for option in options)
+            case _:
+                return False
+
+    def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
+        """Find the parameter of `function` that a symbol stands for."""
+        parameter = function.parameters.get(symbol.parameter)
+        return parameter if parameter is not None and symbol.key[1] == id(function) else None
+
+
+def _is_path_like(expr: m.Expr) -> bool:
+    return isinstance(
+        expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Call, m.Walrus, m.Subscript)
+    )
+
+
+def _split(pieces: Iterable[Piece]) -> Path:
+    components: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if isinstance(piece, Symbol):
+            components[-1].append(piece)
+            continue
+        first, *rest = piece.split("/")
+        if first:
+            components[-1].append(first)
+        for text in rest:
+            components.append([text] if text else [])
+    kept = [
+        tuple(component)
+        for index, component in enumerate(components)
+        if (component and component != ["."]) or (index == 0 and len(components) > 1)
+    ]
+    return Path(tuple(_merged(component) for component in kept))
+
+
+def _merged(component: Component) -> Component:
+    merged: list[Piece] = []
+    for piece in component:
+        if merged and isinstance(piece, str) and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return tuple(merged)
+
+
+def _unsplit(path: Path) -> Iterable[Piece]:
+    for index, component in enumerate(path.components):
+        if index:
+            yield "/"
+        yield from component

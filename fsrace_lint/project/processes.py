@@ -1,0 +1,69 @@
+"""Sets of the processes of a job, as far as rank tests can tell them apart."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+
+class Runs(enum.Enum):
+    """Who executes a site."""
+
+    ONE = "one process"
+    PER_NODE = "one process on each node"
+    PER_GROUP = "one process of each group"
+    OTHERS = "all processes but the main one"
+    MANY = "every process"
+
+
+class Processes(enum.IntFlag):
+    """A set of kinds of processes.
+
+    MAIN is global rank 0 (also the first of its node and its groups); ANOTHER is
+    one certain process that is not the main one, such as the last. The rest are
+    told apart by being first on their node, and first in their group.
+    """
+
+    NOBODY = 0
+    MAIN = 1
+    ANOTHER = 2
+    FIRST_OF_NODE_AND_GROUP = 4
+    FIRST_OF_NODE = 8
+    FIRST_OF_GROUP = 16
+    REST = 32
+
+
+ALL: Final = Processes(63)
+NOBODY: Final = Processes.NOBODY
+MAIN: Final = Processes.MAIN
+ANOTHER: Final = Processes.ANOTHER
+TWO: Final = MAIN | ANOTHER
+NODE_FIRSTS: Final = TWO | Processes.FIRST_OF_NODE_AND_GROUP | Processes.FIRST_OF_NODE
+GROUP_FIRSTS: Final = TWO | Processes.FIRST_OF_NODE_AND_GROUP | Processes.FIRST_OF_GROUP
+NOT_FIRST: Final = {
+    "global": ALL & ~MAIN,
+    "filesystem": ALL & ~MAIN,
+    "local": ANOTHER | Processes.FIRST_OF_GROUP | Processes.REST,
+    "group": ANOTHER | Processes.FIRST_OF_NODE | Processes.REST,
+}
+FIRST: Final = {"global": MAIN, "filesystem": MAIN, "local": NODE_FIRSTS, "group": GROUP_FIRSTS}
+
+
+def runs(processes: Processes) -> Runs:
+    """Name a set of processes.
+
+    Args:
+        processes: The set that can reach a site.
+
+    Returns:
+        Who runs it. Nobody counts as ONE: there is nobody to race with.
+    """
+    if processes in {NOBODY, MAIN, ANOTHER}:
+        return Runs.ONE
+    if processes == TWO:
+        return Runs.MANY
+    if not processes & ~NODE_FIRSTS:
+        return Runs.PER_NODE
+    if not processes & ~GROUP_FIRSTS:
+        return Runs.PER_GROUP
+    return Runs.MANY if processes & MAIN else Runs.OTHERS

@@ -1,0 +1,405 @@
+"""What a name or an attribute means: a library's, or the project's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, ModuleTable
+from fsrace_lint.project.values import Argument, Either, Element, Entered, Scope, Selected, Unknown, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.values import Binding
+
+_DEEPEST: Final = 16
+_OPTIONAL: Final = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar"})
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Something outside the project, by qualified name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a class."""
+
+    of: Library | LinkedClass
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """A variable of a module of the project."""
+
+    module: Module
+    name: str
+
+
+Entity: TypeAlias = Library | Instance | Global | Module | LinkedFunction | LinkedClass
+
+
+class Resolver:
+    """Resolves expressions in the scopes of a project."""
+
+    def __init__(
+        self, table: ModuleTable, catalog: Catalog, final_scope: Callable[[LinkedFunction], Scope | None]
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            table: Its modules.
+            catalog: What library names mean.
+            final_scope: Gives the bindings at the end of a function's code, or
+                None while that very code is being followed.
+        """
+        self.table = table
+        self.catalog = catalog
+        self.final_scope = final_scope
+        for module in table.modules:
+            for class_ in module.classes:
+                self._link_bases(class_)
+
+    def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Give the qualified name of what an expression denotes, as the catalog spells it."""
+        return qualified_name(self.entity(expr, scope))
+
+    def callee(self, call: m.Call, scope: Scope) -> LinkedFunction | None:
+        """Find the function of the project that a call runs; for a class, its `__init__`."""
+        return as_function(self.entity(call.function, scope))
+
+    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:  # one line a kind
+        """Find what an expression denotes.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+            depth: How many steps were taken to get here; past a bound the answer is None.
+
+        Returns:
+            The entity, or None where it cannot be told.
+        """
+        if depth > _DEEPEST:
+            return None
+        match expr:
+            case m.Name(id=name):
+                return self._name(name, scope, depth + 1)
+            case m.Attribute(value=value, name=name):
+                return self._attribute(value, name, scope, depth + 1)
+            case m.Call():
+                return self._result(expr, scope, depth + 1)
+            case m.Lambda(function=index):
+                return scope.function.module.functions[index]
+            case m.Binary(operator="/", left=left, right=right):
+                return self._division(left, right, scope, depth + 1)
+            case m.Conditional(body=body, orelse=orelse):
+                return self.entity(body, scope, depth + 1) or self.entity(orelse, scope, depth + 1)
+            case m.Boolean(operator="or", values=values):
+                return _first(self.entity(value, scope, depth + 1) for value in values)
+            case m.Walrus(value=value):
+                return self.entity(value, scope, depth + 1)
+            case _:
+                return None
+
+    def of_binding(self, binding: Binding, depth: int = 0) -> Entity | None:
+        """Find what a bound name denotes."""
+        match binding:
+            case Value(expr=expr, scope=scope) | Entered(context=Value(expr=expr, scope=scope)):
+                return self.entity(expr, scope, depth + 1)
+            case Argument(function=function, parameter=parameter):
+                return self._argument(function, parameter, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
+            case Either(options=options):
+                return _first(self.of_binding(option, depth + 1) for option in options)
+            case Element() | Unknown():
+                return None
+
+    def binding(self, name: str, scope: Scope) -> Binding | None:
+        """Find the binding of a variable: local, of an enclosing function, or of the module."""
+        function: LinkedFunction | None = scope.function
+        local: Scope | None = scope
+        while function is not None:
+            found = None if local is None else local.get(name)
+            if found is not None:
+                return found
+            function = function.enclosing
+            local = None if function is None else self.final_scope(function)
+        return None
+
+    def variable(self, entity: Entity | None) -> Binding | None:
+        """Give the binding of a module's variable."""
+        if not isinstance(entity, Global):
+            return None
+        final = self.final_scope(entity.module.code)
+        return None if final is None else final.get(entity.name)
+
+    @staticmethod
+    def type_name(entity: Entity | None) -> str | None:
+        """Spell an entity; for an object, its class."""
+        return qualified_name(entity.of if isinstance(entity, Instance) else entity)
+
+    @staticmethod
+    def class_of(entity: Entity | None) -> LinkedClass | None:
+        """Give the class of the project that an object belongs to."""
+        return entity.of if isinstance(entity, Instance) and isinstance(entity.of, LinkedClass) else None
+
+    def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
+        """Find what `module.name` denotes."""
+        if depth > _DEEPEST:
+            return None
+        if name in module.top_functions:
+            return module.top_functions[name]
+        if name in module.top_classes:
+            return module.top_classes[name]
+        if name in module.imports:
+            return self._imported(module.imports[name], module, depth + 1)
+        submodule = (
+            self.table.exact(f"{module.name}.{name}") if module.is_package or not module.name else None
+        )
+        if submodule is not None:
+            return submodule
+        final = self.final_scope(module.code)
+        if final is not None and final.get(name) is not None:
+            return Global(module, name)
+        return self._starred(module, name, depth + 1)
+
+    def _link_bases(self, class_: LinkedClass) -> None:
+        found = []
+        for base in class_.facts.bases:
+            dotted = _dotted(base)
+            entity = None if dotted is None else self._dotted_member(class_.module, dotted)
+            if isinstance(entity, LinkedClass) and entity is not class_:
+                found.append(entity)
+                entity.subclasses.append(class_)
+        class_.bases = tuple(found)
+
+    def _dotted_member(self, module: Module, dotted: str) -> Entity | None:
+        first, *rest = dotted.split(".")
+        entity: Entity | None
+        if first in module.top_classes:
+            entity = module.top_classes[first]
+        elif first in module.imports:
+            entity = self._imported(module.imports[first], module, 0, follow_variables=False)
+        else:
+            return None
+        for name in rest:
+            if isinstance(entity, Module):
+                entity = entity.top_classes.get(name) or (
+                    self._imported(entity.imports[name], entity, 0, follow_variables=False)
+                    if name in entity.imports
+                    else self.table.exact(f"{entity.name}.{name}")
+                )
+            else:
+                return None
+        return entity
+
+    def _name(self, name: str, scope: Scope, depth: int) -> Entity | None:
+        function: LinkedFunction | None = scope.function
+        local: Scope | None = scope
+        while function is not None:
+            found = None if local is None else local.get(name)
+            if found is not None:
+                return self.of_binding(found, depth)
+            if name in function.nested:
+                return function.nested[name]
+            if function.index == 0:
+                break
+            function = function.enclosing
+            local = None if function is None else self.final_scope(function)
+        module = scope.function.module
+        entity = self.member(module, name, depth)
+        return Library(name) if entity is None else entity
+
+    def _attribute(self, value: m.Expr, name: str, scope: Scope, depth: int) -> Entity | None:
+        if isinstance(value, m.Name):
+            bound = scope.get(f"{value.id}.{name}")
+            if bound is not None:
+                return self.of_binding(bound, depth)
+        return self._step(self.entity(value, scope, depth), name, depth)
+
+    def _step(self, entity: Entity | None, name: str, depth: int) -> Entity | None:
+        match entity:
+            case Module():
+                return self.member(entity, name, depth) or Library(f"{entity.name}.{name}")
+            case Library(name=owner):
+                return Library(f"{owner}.{name}")
+            case LinkedClass():
+                return entity.method(name)
+            case Instance(of=LinkedClass() as class_):
+                return class_.method(name) or self._attribute_of_class(class_, name, depth)
+            case Instance(of=Library(name=owner)):
+                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
+            case Global():
+                bound = None if depth > _DEEPEST else self.variable(entity)
+                return (
+                    None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
+                )
+            case _:
+                return None
+
+    def _returned(self, qualified: str) -> Instance | None:
+        """Properties of library classes, such as `Path.parent`, that are objects themselves."""
+        entry = self.catalog.exact("returns", qualified)
+        return None if entry is None or not entry.is_property else Instance(Library(entry.type))
+
+    def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+        values = self.attribute_values(class_, name)
+        return _first(self.of_binding(value, depth + 1) for value in values)
+
+    def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
+        """Give what the methods of a class and of its ancestors bind `self.name` to."""
+        found: list[Binding] = []
+        for ancestor in class_.ancestors():
+            for method in ancestor.methods.values():
+                if name not in method.facts.mentions or not method.facts.parameters:
+                    continue
+                final = self.final_scope(method)
+                bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")
+                if bound is not None:
+                    found.append(bound)
+        return found
+
+    def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
+        entity = self.entity(call.function, scope, depth)
+        match entity:
+            case LinkedClass():
+                return Instance(entity)
+            case Library(name=name):
+                entry = self.catalog.exact("returns", name)
+                if entry is not None:
+                    return Instance(Library(entry.type))
+                return Instance(entity) if name.rpartition(".")[2][:1].isupper() else None
+            case LinkedFunction():
+                return self._returned_by(entity, depth)
+            case _:
+                return None
+
+    def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
+        results = [statement for statement in function.facts.body if isinstance(statement, m.Return)]
+        final = self.final_scope(function)
+        if len(results) != 1 or results[0].value is None or final is None or function.facts.is_generator:
+            return None
+        return self.entity(results[0].value, final, depth + 2)
+
+    def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
+        path = Instance(Library("pathlib.Path"))
+        if isinstance(right, m.Format) or (isinstance(right, m.Constant) and isinstance(right.value, str)):
+            return path
+        return path if path in {self.entity(left, scope, depth), self.entity(right, scope, depth)} else None
+
+    def _argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
+        first = function.facts.parameters[0].name if function.facts.parameters else None
+        if function.owner is not None and parameter.name == first:
+            decorators = {_dotted(decorator) for decorator in function.facts.decorators}
+            if "staticmethod" not in decorators:
+                return function.owner if "classmethod" in decorators else Instance(function.owner)
+        if parameter.annotation is None or parameter.kind in {"args", "kwargs"}:
+            return None
+        return self._annotated(parameter.annotation, function, depth)
+
+    def _annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
+        for name in _class_names(annotation):
+            first, *rest = name.split(".")
+            entity = self.member(function.module, first, depth)
+            for part in rest:
+                entity = self._step(entity, part, depth)
+            if isinstance(entity, (Library, LinkedClass)):
+                return Instance(entity)
+        return None
+
+    def _imported(
+        self, row: m.Import, importer: Module, depth: int, *, follow_variables: bool = True
+    ) -> Entity | None:
+        dotted = self.table.relative(row, importer) if row.level else row.module
+        module = self.table.exact(dotted) if row.level else self.table.find(dotted, importer)
+        if row.name is None:
+            return module or Library(dotted)
+        if module is None or module is importer:
+            submodule = self.table.find(f"{dotted}.{row.name}", importer)
+            return submodule or Library(f"{dotted}.{row.name}")
+        if not follow_variables:
+            return module.top_classes.get(row.name) or self._reexported(module, row.name, depth)
+        return self.member(module, row.name, depth + 1) or Library(f"{dotted}.{row.name}")
+
+    def _reexported(self, module: Module, name: str, depth: int) -> Entity | None:
+        if depth > _DEEPEST:
+            return None
+        if name in module.imports:
+            return self._imported(module.imports[name], module, depth + 1, follow_variables=False)
+        return self.table.exact(f"{module.name}.{name}")
+
+    def _starred(self, module: Module, name: str, depth: int) -> Entity | None:
+        if depth > _DEEPEST or name.startswith("_"):
+            return None
+        for row in module.stars:
+            dotted = self.table.relative(row, module) if row.level else row.module
+            source = self.table.exact(dotted) if row.level else self.table.find(dotted, module)
+            entity = None if source is None or source is module else self.member(source, name, depth + 1)
+            if entity is not None:
+                return entity
+        return None
+
+
+def qualified_name(entity: Entity | None) -> str | None:
+    """Spell an entity as the catalog would, or None where it has no such name."""
+    match entity:
+        case Library(name=name):
+            return name
+        case LinkedFunction() | LinkedClass():
+            return entity.qualified
+        case Global(module=module, name=name):
+            return f"{module.name}.{name}"
+        case _:
+            return None
+
+
+def as_function(entity: Entity | None) -> LinkedFunction | None:
+    """Give the function that calling an entity runs."""
+    if isinstance(entity, LinkedFunction):
+        return entity
+    return entity.method("__init__") if isinstance(entity, LinkedClass) else None
+
+
+def _first(entities: Iterable[Entity | None]) -> Entity | None:
+    return next((entity for entity in entities if entity is not None), None)
+
+
+def _dotted(expr: m.Expr) -> str | None:
+    if isinstance(expr, m.Name):
+        return expr.id
+    if isinstance(expr, m.Attribute):
+        owner = _dotted(expr.value)
+        return None if owner is None else f"{owner}.{expr.name}"
+    return None
+
+
+def _class_names(annotation: m.Expr) -> Iterable[str]:
+    """Give the classes an annotation names, within `Optional[…]`, `… | None` and quotes too."""
+    match annotation:
+        case m.Name() | m.Attribute():
+            dotted = _dotted(annotation)
+            if dotted is not None:
+                yield dotted
+        case m.Constant(value=str() as text):
+            for part in text.split("|"):
+                name = part.strip()
+                if name.startswith("Optional[") and name.endswith("]"):
+                    name = name.removeprefix("Optional[").removesuffix("]")
+                if all(piece.isidentifier() for piece in name.split(".")) and name != "None":
+                    yield name
+        case m.Binary(operator="|", left=left, right=right):
+            yield from _class_names(left)
+            yield from _class_names(right)
+        case m.Subscript(value=value, index=index):
+            outer = _dotted(value)
+            if outer is not None and outer.rpartition(".")[2] in _OPTIONAL:
+                for item in index.items if isinstance(index, m.Sequence) else (index,):
+                    yield from _class_names(item)
+        case _:
+            return

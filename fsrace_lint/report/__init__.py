@@ -1,0 +1,62 @@
+"""What a run found, and how it is shown: one format a file, one signature.
+
+A format is loaded when it is asked for, so that `json` does not pay for `rich`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from fsrace_lint.findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsrace_lint.source import Source
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that went wrong in the run itself, such as a folder that cannot be listed."""
+
+    path: str
+    message: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Everything a run has to say: sorted findings, its own failures, and flat counts."""
+
+    findings: tuple[Finding, ...] = ()
+    errors: tuple[Problem, ...] = ()
+    statistics: dict[str, int] = {}
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How to show it; a format ignores what it has no use for."""
+
+    color: bool = False
+    width: int = 100
+    statistics: bool = False
+
+
+class Renderer(Protocol):
+    """The one signature of a format."""
+
+    def __call__(self, outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
+        """Give the whole report; it ends with a newline unless it is empty."""
+        ...
+
+
+FORMATS: Final[Mapping[str, str]] = MappingProxyType(
+    {name: f"{__name__}.{name}" for name in ("text", "json", "github")}
+)
+"""The name of each format, and the module whose `render` writes it."""
+
+
+def render(name: str, outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
+    """Give the report in the format of that name, one of `FORMATS`; `sources` go by `Place.path`."""
+    renderer: Renderer = import_module(FORMATS[name]).render
+    return renderer(outcome, sources, options)

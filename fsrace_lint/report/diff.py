@@ -1,0 +1,62 @@
+"""Unified diffs that `git apply` and `patch -p1` accept."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import io
+import os
+
+from fsrace_lint.report.words import visible
+
+
+def unified(path: str, before: bytes, after: bytes, encoding: str) -> str:
+    """Give the diff from `before` to `after`, or nothing where they are equal.
+
+    Lines end where git ends them, at a line feed, so a carriage return stays in
+    its line. Written out in `encoding`, the diff applies byte for byte.
+    """
+    old, new = _lines(before, encoding), _lines(after, encoding)
+    lines = difflib.unified_diff(old, new, _header(f"a/{path}", encoding), _header(f"b/{path}", encoding))
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def colorize(diff: str) -> str:
+    """Give the diff for the eyes only: colored, and with control characters spelled out."""
+    from fsrace_lint.report.text import paint  # noqa: PLC0415 - only here does a diff need rich
+
+    def shown(line: str) -> str:
+        return "\t".join(map(visible, line.removesuffix("\r").split("\t")))
+
+    lines = [[(shown(line), _style(line))] for line in diff.split("\n")]
+    return paint(lines, color=True).removesuffix("\n")
+
+
+def _style(line: str) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return "path"
+    return {"@": "hunk", "+": "added", "-": "removed", "\\": "dim"}.get(line[:1], "")
+
+
+def _lines(data: bytes, encoding: str) -> list[str]:
+    # `utf-8-sig` would hide the byte order mark, which the line on disk has.
+    codec = "utf-8" if codecs.lookup(encoding).name == "utf-8-sig" else encoding
+    return list(io.StringIO(data.decode(codec, "replace"), newline="\n"))
+
+
+def _header(name: str, encoding: str) -> str:
+    """Name a file as git does: quoted if it must be, and with a tab after a name that holds a space."""
+    # Names are UTF-8 on disk, so one that is not ASCII cannot stand in a diff of another encoding.
+    utf8 = codecs.lookup(encoding).name.startswith("utf-8")
+    if name.isprintable() and (utf8 or name.isascii()) and not set(name) & {'"', "\\"}:
+        return f"{name}\t" if " " in name else name
+    return '"' + "".join(_quoted(byte) for byte in os.fsencode(name)) + '"'
+
+
+def _quoted(byte: int) -> str:
+    char = chr(byte)
+    if char in {'"', "\\"}:
+        return f"\\{char}"
+    return char if " " <= char <= "~" else f"\\{byte:03o}"

@@ -1,0 +1,88 @@
+"""The JSON format: public, versioned, and described by `docs/findings.schema.json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsrace_lint.findings import Finding, Fix, Related, Witness
+    from fsrace_lint.report import Options, Outcome
+    from fsrace_lint.source import Source
+    from fsrace_lint.spans import Place
+
+VERSION: Final = 1
+
+Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
+
+
+def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001
+    """Give the report as one JSON object."""
+    document: dict[str, Json] = {
+        "version": VERSION,
+        "findings": [_finding(finding) for finding in outcome.findings],
+        "errors": [{"path": problem.path, "message": problem.message} for problem in outcome.errors],
+        "statistics": dict(outcome.statistics),
+    }
+    encoded = msgspec.json.encode(_encodable(document))
+    return msgspec.json.format(encoded, indent=2).decode("utf-8") + "\n"
+
+
+def _finding(finding: Finding) -> Json:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        **_place(finding.place),
+        "function": finding.function,
+        "severity": finding.severity.value,
+        "evidence": finding.evidence,
+        "strict": finding.strict,
+        "related": [_related(related) for related in finding.related],
+        "witness": _witness(finding.witness) if finding.witness else None,
+        "fix": _fix(finding.fix) if finding.fix else None,
+    }
+
+
+def _place(place: Place) -> dict[str, Json]:
+    span = place.span
+    return {
+        "path": place.path,
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+    }
+
+
+def _related(related: Related) -> Json:
+    return {**_place(related.place), "message": related.message}
+
+
+def _witness(witness: Witness) -> Json:
+    steps: list[Json] = [
+        {"process": step.process, "action": step.action, "result": step.result} for step in witness.steps
+    ]
+    return {"steps": steps, "outcome": witness.outcome}
+
+
+def _fix(fix: Fix) -> Json:
+    return {
+        "recipe": fix.recipe,
+        "applicability": fix.applicability.value,
+        "description": fix.description,
+    }
+
+
+def _encodable(value: Json) -> Json:
+    """Spell out lone surrogates, the undecodable bytes of a path, for which UTF-8 has no code."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {str(_encodable(key)): _encodable(item) for key, item in value.items()}
+    return value

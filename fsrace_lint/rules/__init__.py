@@ -1,0 +1,61 @@
+"""Query: the hazards, one a file."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsrace_lint.rules.base import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+
+class LoadedRule(msgspec.Struct, frozen=True):
+    """A rule, its page, and its query; the rules about the tool itself have no query."""
+
+    rule: Rule
+    page: str
+    check: Callable[[Project], Iterator[Finding]] | None
+
+    @property
+    def title(self) -> str:
+        """The first line of the page."""
+        return self.page.partition("\n")[0]
+
+
+@functools.cache
+def load() -> tuple[LoadedRule, ...]:
+    """Give all rules, by code.
+
+    Returns:
+        Every module of this package that defines `RULE`; its docstring is the rule's page.
+    """
+    found = []
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        rule = getattr(module, "RULE", None)
+        if isinstance(rule, Rule):
+            found.append(
+                LoadedRule(rule, inspect.cleandoc(module.__doc__ or ""), getattr(module, "check", None))
+            )
+    return tuple(sorted(found, key=lambda loaded: loaded.rule.code))
+
+
+def names() -> dict[str, str]:
+    """Give the name of every rule by its code."""
+    return {loaded.rule.code: loaded.rule.name for loaded in load()}
+
+
+def find(text: str) -> LoadedRule | None:
+    """Find a rule by its code, in either case, or by its name."""
+    wanted = text.strip().lower()
+    return next((r for r in load() if wanted in {r.rule.code.lower(), r.rule.name}), None)

@@ -1,0 +1,110 @@
+"""What a rule is, and the pieces that rules share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
+from fsrace_lint.project.model import Evidence
+from fsrace_lint.spans import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.project.model import Probe, Site
+
+__all__ = [
+    "Applicability",
+    "Evidence",
+    "Fix",
+    "Related",
+    "Rule",
+    "Severity",
+    "Step",
+    "Witness",
+    "both_pass",
+    "tested",
+]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """The identity of a rule.
+
+    `name` is the name of the rule's file with dashes. `default_from` is the
+    weakest evidence with which the default profile reports it; None leaves it to
+    the strict profile.
+    """
+
+    code: str
+    name: str
+    cwe: int = 362
+    severity: Severity = Severity.ERROR
+    default_from: Evidence | None = Evidence.PLAUSIBLE
+
+    def finding(
+        self,
+        site: Site,
+        message: str,
+        *,
+        witness: Witness,
+        related: Iterable[Related] = (),
+        fix: Fix | None = None,
+        strict: bool = False,
+    ) -> Finding:
+        """Make a finding at a site.
+
+        Args:
+            site: The act that goes wrong.
+            message: One sentence without a full stop.
+            witness: The interleaving that goes wrong.
+            related: The other places that belong to it.
+            fix: What could be done about it.
+            strict: Whether only the strict profile reports it, whatever the evidence.
+
+        Returns:
+            The finding.
+        """
+        return Finding(
+            code=self.code,
+            name=self.name,
+            message=message,
+            place=Place(site.file, site.span),
+            function=site.function,
+            severity=self.severity,
+            evidence=site.evidence.name.lower(),
+            strict=strict or self.default_from is None or site.evidence < self.default_from,
+            related=tuple(related),
+            witness=witness,
+            fix=fix if site.event.call.exact else None,
+        )
+
+
+def tested(probe: Probe, site: Site) -> Related:
+    """Point at the test that comes before a site."""
+    answer = "missing" if probe.absent else "present"
+    return Related(Place(site.file, probe.span), f"found {answer} here")
+
+
+def both_pass(probe: Probe, site: Site, error: str) -> Witness:
+    """Tell how two processes get the same answer from a test, and the second fails in the act.
+
+    Args:
+        probe: The test.
+        site: The act.
+        error: The exception that the second process dies with.
+
+    Returns:
+        The interleaving.
+    """
+    answer = str(not probe.absent)
+    return Witness(
+        (
+            Step(0, probe.spelled, answer),
+            Step(1, probe.spelled, answer),
+            Step(0, site.act, "done"),
+            Step(1, site.act, error),
+        ),
+        f"process 1 dies with {error}",
+    )

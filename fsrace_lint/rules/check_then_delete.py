@@ -1,0 +1,74 @@
+"""A file or directory is deleted only after a check that it is there.
+
+Two processes can both find it there. One deletes it, and the slower one dies
+with FileNotFoundError. Cleaning up old checkpoints on every rank is the usual
+case.
+
+Bad:
+    import os
+
+
+    def discard(path: str) -> None:
+        if os.path.exists(path):
+            os.remove(path)
+
+Good:
+    import contextlib
+    import os
+
+
+    def discard(path: str) -> None:
+        if os.path.exists(path):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
+
+Fix: `missing-ok` (safe) makes the delete accept that the path is gone:
+`unlink(missing_ok=True)`, or `contextlib.suppress(FileNotFoundError)` around
+`os.remove`. The check stays, because without it more could be deleted than
+before: `exists()` is False for a dangling link, `isfile()` for a directory.
+For `shutil.rmtree` the fix is unsafe: `ignore_errors=True` hides other errors too.
+
+Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError,
+OSError or Exception is handled or suppressed; one process of the job runs it; a
+lock is held; the path belongs to one process; the branch for a missing path
+raises. In a script that one process runs, only the strict profile reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Applicability, Fix, Rule, both_pass, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR103", name="check-then-delete", cwe=367)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find deletes of a path that another process can delete first."""
+    for probe, delete in project.probe_then("delete", absent=False):
+        if (
+            not delete.is_contended
+            or delete.tolerates("FileNotFoundError")
+            or probe.exit in {"raise", "exit"}
+        ):
+            continue
+        is_tree = delete.api == "shutil.rmtree"
+        yield RULE.finding(
+            delete,
+            f"another process can delete {delete.spelled} after the check on line {probe.span.line}",
+            witness=both_pass(probe, delete, "FileNotFoundError"),
+            related=[tested(probe, delete)],
+            fix=Fix(
+                "missing-ok",
+                delete.span,
+                Applicability.UNSAFE if is_tree else Applicability.SAFE,
+                "accept that it is gone already" + (" (ignore_errors=True)" if is_tree else ""),
+                probe.span if probe.is_whole_test else None,
+            ),
+        )

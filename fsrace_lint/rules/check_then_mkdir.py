@@ -1,0 +1,69 @@
+"""A directory is created only after a check that it is missing.
+
+Two processes can both find it missing. One creates it, and the slower one dies
+with FileExistsError, usually on the first launch and never again. A process
+that starts later, with the directory in place, sees nothing of it: that is why
+this survives every test on one machine.
+
+Bad:
+    import os
+
+
+    def prepare(out: str) -> None:
+        if not os.path.exists(out):
+            os.makedirs(out)
+
+Good:
+    import os
+
+
+    def prepare(out: str) -> None:
+        os.makedirs(out, exist_ok=True)
+
+Fix: `exist-ok` (safe where the `if` holds nothing else) passes `exist_ok=True`
+and drops the check. `os.mkdir` becomes `Path(…).mkdir(exist_ok=True)`, which
+makes one level as before. A file, not a directory, at that path now raises
+FileExistsError at once.
+
+Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception
+is handled or suppressed; one process of the job runs it; a lock is held; the
+path belongs to one process; the branch for an existing path raises, so that
+failing is what the author wants. In a script that one process runs, only the
+strict profile reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Applicability, Fix, Rule, both_pass, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find directories that two processes can both find missing."""
+    for probe, mkdir in project.probe_then("mkdir", absent=True):
+        if not mkdir.is_contended or mkdir.tolerates("FileExistsError"):
+            continue
+        if probe.exit in {"raise", "exit"} or mkdir.api == "shutil.copytree":
+            continue
+        yield RULE.finding(
+            mkdir,
+            f"another process can create {mkdir.spelled} after the check on line {probe.span.line}",
+            witness=both_pass(probe, mkdir, "FileExistsError"),
+            related=[tested(probe, mkdir)],
+            fix=Fix(
+                "exist-ok",
+                mkdir.span,
+                Applicability.SAFE if probe.guards_only_the_site else Applicability.UNSAFE,
+                "accept a directory that is there already (exist_ok=True)",
+                probe.span if probe.is_whole_test else None,
+            ),
+        )

@@ -1,0 +1,70 @@
+"""Every process creates this directory, and all but the first fail.
+
+Nothing decides which process may create it, and nothing accepts that another
+one already did: with more than one process, all but the first die with
+FileExistsError.
+
+Bad:
+    import os
+
+    import torch.distributed as dist
+
+
+    def train(out: str) -> None:
+        dist.init_process_group("gloo")
+        os.makedirs(out + "/samples")
+
+Good:
+    import os
+
+    import torch.distributed as dist
+
+
+    def train(out: str) -> None:
+        dist.init_process_group("gloo")
+        os.makedirs(out + "/samples", exist_ok=True)
+
+Fix: `exist-ok` (unsafe) passes `exist_ok=True`, or `dirs_exist_ok=True` to
+`shutil.copytree`. Read it before you take it: where the failure is the point,
+as in claiming a run directory, it would be wrong.
+
+Silent when: the failure is accepted or FileExistsError is named in a handler,
+which says that the exclusive result is wanted; one process of the job runs it;
+a lock is held; the path belongs to one process. Where it is not evident that
+several processes run it, only the strict profile reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Applicability, Evidence, Fix, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.EVIDENT)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find directories that every process creates, with no test and no tolerance."""
+    for mkdir in project.sites("mkdir"):
+        if not mkdir.is_contended or mkdir.tolerates("FileExistsError") or project.is_probed(mkdir):
+            continue
+        yield RULE.finding(
+            mkdir,
+            f"every process creates {mkdir.spelled}, and all but the first fail",
+            witness=Witness(
+                (Step(0, mkdir.act, "done"), Step(1, mkdir.act, "FileExistsError")),
+                "process 1 dies with FileExistsError",
+            ),
+            fix=Fix(
+                "exist-ok",
+                mkdir.span,
+                Applicability.UNSAFE,
+                "accept a directory that is there already",
+            ),
+        )

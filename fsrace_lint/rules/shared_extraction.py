@@ -1,0 +1,65 @@
+"""Several processes unpack an archive into one directory.
+
+Each of them replaces the files that the others have unpacked and perhaps
+already read. `tar` removes a file before it writes it, so that another `tar`
+fails with "File exists"; `extractall` writes in place, so that a reader meets
+files of length zero. A process that finds the directory there skips the
+unpacking and starts on half a tree.
+
+Bad:
+    import tarfile
+
+
+    def fetch(archive: str, data: str) -> None:
+        with tarfile.open(archive) as tar:
+            tar.extractall(data)
+
+Good:
+    import tarfile
+
+    from filelock import FileLock
+
+
+    def fetch(archive: str, data: str) -> None:
+        with FileLock(data + ".lock"), tarfile.open(archive) as tar:
+            tar.extractall(data)
+
+Silent when: one process of the job or of each node runs it; a lock is held; the
+destination belongs to one process, such as a temporary directory that is
+renamed afterwards. In a script that one process runs, only the strict profile
+reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR301", name="shared-extraction")
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find archives that several processes unpack into one directory."""
+    for extract in project.sites("extract"):
+        if not extract.is_contended:
+            continue
+        yield RULE.finding(
+            extract,
+            f"several processes can unpack into {extract.destination} at once",
+            witness=Witness(
+                (
+                    Step(0, extract.act, "has unpacked half of it"),
+                    Step(1, extract.act, "replaces the same files"),
+                    Step(0, "reads a file of the tree", "finds it empty or missing"),
+                ),
+                "process 0 works on a tree that process 1 is rewriting",
+            ),
+            strict=extract.path is None,
+        )

@@ -1,0 +1,64 @@
+"""Every process writes this same path.
+
+All of them truncate and fill one file at the same time. What is left is one
+process's content, a mixture, or half of either, and a reader can meet any of
+these while they write.
+
+Bad:
+    import torch
+    import torch.distributed as dist
+
+
+    def train(model: torch.nn.Module) -> None:
+        dist.init_process_group("gloo")
+        torch.save(model.state_dict(), "checkpoint.pt")
+
+Good:
+    import torch
+    import torch.distributed as dist
+
+
+    def train(model: torch.nn.Module) -> None:
+        dist.init_process_group("gloo")
+        if dist.get_rank() == 0:
+            torch.save(model.state_dict(), "checkpoint.pt")
+
+Silent when: one process of the job, of each node or of each group runs it (by a
+test here or in all callers); a lock is held; the path holds a rank, a process
+id or a temporary name; what the path holds could not be followed. Where it is
+not evident that several processes run it, only the strict profile reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find files that every process writes."""
+    for write in project.sites("write"):
+        if not write.is_contended or write.path is None:
+            continue
+        yield RULE.finding(
+            write,
+            f"every process writes {write.spelled}",
+            witness=Witness(
+                (
+                    Step(0, write.act, "truncates the file"),
+                    Step(0, "writes its content"),
+                    Step(1, write.act, "truncates the file again"),
+                ),
+                f"{write.spelled} is empty or half written, and the content of process 0 is lost",
+            ),
+            strict=not write.certain,
+        )

@@ -1,0 +1,399 @@
+"""What a user can configure: `[tool.fsrace-lint]` of pyproject.toml as frozen data."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import keyword
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Profile: TypeAlias = Literal["default", "strict"]
+
+FAMILY: Final = "FSR"
+TABLE: Final = "fsrace-lint"
+DEFAULT_EXCLUDES: Final = tuple(
+    ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
+    "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/".split()
+)
+TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
+_TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
+_ROOT_MARKERS: Final = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
+
+
+class SettingsError(Exception):
+    """The configuration is wrong; the message is for the user and names the file and the key."""
+
+
+class Glob:
+    """A pattern for files and folders, as `exclude` and `per-file-ignores` write them.
+
+    A pattern without a slash means the name of a file or of a folder, wherever
+    it stands; one with a slash is a path from the project root; one that ends
+    in a slash means folders only. `*` and `?` match as in `fnmatch`, so `*`
+    crosses slashes, and `**/` also matches no folder at all.
+    """
+
+    __slots__ = ("anchored", "folders_only", "regex")
+
+    def __init__(self, text: str) -> None:
+        """Translate a pattern.
+
+        Args:
+            text: The pattern as the user wrote it.
+
+        Raises:
+            ValueError: The pattern is empty or not well formed.
+        """
+        body = text.replace("\\", "/")
+        self.folders_only = body.endswith("/")
+        self.anchored = "/" in body.rstrip("/")
+        body = body.strip("/")
+        while body.startswith("./"):
+            body = body[2:].lstrip("/")
+        if body in ("", "."):
+            raise ValueError("an empty pattern")
+        pattern = "".join(map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body)))
+        try:
+            self.regex = re.compile(pattern, re.DOTALL)
+        except re.error as error:
+            raise ValueError(f"a malformed pattern: {error}") from error
+
+    def covers(self, path: str) -> bool:
+        """Tell whether this means a file, or a folder that the file lies in.
+
+        Args:
+            path: The file's path from the project root, with forward slashes.
+
+        Returns:
+            True if the file or one of its folders matches.
+        """
+        match = self.regex.fullmatch
+        parts = path.split("/")
+        last = len(parts) - 1 if self.folders_only else len(parts)
+        if self.anchored:
+            return any(match("/".join(parts[:end])) for end in range(1, last + 1))
+        return any(match(part) for part in parts[:last])
+
+
+def _translate(piece: str) -> str:
+    """Turn one piece of a pattern into the source of a regular expression."""
+    if piece == "**/":
+        return "(?:.*/)?"
+    if piece.startswith("*"):
+        return ".*"
+    if piece == "?":
+        return "[^/]"
+    if piece.startswith("[") and piece.endswith("]"):
+        negated = piece.startswith("[!")
+        inside = re.sub(r"([\[\]\\^&~|])", r"\\\1", piece[2 if negated else 1 : -1])
+        return f"[^/{inside}]" if negated else f"[{inside}]"
+    return re.escape(piece)
+
+
+@functools.lru_cache(maxsize=1024)
+def glob(text: str) -> Glob:
+    """Give the translated pattern for a text, made once.
+
+    Args:
+        text: The pattern as the user wrote it.
+
+    Returns:
+        The pattern.
+
+    Raises:
+        ValueError: The pattern is empty or not well formed.
+    """
+    return Glob(text)
+
+
+def matcher(globs: Sequence[Glob]) -> Callable[[str, str], bool]:
+    """Put patterns together, so that an entry costs two matches.
+
+    Args:
+        globs: The patterns.
+
+    Returns:
+        A function that tells of a name and a path whether a pattern means this very entry.
+    """
+    names, paths = (
+        re.compile("|".join(texts) or "(?!)", re.DOTALL).fullmatch
+        for texts in ([g.regex.pattern for g in globs if g.anchored is wanted] for wanted in (False, True))
+    )
+    return lambda name, path: bool(names(name) or paths(path))
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Everything that a user can choose.
+
+    `root` is the absolute project root, over which linking happens. An empty
+    `select` means all rules. `exclude` is None for the built-in list. Selectors
+    are canonical code prefixes, as `normalize_selectors` gives them.
+    """
+
+    root: Path
+    profile: Profile = "default"
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    helper_module: str | None = None
+    include_tests: bool = False
+    respect_gitignore: bool = True
+
+    def selects(self, code: str, path: str) -> bool:
+        """Tell whether a rule is on for a file.
+
+        The most specific selector decides; where `ignore` is as specific as
+        `select`, `ignore` does. A match in `per-file-ignores` always turns the
+        rule off.
+
+        Args:
+            code: The rule's code.
+            path: The file's path from the project root, with forward slashes.
+
+        Returns:
+            True if the rule is on.
+        """
+        chosen = _longest(code, self.select or (FAMILY,), self.extend_select)
+        if chosen <= _longest(code, self.ignore):
+            return False
+        return not any(
+            code.startswith(selectors) and glob(text).covers(path)
+            for text, selectors in self.per_file_ignores
+        )
+
+
+def _longest(code: str, *groups: tuple[str, ...]) -> int:
+    """Give the length of the longest selector that matches a code, or 0."""
+    return max((len(item) for group in groups for item in group if code.startswith(item)), default=0)
+
+
+def with_overrides(settings: Settings, **changes: Any) -> Settings:
+    """Lay command-line choices over settings.
+
+    Args:
+        settings: The settings from the file.
+        **changes: New values by field name. None leaves the field as it is, what
+            is given for `extend_select` and `extend_exclude` is added to it, and
+            sequences may be of any kind. Selectors must be canonical already.
+
+    Returns:
+        The new settings.
+
+    Raises:
+        SettingsError: A pattern or the module name is not well formed.
+    """
+    given = {name: value for name, value in changes.items() if value is not None}
+    for name in ("select", "extend_select", "ignore", "exclude", "extend_exclude"):
+        if name in given:
+            added = tuple(given[name])
+            given[name] = getattr(settings, name) + added if name.startswith("extend_") else added
+    _check_globs((*given.get("exclude", ()), *given.get("extend_exclude", ())), "--exclude")
+    _check_module(given.get("helper_module"), "--helper-module")
+    return msgspec.structs.replace(settings, **given)
+
+
+def find_root(path: Path) -> Path:
+    """Find the project that a path belongs to.
+
+    Args:
+        path: A file or a folder.
+
+    Returns:
+        The nearest folder upward that holds `pyproject.toml`, `.git`, `setup.py`
+        or `setup.cfg`; if there is none, the folder itself, or the file's folder.
+    """
+    start = os.path.abspath(path)  # noqa: PTH100
+    if not os.path.isdir(start):  # noqa: PTH112
+        start = os.path.dirname(start)  # noqa: PTH120
+    folder = Path(start)
+    for candidate in (folder, *folder.parents):
+        if any(os.path.lexists(candidate / marker) for marker in _ROOT_MARKERS):
+            return candidate
+    return folder
+
+
+def normalize_selectors(
+    selectors: Iterable[str], rules: Mapping[str, str], *, origin: str
+) -> tuple[str, ...]:
+    """Turn what users write for rules into code prefixes.
+
+    Args:
+        selectors: Codes, code prefixes, rule names or `ALL`; one string may hold
+            several with commas between them.
+        rules: Rule names by code.
+        origin: Where the selectors stand, for the error message.
+
+    Returns:
+        Canonical prefixes in the order given, without repeats.
+
+    Raises:
+        SettingsError: A selector means no known rule.
+    """
+    pieces = (piece.strip() for selector in selectors for piece in selector.split(","))
+    codes = {name: code for code, name in rules.items()}
+    found = [_normalize(piece, rules, codes, origin) for piece in pieces if piece]
+    return tuple(dict.fromkeys(found))
+
+
+def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str], origin: str) -> str:
+    upper, lower = selector.upper(), selector.lower()
+    if upper in ("ALL", FAMILY):
+        return FAMILY
+    if upper.startswith(FAMILY) and any(code.startswith(upper) for code in rules):
+        return upper
+    if lower in codes:
+        return codes[lower]
+    hint = _did_you_mean(lower, codes) or _did_you_mean(upper, rules)
+    raise SettingsError(f"{origin}: unknown rule `{selector}`{hint}")
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, sorted(known), n=1)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+class _Table(msgspec.Struct, rename="kebab"):
+    """`[tool.fsrace-lint]` as TOML spells it."""
+
+    profile: str = "default"
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = {}
+    root: str | None = None
+    helper_module: str | None = None
+    include_tests: bool = False
+    respect_gitignore: bool = True
+
+
+KEYS: Final = _Table.__struct_encode_fields__
+
+
+def load(root: Path, rules: Mapping[str, str]) -> Settings:
+    """Read the settings of a project.
+
+    Args:
+        root: The folder whose `pyproject.toml` counts; it need not hold one.
+        rules: Rule names by code.
+
+    Returns:
+        The settings, with the defaults for what the file does not say.
+
+    Raises:
+        SettingsError: The file cannot be read or says something wrong.
+    """
+    root = Path(os.path.abspath(root))  # noqa: PTH100
+    file = root / "pyproject.toml"
+    table = _convert(file, _read_table(file))
+
+    def canonical(key: str, selectors: Iterable[str]) -> tuple[str, ...]:
+        return normalize_selectors(selectors, rules, origin=f"{file}: `{key}`")
+
+    _check_globs(table.exclude or (), f"{file}: `exclude`")
+    _check_globs(table.extend_exclude, f"{file}: `extend-exclude`")
+    _check_globs(table.per_file_ignores, f"{file}: `per-file-ignores`")
+    _check_module(table.helper_module, f"{file}: `helper-module`")
+    return Settings(
+        root=root if table.root is None else _folder(file, table.root),
+        profile=_profile(file, table.profile),
+        select=canonical("select", table.select),
+        extend_select=canonical("extend-select", table.extend_select),
+        ignore=canonical("ignore", table.ignore),
+        exclude=table.exclude,
+        extend_exclude=table.extend_exclude,
+        per_file_ignores=tuple(
+            (text, canonical(f"per-file-ignores.{text}", selectors))
+            for text, selectors in table.per_file_ignores.items()
+        ),
+        helper_module=table.helper_module,
+        include_tests=table.include_tests,
+        respect_gitignore=table.respect_gitignore,
+    )
+
+
+def _read_table(file: Path) -> dict[str, Any]:
+    """Give `[tool.fsrace-lint]` of a file; empty if the file or the table is missing."""
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror or error}") from error
+    try:
+        table: Any = tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SettingsError(f"{file}:{line}: is not encoded as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        where = re.search(r"at line (\d+)", str(error))
+        place = f"{file}:{where[1]}" if where else f"{file}"
+        raise SettingsError(f"{place}: is not valid TOML: {error}") from error
+    for key in ("tool", f"tool.{TABLE}"):
+        table = table.get(key.rpartition(".")[2], {})
+        if not isinstance(table, dict):
+            raise SettingsError(f"{file}: `{key}`: expected table, found {type(table).__name__}")
+    return cast("dict[str, Any]", table)
+
+
+def _convert(file: Path, values: dict[str, Any]) -> _Table:
+    """Check the keys and the types of a table."""
+    for key in values:
+        if key not in KEYS:
+            hint = _did_you_mean(key.lower().replace("_", "-"), KEYS)
+            raise SettingsError(f"{file}: unknown key `{key}` in [tool.{TABLE}]{hint}")
+    try:
+        return msgspec.convert(values, _Table)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        key = where.rstrip("`").replace("[...]", "")
+        what = re.sub(r"`(\w+)[^`]*`", lambda found: _TOML_WORDS.get(found[1], found[1]), what)
+        what = what.replace("Expected", "expected").replace(", got", ", found")
+        raise SettingsError(f"{file}: `{key}`: {what}") from error
+
+
+def _profile(file: Path, text: str) -> Profile:
+    if text not in get_args(Profile):
+        hint = _did_you_mean(text, get_args(Profile)) or "; there are `default` and `strict`"
+        raise SettingsError(f"{file}: `profile`: unknown profile `{text}`{hint}")
+    return cast("Profile", text)
+
+
+def _folder(file: Path, text: str) -> Path:
+    folder = Path(os.path.normpath(file.parent / text))
+    if "\0" in text or not folder.is_dir():
+        raise SettingsError(f"{file}: `root`: `{text}` is not an existing folder")
+    return folder
+
+
+def _check_globs(texts: Iterable[str], origin: str) -> None:
+    text = ""
+    try:
+        for text in texts:
+            glob(text)
+    except ValueError as error:
+        raise SettingsError(f"{origin}: `{text}` is {error}") from error
+
+
+def _check_module(name: str | None, origin: str) -> None:
+    parts = [] if name is None else name.split(".")
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+        raise SettingsError(f"{origin}: `{name}` is not a dotted module name such as `mypackage.fs_safe`")

@@ -1,0 +1,634 @@
+"""The fixes room: text in, text out, and what is refused."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import io
+import os
+import stat
+import tokenize
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fsrace_lint.findings import Applicability, Finding, Fix, Severity
+from fsrace_lint.fixes import Patch, Verify, repair
+from fsrace_lint.fixes.apply import write
+from fsrace_lint.fixes.recipe import Change, Edit, Target
+from fsrace_lint.source import Columns, Source, decode
+from fsrace_lint.spans import Place, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ACTS = frozenset(("makedirs", "mk", "mkdir", "copytree", "remove", "unlink", "rmdir", "removedirs", "rmtree"))
+CHECKS = frozenset(("exists", "isdir", "isfile", "is_dir", "lexists"))
+
+
+def read(text: str | bytes) -> Source:
+    data = text if isinstance(text, bytes) else text.encode()
+    source = decode(data, Path("/nowhere/case.py"), Path("/nowhere"))
+    assert isinstance(source, Source)
+    return source
+
+
+def last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Call):
+        node = node.func
+    return str(getattr(node, "attr", None) or getattr(node, "id", ""))
+
+
+def fixes(source: Source, recipe: str) -> Iterator[Fix]:
+    """Find each act, and the check in the test of the innermost `if` around it."""
+    columns = Columns(source.text)
+
+    def visit(node: ast.AST, check: Span | None) -> Iterator[Fix]:
+        if isinstance(node, ast.If):
+            tests = [child for child in ast.walk(node.test) if isinstance(child, ast.Call)]
+            check = next((columns.span(test) for test in tests if last_name(test) in CHECKS), None)
+        if isinstance(node, ast.Call) and last_name(node) in ACTS:
+            yield Fix(recipe, columns.span(node), Applicability.SAFE, "fix it", check)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, check)
+
+    yield from visit(ast.parse(source.text), None)
+
+
+def finding(fix: Fix | None, span: Span | None = None) -> Finding:
+    place = Place("case.py", fix.span if fix else span or Span(1, 1, 1, 2))
+    return Finding("FSR101", "a-rule", "a message", place, "<module>", Severity.ERROR, "evident", fix=fix)
+
+
+def content(source: Source, gone: tuple[Finding, ...]) -> str | None:
+    return None
+
+
+def run(text: str | bytes, recipe: str, verify: Verify = content) -> Patch:
+    source = read(text)
+    return repair(source, [finding(fix) for fix in fixes(source, recipe)], verify)
+
+
+def comments(text: str) -> collections.Counter[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return collections.Counter(token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+def assert_sound(before: bytes, patch: Patch, recipe: str) -> None:
+    old, new = read(before), read(patch.after)
+    ast.parse(new.text)
+    assert comments(new.text) == comments(old.text)
+    assert (new.encoding, new.bom) == (old.encoding, old.bom)
+    again = run(patch.after, recipe)
+    assert again.after == patch.after
+    assert not again.applied
+
+
+class Case(NamedTuple):
+    recipe: str
+    before: str
+    after: str
+
+
+MAKE, DROP = "exist-ok", "missing-ok"
+OS = "import os\n"
+PATH = "import os\nfrom pathlib import Path\n"
+LIB = "import contextlib\nimport os\n"
+
+CASES = {
+    "makedirs": Case(MAKE, OS + "os.makedirs(p)\n", OS + "os.makedirs(p, exist_ok=True)\n"),
+    "module alias": Case(
+        MAKE, "import os as o\no.makedirs(p, 0o7)\n", "import os as o\no.makedirs(p, 0o7, exist_ok=True)\n"
+    ),
+    "function alias": Case(
+        MAKE,
+        "from os import makedirs as mk\nmk(p)\n",
+        "from os import makedirs as mk\nmk(p, exist_ok=True)\n",
+    ),
+    "star import": Case(
+        MAKE, "from os import *\nmakedirs(p)\n", "from os import *\nmakedirs(p, exist_ok=True)\n"
+    ),
+    "false keyword": Case(
+        MAKE, OS + "os.makedirs(p, exist_ok=False)\n", OS + "os.makedirs(p, exist_ok=True)\n"
+    ),
+    "false position": Case(MAKE, OS + "os.makedirs(p, 0o7, False)\n", OS + "os.makedirs(p, 0o7, True)\n"),
+    "path method": Case(MAKE, "out.mkdir()\n", "out.mkdir(exist_ok=True)\n"),
+    "path method of a call": Case(
+        MAKE, 'Path("é").mkdir(parents=True)\n', 'Path("é").mkdir(parents=True, exist_ok=True)\n'
+    ),
+    "path method third": Case(MAKE, "out.mkdir(7, True, False)\n", "out.mkdir(7, True, True)\n"),
+    "unbound path method": Case(
+        MAKE, PATH + "Path.mkdir(p, 7, True, False)\n", PATH + "Path.mkdir(p, 7, True, True)\n"
+    ),
+    "copytree keeps its if": Case(
+        MAKE,
+        "import os\nimport shutil\nif not os.path.exists(b):\n    shutil.copytree(a, b)\n",
+        "import os\nimport shutil\nif not os.path.exists(b):\n"
+        "    shutil.copytree(a, b, dirs_exist_ok=True)\n",
+    ),
+    "inline trailing comma": Case(MAKE, OS + "os.makedirs(p,)\n", OS + "os.makedirs(p, exist_ok=True,)\n"),
+    "own lines": Case(
+        MAKE,
+        OS + "os.makedirs(\n    p,  # a\n    0o7,  # b\n    # c\n)  # d\n",
+        OS + "os.makedirs(\n    p,  # a\n    0o7,  # b\n    # c\n    exist_ok=True,\n)  # d\n",
+    ),
+    "own lines without comma": Case(
+        MAKE, OS + "os.makedirs(\n    p  # a\n)\n", OS + "os.makedirs(\n    p, exist_ok=True  # a\n)\n"
+    ),
+    "hanging": Case(
+        MAKE,
+        OS + "os.makedirs(p,  # a\n            0o7)\n",
+        OS + "os.makedirs(p,  # a\n            0o7, exist_ok=True)\n",
+    ),
+    "comma on its own line": Case(
+        MAKE,
+        OS + "os.makedirs(\n    p  # a\n    , # b\n)\n",
+        OS + "os.makedirs(\n    p  # a\n    , # b\n    exist_ok=True,\n)\n",
+    ),
+    "empty with comment": Case(MAKE, "a.mkdir(  # b\n)\n", "a.mkdir(  # b\n    exist_ok=True\n)\n"),
+    "mkdir": Case(MAKE, PATH + "os.mkdir(p)\n", PATH + "Path(p).mkdir(exist_ok=True)\n"),
+    "mkdir mode": Case(
+        MAKE, PATH + "os.mkdir(path=p, mode=7)\n", PATH + "Path(p).mkdir(mode=7, exist_ok=True)\n"
+    ),
+    "mkdir pathlib": Case(
+        MAKE,
+        "import os\nimport pathlib as pl\nos.mkdir(p, 7)\n",
+        "import os\nimport pathlib as pl\npl.Path(p).mkdir(7, exist_ok=True)\n",
+    ),
+    "mkdir bare": Case(
+        MAKE,
+        "from os import mkdir\nmkdir(p)\n",
+        "from os import mkdir\nfrom pathlib import Path\nPath(p).mkdir(exist_ok=True)\n",
+    ),
+    "mkdir import": Case(
+        MAKE,
+        '"""Doc."""\nfrom __future__ import annotations\n\n# std\nimport os\nfrom typing import Any  # t\n\n'
+        "import torch\nos.mkdir(p)\n",
+        '"""Doc."""\nfrom __future__ import annotations\n\n# std\nimport os\nfrom pathlib import Path\n'
+        "from typing import Any  # t\n\nimport torch\nPath(p).mkdir(exist_ok=True)\n",
+    ),
+    "mkdir lines": Case(
+        MAKE,
+        PATH + "os.mkdir(\n    p,  # a\n    7,  # b\n)\nos.mkdir(\n    q,  # c\n)\nos.mkdir(\n    r, 7\n)\n",
+        PATH + "Path(\n    p,  # a\n).mkdir(\n    7,  # b\n    exist_ok=True,\n)\n"
+        "Path(\n    q,  # c\n).mkdir(exist_ok=True)\nPath(r).mkdir(\n    7, exist_ok=True\n)\n",
+    ),
+    "unwrap": Case(
+        MAKE,
+        OS + "# a\nif not os.path.exists(p):  # b\n\n    # c\n    os.makedirs(p)  # d\n    # e\n# f\nx = 1\n",
+        OS + "# a\n# b\n# c\nos.makedirs(p, exist_ok=True)  # d\n# e\n# f\nx = 1\n",
+    ),
+    "unwrap last": Case(
+        MAKE,
+        OS + "def f():\n    if not (os.path.isdir(p)):\n        os.makedirs(p)\n        # e\n    # f\n# g\n",
+        OS + "def f():\n    os.makedirs(p, exist_ok=True)\n    # e\n    # f\n# g\n",
+    ),
+    "unwrap one line": Case(
+        MAKE,
+        OS + "if os.path.exists(p) is False: os.makedirs(p)  # a\n",
+        OS + "os.makedirs(p, exist_ok=True)  # a\n",
+    ),
+    "unwrap neighbors": Case(
+        MAKE,
+        OS + "if not os.path.exists(a):\n    os.makedirs(a)\n    # x\nif os.path.exists(b) == False:\n"
+        "    os.makedirs(b)\n    # y\n",
+        OS + "os.makedirs(a, exist_ok=True)\n# x\nos.makedirs(b, exist_ok=True)\n# y\n",
+    ),
+    "unwrap pragma": Case(
+        MAKE,
+        OS + "if not os.path.exists(p):  # pragma: no cover\n    os.makedirs(p)\n",
+        OS + "os.makedirs(p, exist_ok=True)  # pragma: no cover\n",
+    ),
+    "unwrap test with comments": Case(
+        MAKE,
+        OS + "if not os.path.exists(\n    p  # a\n):\n    os.makedirs(p)\n",
+        OS + "# a\nos.makedirs(p, exist_ok=True)\n",
+    ),
+    "unwrap methods": Case(
+        MAKE,
+        PATH + "if not p.exists():\n    p.mkdir()\nif not os.path.isdir(str(q)):\n    Path(q).mkdir(7)\n",
+        PATH + "p.mkdir(exist_ok=True)\nPath(q).mkdir(7, exist_ok=True)\n",
+    ),
+    "unwrap mkdir": Case(
+        MAKE,
+        PATH + "if not os.path.exists(p):\n    os.mkdir(p)\n",
+        PATH + "Path(p).mkdir(exist_ok=True)\n",
+    ),
+    "if with more": Case(
+        MAKE,
+        OS + "if not os.path.exists(p):\n    os.makedirs(p)\n    go()\n",
+        OS + "if not os.path.exists(p):\n    os.makedirs(p, exist_ok=True)\n    go()\n",
+    ),
+    "if with else": Case(
+        MAKE,
+        OS + "if not os.path.exists(p):\n    os.makedirs(p)\nelse:\n    go()\n",
+        OS + "if not os.path.exists(p):\n    os.makedirs(p, exist_ok=True)\nelse:\n    go()\n",
+    ),
+    "elif": Case(
+        MAKE,
+        OS + "if a:\n    pass\nelif not os.path.exists(p):\n    os.makedirs(p)\n",
+        OS + "if a:\n    pass\nelif not os.path.exists(p):\n    os.makedirs(p, exist_ok=True)\n",
+    ),
+    "longer test": Case(
+        MAKE,
+        OS + "if a and not os.path.exists(p):\n    os.makedirs(p)\n",
+        OS + "if a and not os.path.exists(p):\n    os.makedirs(p, exist_ok=True)\n",
+    ),
+    "test the other way": Case(
+        MAKE,
+        OS + "if os.path.exists(p):\n    os.makedirs(p)\n",
+        OS + "if os.path.exists(p):\n    os.makedirs(p, exist_ok=True)\n",
+    ),
+    "another path": Case(
+        MAKE,
+        OS + "if not os.path.exists(p):\n    os.makedirs(q)\n",
+        OS + "if not os.path.exists(p):\n    os.makedirs(q, exist_ok=True)\n",
+    ),
+    "test that binds": Case(
+        MAKE,
+        OS + "if not os.path.exists(p := f()):\n    os.makedirs(p)\n",
+        OS + "if not os.path.exists(p := f()):\n    os.makedirs(p, exist_ok=True)\n",
+    ),
+    "value": Case(
+        MAKE,
+        OS + "if not os.path.exists(p):\n    x = os.makedirs(p)\n",
+        OS + "if not os.path.exists(p):\n    x = os.makedirs(p, exist_ok=True)\n",
+    ),
+    "several on a line": Case(
+        MAKE, OS + 'é = "ü"; os.makedirs(p); x()\n', OS + 'é = "ü"; os.makedirs(p, exist_ok=True); x()\n'
+    ),
+    "unlink": Case(
+        DROP,
+        OS + "if os.path.exists(p):\n    p.unlink()\n",
+        OS + "if os.path.exists(p):\n    p.unlink(missing_ok=True)\n",
+    ),
+    "unlink after lexists": Case(
+        DROP,
+        OS + "if os.path.lexists(p):  # a\n    p.unlink(False)\n",
+        OS + "# a\np.unlink(True)\n",
+    ),
+    "remove": Case(
+        DROP,
+        OS + "# a\nif os.path.exists(p):  # b\n    # c\n    os.remove(p)  # d\n    # e\n",
+        LIB + "# a\nif os.path.exists(p):  # b\n    # c\n    with contextlib.suppress(FileNotFoundError):\n"
+        "        os.remove(p)  # d\n    # e\n",
+    ),
+    "remove one line": Case(
+        DROP,
+        LIB + "if os.path.exists(p): os.remove(p)  # a\n",
+        LIB + "if os.path.exists(p):\n    with contextlib.suppress(FileNotFoundError):\n"
+        "        os.remove(p)  # a\n",
+    ),
+    "remove with tabs": Case(
+        DROP,
+        LIB + "for p in q:\n\tos.unlink(\n\t\tp,  # a\n\t)\n",
+        LIB + "for p in q:\n\twith contextlib.suppress(FileNotFoundError):\n"
+        "\t\tos.unlink(\n\t\t\tp,  # a\n\t\t)\n",
+    ),
+    "remove in mixed indents": Case(
+        DROP,
+        LIB + "def f():\n    x\ndef g():\n  os.rmdir(p)\n",
+        LIB + "def f():\n    x\ndef g():\n  with contextlib.suppress(FileNotFoundError):\n    os.rmdir(p)\n",
+    ),
+    "suppress": Case(
+        DROP,
+        "import os\nfrom contextlib import suppress\nos.rmdir(p)\n",
+        "import os\nfrom contextlib import suppress\nwith suppress(FileNotFoundError):\n    os.rmdir(p)\n",
+    ),
+    "path rmdir without imports": Case(
+        DROP,
+        "# about f\ndef f():\n    p.rmdir()\n",
+        "import contextlib\n\n# about f\ndef f():\n    with contextlib.suppress(FileNotFoundError):\n"
+        "        p.rmdir()\n",
+    ),
+    "rmdir beside foreign imports": Case(
+        DROP,
+        '"""Doc."""\n\nimport torch\np.rmdir()\n',
+        '"""Doc."""\n\nimport contextlib\n\nimport torch\nwith contextlib.suppress(FileNotFoundError):\n'
+        "    p.rmdir()\n",
+    ),
+    "rmtree": Case(
+        DROP,
+        "from shutil import rmtree\nrmtree(p)\n",
+        "from shutil import rmtree\nrmtree(p, ignore_errors=True)\n",
+    ),
+}
+
+
+def variants(text: str) -> dict[str, bytes]:
+    crlf = text.replace("\n", "\r\n")
+    return {
+        "plain": text.encode(),
+        "crlf": crlf.encode(),
+        "bom": b"\xef\xbb\xbf" + text.encode(),
+        "latin-1": ("# coding: latin-1\n# é\n\n" + text).encode("latin-1"),
+        "no last newline": text.removesuffix("\n").encode(),
+        "first line differs": ("# top: x\r\n\n" + text).encode(),
+        "most lines differ": ("# top: x\n\r\n" + crlf).encode(),
+    }
+
+
+@pytest.mark.parametrize("variant", variants(""))
+@pytest.mark.parametrize("name", CASES)
+def test_a_fix_gives_exactly_this_text(name: str, variant: str) -> None:
+    case = CASES[name]
+    before = variants(case.before)[variant]
+    patch = run(before, case.recipe)
+    assert patch.after.decode("latin-1") == variants(case.after)[variant].decode("latin-1")
+    assert patch.applied
+    assert not patch.refused
+    assert_sound(before, patch, case.recipe)
+
+
+REFUSED = [
+    (MAKE, OS + "os.makedirs(p, exist_ok=True)\n", "exist_ok is True already"),
+    (MAKE, OS + "os.makedirs(p, exist_ok=x)\n", "exist_ok is computed here"),
+    (MAKE, OS + "os.makedirs(p, 7, x)\n", "exist_ok is computed here"),
+    (MAKE, OS + "os.makedirs(p, **kw)\n", "unpacked arguments"),
+    (MAKE, OS + "os.makedirs(*a)\n", "unpacked arguments"),
+    (MAKE, OS + "def f(os):\n    os.mkdir(p)\n", "not known to be"),
+    (MAKE, "makedirs(p)\n", "not known to be"),
+    (MAKE, "from mine import makedirs\nmakedirs(p)\n", "not known to be"),
+    (MAKE, "import sh\nsh.mkdir(p)\n", "not known to be"),
+    (MAKE, "conn.mkdir('out')\n", "not pathlib"),
+    (MAKE, "self.fs.mkdir(p)\n", "another kind of filesystem"),
+    (MAKE, "import tensorflow as tf\ntf.io.gfile.mkdir(p)\n", "another kind of filesystem"),
+    (MAKE, "from etils.epath import Path\n(Path(p) / 'x').mkdir()\n", "another kind of filesystem"),
+    (MAKE, "a_fs.mkdir(p)\nsftp_conn.mkdir(p)\nPathManager.mkdir(p)\n", "another kind of filesystem"),
+    (MAKE, OS + "os.remove(p)\n", "does not create"),
+    (MAKE, OS + "os.mkdir(p, dir_fd=3)\n", "dir_fd"),
+    (MAKE, OS + "os.mkdir(b'p')\n", "no bytes"),
+    (MAKE, OS + "os.mkdir(os.fsencode(p))\n", "no bytes"),
+    (MAKE, OS + "os.mkdir(*p)\n", "unpacked"),
+    (MAKE, OS + "os.mkdir(mode=7, path=p)\n", "not the first argument"),
+    (MAKE, OS + "Path = str\nos.mkdir(p)\n", "also means something else"),
+    (MAKE, OS + "from py.path import Path\nos.mkdir(p)\n", "also means something else"),
+    (MAKE, OS + "def f(Path):\n    pass\nos.mkdir(p)\n", "also means something else"),
+    (MAKE, OS + "from x import *\nos.mkdir(p)\n", "star import"),
+    (MAKE, OS + "os.mkdir(p)\nfrom pathlib import Path\n", "further down"),
+    (MAKE, OS + "def f():\n    os.mkdir(p)\n    from pathlib import Path\n", "within the same function"),
+    (MAKE, OS + "f'{os.makedirs(p)}'\n", "f-strings"),
+    (MAKE, "import os\n\x0cos.makedirs(p)\n", "keep its bytes"),
+    (MAKE, "import os\ros.makedirs(p)\r", "keep its bytes"),
+    (MAKE, OS + "os.makedirs(p for p in q)\n", "would not parse"),
+    (MAKE, PATH + "(os  # a\n .mkdir)(p)\n", "a comment would be lost"),
+    (DROP, OS + "x = os.remove(p)\n", "not a statement of its own"),
+    (DROP, OS + "os.remove(p); x()\n", "not a statement of its own"),
+    (DROP, OS + "if x: y(); os.remove(p)\n", "not a statement of its own"),
+    (DROP, OS + "os.removedirs(p)\n", "parents"),
+    (DROP, OS + "os.mkdir(p)\n", "does not delete"),
+    (DROP, OS + "contextlib = 1\nos.remove(p)\n", "also means something else"),
+    (DROP, OS + "FileNotFoundError = IOError\nos.remove(p)\n", "also means something else"),
+    (DROP, LIB + "with contextlib.suppress(OSError):\n    os.remove(p)\n", "in a suppress() already"),
+    (DROP, "import shutil\nshutil.rmtree(p, True)\n", "told already"),
+    (DROP, "import shutil\nshutil.rmtree(p, onerror=f)\n", "told already"),
+    (DROP, "import shutil\nshutil.rmtree(p, **kw)\n", "unpacked"),
+    (DROP, "a.unlink(missing_ok=True)\n", "missing_ok is True already"),
+    (DROP, "a.rmdir(p)\n", "takes no arguments"),
+    ("no-such", OS + "os.remove(p)\n", "no recipe named no-such"),
+]
+
+
+@pytest.mark.parametrize(("recipe", "text", "reason"), REFUSED)
+def test_a_recipe_refuses_and_says_why(recipe: str, text: str, reason: str) -> None:
+    patch = run(text, recipe)
+    assert patch.after == patch.before == text.encode()
+    assert not patch.applied
+    assert patch.refused
+    assert all(reason in refusal.reason for refusal in patch.refused), patch.refused
+
+
+def test_findings_that_have_nothing_to_make_are_refused() -> None:
+    source = read(OS + "os.makedirs(p)\n")
+    (fix,) = fixes(source, MAKE)
+    sketch = Fix(MAKE, fix.span, Applicability.SKETCH, "think")
+    stray = Fix(MAKE, Span(1, 1, 1, 3), Applicability.SAFE, "miss")
+    patch = repair(source, [finding(sketch), finding(None), finding(stray)], content)
+    assert patch.after == patch.before
+    reasons = sorted(refusal.reason for refusal in patch.refused)
+    assert [reason.split(",")[0] for reason in reasons] == [
+        "no call stands at this place",
+        "the fix is a sketch",
+        "there is no fix for it",
+    ]
+
+
+def test_findings_that_ask_for_the_same_change_share_it() -> None:
+    source = read(OS + "if not os.path.exists(p):\n    os.makedirs(p)\n")
+    (fix,) = fixes(source, MAKE)
+    plain = Fix(MAKE, fix.span, Applicability.UNSAFE, "the same without its check")
+    patch = repair(source, [finding(plain), finding(fix)], content)
+    assert patch.after == (OS + "os.makedirs(p, exist_ok=True)\n").encode()
+    assert len(patch.applied) == 2
+
+
+def test_calls_within_calls_are_both_fixed() -> None:
+    patch = run(PATH + "os.mkdir(f(os.makedirs(p)))\n", MAKE)
+    assert patch.after.decode() == PATH + "Path(f(os.makedirs(p, exist_ok=True))).mkdir(exist_ok=True)\n"
+
+
+def test_what_verification_rejects_is_left_out_and_the_rest_is_made() -> None:
+    seen: list[int] = []
+
+    def verify(source: Source, gone: tuple[Finding, ...]) -> str | None:
+        seen.append(len(gone))
+        assert source.digest == read(source.data).digest
+        assert source.path == "/nowhere/case.py"
+        return "b must stay" if "os.makedirs(b, exist_ok=True)" in source.text else None
+
+    patch = run(OS + "os.makedirs(a)\nos.makedirs(b)\nos.makedirs(c)\n", MAKE, verify)
+    expected = OS + "os.makedirs(a, exist_ok=True)\nos.makedirs(b)\nos.makedirs(c, exist_ok=True)\n"
+    assert patch.after.decode() == expected
+    assert [refusal.reason for refusal in patch.refused] == ["b must stay"]
+    assert seen == [3, 1, 2, 2]
+
+
+def test_the_order_of_the_findings_does_not_matter() -> None:
+    source = read(OS + "os.makedirs(a)\nos.makedirs(b)\nos.makedirs(c, exist_ok=True)\n")
+    findings = [finding(fix) for fix in fixes(source, MAKE)]
+    assert repair(source, findings, content) == repair(source, findings[::-1], content)
+
+
+def test_fixes_that_change_the_same_node_are_not_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Renaming:
+        def recipe(self, target: Target) -> Change:
+            line = target.tree.module.body[1]
+            name = Edit(target.call.func, lambda node: node.with_changes(value="x"))
+            return Change((Edit(line, lambda node: node), name))
+
+    monkeypatch.setattr("fsrace_lint.fixes.load", lambda name: Renaming())
+    patch = run("import os\nmkdir(p), rmdir(q)\n", MAKE)
+    assert patch.after == b"import os\nx(p), rmdir(q)\n"
+    assert [refusal.reason for refusal in patch.refused] == ["another fix changes the same lines"]
+
+
+class Program(NamedTuple):
+    """A program around one fixable stretch, the region."""
+
+    recipe: str
+    head: str
+    region: str
+    tail: str
+
+
+COMMENTS = st.sampled_from(("", "  # é", "  # noqa", "# x"))
+LINES = st.lists(st.sampled_from(("x = 1", "", "# z", "é = 'ü'  # y", "if a: b()")), max_size=2)
+LONG = st.sampled_from(((), ("f(\n  1)",), ("'''a\n b'''",), ("@d", "def g(): pass")))
+HEADERS = st.sampled_from(((), ("'''Doc.'''", ""), ("#!x", "# a: b"), ("# c",)))
+OPENERS = st.sampled_from(("if a:", "for i in é:", "with a as b:", "def f():  # f", "while a:", "class A:"))
+CALLS = st.sampled_from(
+    (
+        (MAKE, "if not os.path.exists(p):", "os.makedirs(p)"),
+        (MAKE, "if not p.is_dir():", "p.mkdir(\n7,  # k\n)"),
+        (MAKE, "if os.path.isdir('é') is False:", "os.mkdir('é', 7)"),
+        (DROP, "if os.path.lexists(p):", "p.unlink()"),
+        (DROP, "if os.path.exists(p):", "os.remove('ü')"),
+        (DROP, "while p:", "os.rmdir(\np  # k\n)"),
+    )
+)
+BEFORE = st.sampled_from(((), ("# i",), ("", "# j")))
+AFTER = st.sampled_from(((), ("# l",), ("x",), ("", "# m")))
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    unit = draw(st.sampled_from(("    ", "  ", "\t")))
+    indent = ""
+    head = [*draw(HEADERS), "import os", *draw(LINES), *draw(LONG)]
+    tail = draw(LINES)
+    for opener in draw(st.lists(OPENERS, max_size=3)):
+        head.append(indent + opener)
+        indent += unit
+        head += [indent + line for line in draw(LINES)]
+        tail = [indent + line for line in draw(LINES)] + tail
+    recipe, guard, call = draw(CALLS)
+    call = draw(st.sampled_from(("", "é = 'é'; "))) + call + draw(COMMENTS)
+    region = [indent + call]
+    if draw(st.booleans()):
+        inner, outer = ([indent + unit + line for line in draw(lines)] for lines in (BEFORE, AFTER))
+        region = [indent + guard + draw(COMMENTS), *inner, indent + unit + call, *outer]
+    newline = draw(st.sampled_from(("\n", "\r\n")))
+    parts = ["".join(f"{line}\n" for line in part).replace("\n", newline) for part in (head, region, tail)]
+    if draw(st.booleans()):
+        last = 2 if tail else 1
+        parts[last] = parts[last].removesuffix(newline)
+    return Program(recipe, *parts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(programs())
+def test_any_fixed_program_keeps_its_comments_and_its_other_lines(program: Program) -> None:
+    before = program.head + program.region + program.tail
+    patch = run(before, program.recipe)
+    if not patch.applied:
+        assert patch.after == patch.before
+        assert "not a statement of its own" in patch.refused[0].reason
+        return
+    assert_sound(before.encode(), patch, program.recipe)
+    newline = "\r\n" if "\r" in before else "\n"
+    after = patch.after.decode()
+    assert after.count("\n") == after.count(newline)
+    for added in ("import contextlib", "from pathlib import Path"):
+        after = after.replace(added + newline, "", 1)
+    assert after.startswith(program.head)
+    assert after.endswith(program.tail)
+
+
+@pytest.fixture
+def patch(tmp_path: Path) -> Patch:
+    file = tmp_path / "case.py"
+    file.write_bytes(b"old\n")
+    return Patch(file, "case.py", b"old\n", b"new\n", (), ())
+
+
+def test_a_patch_is_written_with_the_mode_of_the_file(patch: Patch) -> None:
+    patch.file.chmod(0o751)
+    assert write(patch) is None
+    assert patch.file.read_bytes() == b"new\n"
+    assert stat.S_IMODE(patch.file.stat().st_mode) == 0o751
+    assert [entry.name for entry in patch.file.parent.iterdir()] == ["case.py"]
+
+
+def test_a_patch_without_change_does_not_touch_the_file(tmp_path: Path) -> None:
+    assert write(Patch(tmp_path / "absent.py", "absent.py", b"x", b"x", (), ())) is None
+
+
+def test_a_symbolic_link_stays_and_its_target_is_replaced(patch: Patch) -> None:
+    folder = patch.file.parent / "links"
+    folder.mkdir()
+    link = folder / "link.py"
+    link.symlink_to("../case.py")
+    assert write(Patch(link, "link.py", patch.before, patch.after, (), ())) is None
+    assert link.is_symlink()
+    assert patch.file.read_bytes() == b"new\n"
+    assert [entry.name for entry in folder.iterdir()] == ["link.py"]
+
+
+def test_a_file_that_somebody_else_changed_is_left_alone(patch: Patch) -> None:
+    patch.file.write_bytes(b"theirs\n")
+    assert "changed by somebody else" in (write(patch) or "")
+    assert patch.file.read_bytes() == b"theirs\n"
+
+
+def test_a_file_changed_while_the_new_one_is_written_is_left_alone(
+    patch: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: patch.file.write_bytes(b"theirs\n"))
+    assert "changed by somebody else" in (write(patch) or "")
+    assert patch.file.read_bytes() == b"theirs\n"
+    assert len(list(patch.file.parent.iterdir())) == 1
+
+
+def test_a_file_with_several_hard_links_is_left_alone(patch: Patch) -> None:
+    patch.file.with_name("other.py").hardlink_to(patch.file)
+    assert "hard link" in (write(patch) or "")
+    assert patch.file.read_bytes() == b"old\n"
+
+
+def test_a_read_only_file_is_left_alone(patch: Patch) -> None:
+    patch.file.chmod(0o444)
+    assert write(patch) == "is read-only"
+    assert patch.file.read_bytes() == b"old\n"
+
+
+def test_what_is_no_file_is_a_reason(patch: Patch) -> None:
+    patch.file.unlink()
+    assert "cannot be written" in (write(patch) or "")
+    patch.file.mkdir()
+    assert write(patch) == "is not a regular file"
+
+
+@pytest.mark.parametrize("call", ["replace", "fsync", "fchmod"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_leaves_the_file_and_no_temporary(
+    patch: Patch, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, call, fail)
+    if isinstance(error, OSError):
+        assert write(patch) == "cannot be written: No space left on device"
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            write(patch)
+    assert patch.file.read_bytes() == b"old\n"
+    assert [entry.name for entry in patch.file.parent.iterdir()] == ["case.py"]
+
+
+def test_the_temporary_file_says_who_made_it(patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    replace = os.replace
+
+    def watch(new: Path, old: Path) -> None:
+        seen.append(new.name)
+        replace(new, old)
+
+    monkeypatch.setattr(os, "replace", watch)
+    assert write(patch) is None
+    (name,) = seen
+    assert name.startswith(".")
+    assert f".{os.getpid()}." in name

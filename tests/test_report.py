@@ -1,0 +1,747 @@
+"""What the formats print, down to the character."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from textwrap import dedent, indent
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
+from fsrace_lint.report import FORMATS, Options, Outcome, Problem, render
+from fsrace_lint.report.diff import colorize, unified
+from fsrace_lint.source import Source
+from fsrace_lint.spans import Place, Span
+
+ROOT = Path(__file__).parent.parent
+SCHEMA = json.loads((ROOT / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def source(path: str, text: str) -> Source:
+    return Source(
+        path=path,
+        file=Path(path),
+        relative=path,
+        data=text.encode("utf-8", "surrogateescape"),
+        text=text,
+        encoding="utf-8",
+        bom=False,
+        newline="\n",
+        digest="",
+    )
+
+
+def place(path: str, text: str, needle: str) -> Place:
+    """Give the place of the first `needle` in `text`, whose lines end in a line feed or CR LF."""
+    begin = text.index(needle)
+    end = begin + len(needle)
+
+    def position(offset: int) -> tuple[int, int]:
+        return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+    return Place(path, Span(*position(begin), *position(end)))
+
+
+def finding(where: Place, **changes: Any) -> Finding:
+    fields: dict[str, Any] = {
+        "code": "FSR101",
+        "name": "check-then-mkdir",
+        "message": "another process can create out",
+        "place": where,
+        "function": "prepare",
+        "severity": Severity.ERROR,
+        "evidence": "evident",
+    }
+    return Finding(**{**fields, **changes})
+
+
+def fix(applicability: Applicability, description: str = "pass exist_ok=True") -> Fix:
+    return Fix("exist-ok", Span(1, 1, 1, 2), applicability, description)
+
+
+def text_of(outcome: Outcome, sources: dict[str, str] | None = None, **options: Any) -> str:
+    known = {path: source(path, text) for path, text in (sources or {}).items()}
+    plain = render("text", outcome, known, Options(**options))
+    colored = render("text", outcome, known, Options(**{**options, "color": True}))
+    assert ESCAPES.sub("", colored) == plain
+    assert "\x1b" not in plain
+    assert not [line for line in plain.split("\n") if line != line.rstrip()]
+    return plain
+
+
+def one(text: str, needle: str, width: int = 100, **changes: Any) -> str:
+    """Give the report of one finding in `a.py`, without the summary."""
+    outcome = Outcome((finding(place("a.py", text, needle), **changes),))
+    body, _ = text_of(outcome, {"a.py": text}, width=width).split("\n\n", 1)
+    return f"{body}\n"
+
+
+MKDIR = """\
+import os
+
+
+def prepare(out):
+    if not os.path.exists(out):
+        os.makedirs(out)
+    return out
+"""
+
+
+class TestText:
+    def test_the_canonical_finding(self) -> None:
+        report = text_of(
+            Outcome(
+                (
+                    finding(
+                        place("train.py", MKDIR, "os.makedirs(out)"),
+                        message="another process can create out after the check on line 5",
+                        related=(
+                            Related(place("train.py", MKDIR, "os.path.exists(out)"), "found missing here"),
+                        ),
+                        witness=Witness(
+                            (
+                                Step(0, "exists(out)", "False"),
+                                Step(1, "exists(out)", "False"),
+                                Step(0, "mkdir(out)"),
+                                Step(1, "mkdir(out)", "FileExistsError"),
+                            ),
+                            "process 1 dies with FileExistsError",
+                        ),
+                        fix=fix(Applicability.SAFE, "pass exist_ok=True and drop the check"),
+                    ),
+                )
+            ),
+            {"train.py": MKDIR},
+        )
+        assert report == dedent(
+            """\
+            train.py:6:9: FSR101 check-then-mkdir: another process can create out after the check on line 5
+              |
+            4 | def prepare(out):
+            5 |     if not os.path.exists(out):
+              |            ------------------- found missing here
+            6 |         os.makedirs(out)
+              |         ^^^^^^^^^^^^^^^^
+            7 |     return out
+              |
+                process 0            | process 1
+                ---------------------+------------------------------
+                exists(out) -> False |
+                                     | exists(out) -> False
+                mkdir(out)           |
+                                     | mkdir(out) -> FileExistsError
+              = outcome: process 1 dies with FileExistsError
+              = fix: pass exist_ok=True and drop the check (safe)
+
+            Found 1 problem (1 error) in 1 file; 1 fixable with fsrace-lint fix.
+            """
+        )
+        documented = (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+        assert indent(report, "    ") in documented
+
+    def test_check_and_act_on_one_line(self) -> None:
+        text = "if not exists(d): mkdir(d)\n"
+        related = (Related(place("a.py", text, "exists(d)"), "found missing here"),)
+        assert one(text, "mkdir(d)", related=related) == dedent(
+            """\
+            a.py:1:19: FSR101 check-then-mkdir: another process can create out
+              |
+            1 | if not exists(d): mkdir(d)
+              |                   ^^^^^^^^
+              |        --------- found missing here
+              |
+            """
+        )
+
+    def test_blank_context_is_left_out_at_the_edges_only(self) -> None:
+        text = "a = 1\n\nmkdir(d)\n\ncheck(d)\n\nb = 2\n"
+        related = (Related(place("a.py", text, "check(d)"), "too late"),)
+        assert one(text, "mkdir(d)", related=related) == dedent(
+            """\
+            a.py:3:1: FSR101 check-then-mkdir: another process can create out
+              |
+            3 | mkdir(d)
+              | ^^^^^^^^
+            4 |
+            5 | check(d)
+              | -------- too late
+              |
+            """
+        )
+
+    def test_related_places_elsewhere(self) -> None:
+        near = "def far():\n    pass\n\n\n\n\n\n\nmkdir(d)\n"
+        other = "\n" * 11 + "    rmtree(d)  # all ranks\n"
+        related = (
+            Related(place("a.py", near, "far()"), "in this function"),
+            Related(place("b.py", other, "rmtree(d)"), "deleted here"),
+            Related(Place("gone.py", Span(7, 3, 7, 9)), "called from here"),
+            Related(Place("a.py", Span(99, 1, 99, 2)), "the file has become shorter"),
+        )
+        outcome = Outcome(
+            (finding(place("a.py", near, "mkdir(d)"), related=related, fix=fix(Applicability.UNSAFE)),)
+        )
+        body, _ = text_of(outcome, {"a.py": near, "b.py": other}).split("\n\n", 1)
+        assert f"{body}\n" == dedent(
+            """\
+            a.py:9:1: FSR101 check-then-mkdir: another process can create out
+               |
+             9 | mkdir(d)
+               | ^^^^^^^^
+               |
+              --> a.py:1:5: in this function
+               |
+             1 | def far():
+               |     -----
+               |
+              --> b.py:12:5: deleted here
+               |
+            12 |     rmtree(d)  # all ranks
+               |     ---------
+               |
+              --> gone.py:7:3: called from here
+              --> a.py:99:1: the file has become shorter
+               |
+               = fix: pass exist_ok=True (unsafe: --unsafe-fixes)
+            """
+        )
+
+    def test_a_source_that_is_not_known(self) -> None:
+        outcome = Outcome(
+            (
+                finding(Place("a.py", Span(3, 1, 3, 4))),
+                finding(Place("b.py", Span(3, 1, 3, 4)), fix=fix(Applicability.SKETCH)),
+            )
+        )
+        assert text_of(outcome) == dedent(
+            """\
+            a.py:3:1: FSR101 check-then-mkdir: another process can create out
+
+            b.py:3:1: FSR101 check-then-mkdir: another process can create out
+              |
+              = fix: pass exist_ok=True (sketch: by hand)
+
+            Found 2 problems (2 errors) in 2 files.
+            """
+        )
+
+    def test_a_span_of_several_lines(self) -> None:
+        text = "def run():\n    extract(  \n        archive,\n    )\n    return 1\n"
+        assert one(text, text[text.index("extract") : text.index("\n    return")]) == dedent(
+            """\
+            a.py:2:5: FSR101 check-then-mkdir: another process can create out
+              |
+            1 | def run():
+            2 |     extract(
+              |     ^^^^^^^^...
+            3 |         archive,
+              |
+            """
+        )
+
+    def test_an_empty_span_is_still_shown(self) -> None:
+        outcome = Outcome((finding(Place("a.py", Span(1, 1, 1, 1))),))
+        assert "1 |\n  | ^\n" in text_of(outcome, {"a.py": ""})
+
+    @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+    def test_newlines_do_not_show(self, newline: str) -> None:
+        outcome = Outcome((finding(place("a.py", MKDIR, "os.makedirs(out)")),))
+        assert text_of(outcome, {"a.py": MKDIR.replace("\n", newline)}) == text_of(outcome, {"a.py": MKDIR})
+
+    def test_a_form_feed_ends_no_line(self) -> None:
+        assert f"1 | a\\x0cb\\x0b\\u2028mkdir(d)\n  | {' ' * 16}^^^^^^^^\n" in one(
+            "a\x0cb\x0b\u2028mkdir(d)\n", "mkdir(d)"
+        )
+
+    @pytest.mark.parametrize(
+        ("before", "shown"),
+        [
+            ("\t", "    "),
+            ("a\tb = ", "a    b = "),
+            ('"最新" + ', '"最新" + '),
+            ('"e\u0301" + ', '"e\u0301" + '),
+            ('"\U0001f40d" + ', '"\U0001f40d" + '),
+            ('"\x1b[31m" + ', '"\\x1b[31m" + '),
+            ('"\u202e" + ', '"\\u202e" + '),
+            ('"\u200b\x00\x7f\x9b" + ', '"\\u200b\\x00\\x7f\\x9b" + '),
+            ('"[red]x[/red]" + ', '"[red]x[/red]" + '),
+            ('"[/nothing]\\\\" + :snake: ', '"[/nothing]\\\\" + :snake: '),
+        ],
+    )
+    def test_carets_stand_under_their_text(self, before: str, shown: str) -> None:
+        _, _, code, carets, _, _ = one(f'{before}mkdir("新")  # after\n', 'mkdir("新")').split("\n")
+        assert code == f'1 | {shown}mkdir("新")  # after'
+        assert carets == "  | " + " " * cell_len(shown) + "^" * 11
+
+    def test_a_long_line_is_cut_at_its_end(self) -> None:
+        text = "mkdir(d)" + "  # padding" * 20 + "\n"
+        lines = one(text, "mkdir(d)", width=40).split("\n")
+        assert lines[2:4] == ["1 | mkdir(d)  # padding  # padding  #...", "  | ^^^^^^^^"]
+
+    def test_a_long_line_is_cut_on_both_sides(self) -> None:
+        text = "x" * 100 + " mkdir(d) " + "y" * 100 + "\n"
+        lines = one(text, "mkdir(d)", width=50).split("\n")
+        # 46 cells are for the source: 6 for the ellipses, about a quarter for what stands before the span.
+        assert lines[2] == "1 | ..." + "x" * 9 + " mkdir(d) " + "y" * 21 + "..."
+        assert lines[3] == "  | " + " " * 13 + "^" * 8
+
+    def test_a_long_line_is_cut_at_its_start(self) -> None:
+        text = "x" * 100 + " mkdir(d)\n"
+        lines = one(text, "mkdir(d)", width=50).split("\n")
+        assert lines[2] == "1 | ..." + "x" * 34 + " mkdir(d)"
+        assert lines[3] == "  | " + " " * 38 + "^" * 8
+
+    def test_a_long_span_is_cut_with_its_line(self) -> None:
+        text = "a = mkdir(" + "新" * 100 + ") + b\n"
+        lines = one(text, text[4:-5], width=50).split("\n")
+        assert lines[2] == "1 | a = mkdir(" + "新" * 16 + "..."
+        assert lines[3] == "  |     " + "^" * 38 + "..."
+
+    def test_a_long_label_is_wrapped(self) -> None:
+        label = "the path is the same on all ranks and is not made unique"
+        text = "save(path)\n"
+        related = (Related(place("a.py", text, "path"), label),)
+        assert one(text, "save(path)", width=44, related=related).split("\n")[4:8] == [
+            "  |      ---- the path is the same on all",
+            "  |           ranks and is not made unique",
+            "  |",
+            "",
+        ]
+
+    def test_a_long_label_goes_below_where_there_is_no_room_beside(self) -> None:
+        text = "x" * 28 + " = save\n"
+        related = (Related(place("a.py", text, "save"), "the same on all ranks"),)
+        assert one(text, "x", width=40, related=related).split("\n")[2:7] == [
+            "1 | " + "x" * 28 + " = save",
+            "  | ^",
+            "  | " + " " * 31 + "----",
+            "  | " + " " * 12 + "the same on all ranks",
+            "  |",
+        ]
+
+    def test_a_witness_of_three_processes(self) -> None:
+        witness = Witness(
+            (
+                Step(0, "open(a.bin, 'w')"),
+                Step(2, "open(a.bin)", "b''"),
+                Step(1, "unlink(a.bin)"),
+                Step(0, "close()"),
+            ),
+            "process 2 reads an empty file",
+        )
+        lines = one("extract(a)\n", "extract(a)", witness=witness).split("\n")
+        assert lines[5:] == [
+            "    process 0        | process 1     | process 2",
+            "    -----------------+---------------+-------------------",
+            "    open(a.bin, 'w') |               |",
+            "                     |               | open(a.bin) -> b''",
+            "                     | unlink(a.bin) |",
+            "    close()          |               |",
+            "  = outcome: process 2 reads an empty file",
+            "",
+        ]
+
+    def test_witness_columns_shrink_to_the_width(self) -> None:
+        witness = Witness(
+            (Step(0, "rename(checkpoint.tmp, checkpoint)"), Step(1, "最新最新最新最新最新", "[red]\x1b")),
+            "process 1 reads nothing, because the file it wants has a new name",
+        )
+        lines = one("extract(a)\n", "extract(a)", width=43, witness=witness).split("\n")
+        # 39 cells, 3 of them for the bar, leave 18 for each column.
+        assert lines[5:] == [
+            "    process 0          | process 1",
+            "    -------------------+-------------------",
+            "    rename(checkpoint. |",
+            "      tmp, checkpoint) |",
+            "                       | 最新最新最新最新最",
+            "                       |   新 -> [red]\\x1b",
+            "  = outcome: process 1 reads nothing,",
+            "             because the file it wants has",
+            "             a new name",
+            "",
+        ]
+
+    def test_many_processes_become_a_list(self) -> None:
+        witness = Witness(tuple(Step(n, "open(a_long_name.bin, 'w')") for n in range(3)), "a mixture")
+        lines = one("extract(a)\n", "extract(a)", width=40, witness=witness).split("\n")
+        assert lines[5:] == [
+            "    process 0: open(a_long_name.bin,",
+            "      'w')",
+            "    process 1: open(a_long_name.bin,",
+            "      'w')",
+            "    process 2: open(a_long_name.bin,",
+            "      'w')",
+            "  = outcome: a mixture",
+            "",
+        ]
+
+    def test_a_witness_without_steps(self) -> None:
+        lines = one("f(a)\n", "f(a)", witness=Witness((), "it hangs")).split("\n")
+        assert lines[4:] == ["  |", "  = outcome: it hangs", ""]
+
+    def test_paths_and_messages_cannot_steer_the_terminal(self) -> None:
+        path = "a\x1b]0;x\x07\n[b]\udcff\t.py"
+        outcome = Outcome(
+            (finding(Place(path, Span(1, 1, 1, 2)), message="x\r\n[/]\x1b[2J"),), (Problem(path, "no\x1b"),)
+        )
+        shown = "a\\x1b]0;x\\x07\\n[b]\\udcff\\t.py"
+        report = text_of(outcome, statistics=True)
+        assert report.encode("utf-8")
+        assert report.split("\n")[:3] == [
+            f"{shown}:1:1: FSR101 check-then-mkdir: x\\r\\n[/]\\x1b[2J",
+            "",
+            f"{shown}: error: no\\x1b",
+        ]
+
+    def test_color_marks_the_severity(self) -> None:
+        outcome = Outcome((finding(place("a.py", "f()", "f()"), severity=Severity.WARNING),))
+        report = render("text", outcome, {"a.py": source("a.py", "f()")}, Options(color=True))
+        assert "\x1b[1;33mFSR101\x1b[0m" in report
+        assert "\x1b[1;33m^^^\x1b[0m" in report
+
+
+class TestSummary:
+    @staticmethod
+    def last(outcome: Outcome) -> str:
+        return text_of(outcome).split("\n")[-2]
+
+    def test_nothing_found(self) -> None:
+        assert text_of(Outcome(statistics={"files": 12})) == "No filesystem races found in 12 files.\n"
+        assert text_of(Outcome(statistics={"files": 1})) == "No filesystem races found in 1 file.\n"
+        assert text_of(Outcome()) == "No filesystem races found.\n"
+
+    def test_nothing_found_but_not_all_was_looked_at(self) -> None:
+        outcome = Outcome((), (Problem("", "no"), Problem("b", "no")), {"files": 3})
+        assert text_of(outcome) == dedent(
+            """\
+            error: no
+            b: error: no
+
+            No filesystem races found in 3 files; 2 failures in the run itself.
+            """
+        )
+
+    @pytest.mark.parametrize(
+        ("applicabilities", "end"),
+        [
+            ("", ""),
+            ("sketch", ""),
+            ("safe", "; 1 fixable with fsrace-lint fix"),
+            ("unsafe unsafe", "; 2 fixable with fsrace-lint fix --unsafe-fixes"),
+            ("safe unsafe sketch", "; 1 fixable with fsrace-lint fix, 1 more with --unsafe-fixes"),
+        ],
+    )
+    def test_what_can_be_fixed(self, applicabilities: str, end: str) -> None:
+        where = Place("a.py", Span(1, 1, 1, 2))
+        fixes = [fix(Applicability(name)) for name in applicabilities.split()]
+        outcome = Outcome((finding(where), *(finding(where, fix=each) for each in fixes)))
+        count = "1 problem (1 error)" if not fixes else f"{len(fixes) + 1} problems ({len(fixes) + 1} errors)"
+        assert self.last(outcome) == f"Found {count} in 1 file{end}."
+
+    def test_severities_and_files_are_counted(self) -> None:
+        severities = [Severity.INFO, Severity.WARNING, Severity.ERROR, Severity.WARNING, Severity.INFO]
+        outcome = Outcome(
+            tuple(
+                finding(Place(f"{number % 2}.py", Span(1, 1, 1, 2)), severity=severity)
+                for number, severity in enumerate(severities)
+            )
+        )
+        assert self.last(outcome) == "Found 5 problems (1 error, 2 warnings, 2 info) in 2 files."
+
+    def test_statistics(self) -> None:
+        outcome = Outcome(
+            (finding(Place("a.py", Span(1, 1, 1, 2))),), (), {"files": 12, "unresolved-calls": 3, "FSR101": 1}
+        )
+        assert text_of(outcome, statistics=True).split("\n")[2:-2] == [
+            "12  files",
+            " 3  unresolved-calls",
+            " 1  FSR101 check-then-mkdir",
+            "",
+        ]
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+SPANS = st.builds(Span, *[st.integers(1, 30)] * 4)
+PLACES = st.builds(Place, st.one_of(st.just("a.py"), ANY_TEXT), SPANS)
+STEPS = st.builds(Step, st.integers(0, 5), ANY_TEXT, ANY_TEXT)
+FINDINGS = st.builds(
+    Finding,
+    code=st.from_regex("FSR[0-9]{3}", fullmatch=True).filter(str.isascii),
+    name=ANY_TEXT,
+    message=ANY_TEXT,
+    place=PLACES,
+    function=ANY_TEXT,
+    severity=st.sampled_from(Severity),
+    evidence=st.sampled_from(["evident", "plausible", "none"]),
+    strict=st.booleans(),
+    related=st.lists(st.builds(Related, PLACES, ANY_TEXT), max_size=3).map(tuple),
+    witness=st.none() | st.builds(Witness, st.lists(STEPS, max_size=4).map(tuple), ANY_TEXT),
+    fix=st.none() | st.builds(Fix, ANY_TEXT, SPANS, st.sampled_from(Applicability), ANY_TEXT),
+)
+OUTCOMES = st.builds(
+    Outcome,
+    st.lists(FINDINGS, max_size=3).map(tuple),
+    st.lists(st.builds(Problem, ANY_TEXT, ANY_TEXT), max_size=2).map(tuple),
+    st.dictionaries(ANY_TEXT, st.integers(0, 10**6), max_size=3),
+)
+
+
+@given(OUTCOMES, st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(1, 120))
+@settings(deadline=None)
+def test_text_holds_for_whatever_there_is(outcome: Outcome, code: str, width: int) -> None:
+    report = text_of(outcome, {"a.py": code}, width=width, statistics=True)
+    assert report.encode("utf-8")
+    assert sum(bool(re.match(r".*:\d+:\d+: FSR[0-9]{3} ", line)) for line in report.split("\n")) >= len(
+        outcome.findings
+    )
+
+
+class TestJson:
+    @staticmethod
+    def parsed(outcome: Outcome) -> Any:
+        report = render("json", outcome, {}, Options())
+        assert report.endswith("}\n")
+        document = json.loads(report)
+        VALIDATOR.validate(document)
+        return document
+
+    def test_the_schema_is_a_schema_and_explains_everything(self) -> None:
+        VALIDATOR.check_schema(SCHEMA)
+        objects = [SCHEMA, *(each for each in SCHEMA["$defs"].values() if each["type"] == "object")]
+        for each in objects:
+            assert "additionalProperties" in each
+            assert sorted(each["required"]) == sorted(each["properties"])
+            for name, value in each["properties"].items():
+                target = SCHEMA["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
+                assert target["description"].endswith("."), name
+
+    def test_nothing_found(self) -> None:
+        assert render("json", Outcome(), {}, Options()) == dedent(
+            """\
+            {
+              "version": 1,
+              "findings": [],
+              "errors": [],
+              "statistics": {}
+            }
+            """
+        )
+
+    def test_a_finding_is_flat(self) -> None:
+        outcome = Outcome(
+            (
+                finding(
+                    Place("a.py", Span(6, 9, 6, 25)),
+                    related=(Related(Place("b.py", Span(1, 2, 3, 4)), "here"),),
+                    witness=Witness((Step(1, "mkdir(out)", "FileExistsError"),), "it dies"),
+                    fix=fix(Applicability.SAFE),
+                ),
+                finding(Place("b.py", Span(1, 1, 1, 1)), strict=True, severity=Severity.INFO),
+            ),
+            (Problem("c", "no"),),
+            {"files": 2},
+        )
+        document = self.parsed(outcome)
+        assert document["findings"][0] == {
+            "code": "FSR101",
+            "name": "check-then-mkdir",
+            "message": "another process can create out",
+            "path": "a.py",
+            "line": 6,
+            "column": 9,
+            "end_line": 6,
+            "end_column": 25,
+            "function": "prepare",
+            "severity": "error",
+            "evidence": "evident",
+            "strict": False,
+            "related": [
+                {"path": "b.py", "line": 1, "column": 2, "end_line": 3, "end_column": 4, "message": "here"}
+            ],
+            "witness": {
+                "steps": [{"process": 1, "action": "mkdir(out)", "result": "FileExistsError"}],
+                "outcome": "it dies",
+            },
+            "fix": {
+                "recipe": "exist-ok",
+                "applicability": "safe",
+                "description": "pass exist_ok=True",
+            },
+        }
+        assert document["findings"][1]["witness"] is None
+        assert document["findings"][1]["fix"] is None
+        assert document["errors"] == [{"path": "c", "message": "no"}]
+        assert document["statistics"] == {"files": 2}
+
+    def test_undecodable_paths_are_spelled_out(self) -> None:
+        document = self.parsed(Outcome((finding(Place("é\udcff.py", Span(1, 1, 1, 1))),)))
+        assert document["findings"][0]["path"] == "é\\udcff.py"
+
+    @given(OUTCOMES)
+    def test_every_outcome_keeps_the_schema(self, outcome: Outcome) -> None:
+        document = self.parsed(outcome)
+        assert len(document["findings"]) == len(outcome.findings)
+
+    def test_it_does_not_load_rich(self) -> None:
+        code = (
+            "import sys; from fsrace_lint.report import Options, Outcome, render;"
+            "render('json', Outcome(), {}, Options()); render('github', Outcome(), {}, Options());"
+            "import fsrace_lint.report.diff;"
+            "sys.exit(any(name.partition('.')[0] == 'rich' for name in sys.modules))"
+        )
+        assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+class TestGithub:
+    @staticmethod
+    def commands(*findings: Finding) -> list[str]:
+        return render("github", Outcome(findings), {}, Options()).splitlines()
+
+    def test_a_finding_on_one_line(self) -> None:
+        witness = Witness((Step(0, "mkdir(out)"),), "process 1 dies")
+        (command,) = self.commands(finding(Place("a.py", Span(6, 9, 6, 25)), witness=witness))
+        assert command == (
+            "::error file=a.py,line=6,col=9,endLine=6,endColumn=25,title=FSR101 check-then-mkdir"
+            "::another process can create out%0AOutcome: process 1 dies"
+        )
+
+    def test_a_finding_on_several_lines_has_no_columns(self) -> None:
+        assert self.commands(finding(Place("a.py", Span(6, 9, 8, 2)))) == [
+            "::error file=a.py,line=6,endLine=8,title=FSR101 check-then-mkdir::another process can create out"
+        ]
+
+    @pytest.mark.parametrize(
+        ("severity", "level"),
+        [(Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "notice")],
+    )
+    def test_levels(self, severity: Severity, level: str) -> None:
+        (command,) = self.commands(finding(Place("a.py", Span(1, 1, 1, 2)), severity=severity))
+        assert command.startswith(f"::{level} file=")
+
+    def test_escapes(self) -> None:
+        (command,) = self.commands(
+            finding(
+                Place("c:/50%,\r\n::error::x\udcff.py", Span(1, 1, 1, 2)),
+                message="100%, a:b\r\n::error::x\udcff",
+            )
+        )
+        assert command == (
+            "::error file=c%3A/50%25%2C%0D%0A%3A%3Aerror%3A%3Ax\\udcff.py,line=1,col=1,endLine=1,endColumn=2,"
+            "title=FSR101 check-then-mkdir::100%25, a:b%0D%0A::error::x\\udcff"
+        )
+
+    def test_failures_of_the_run(self) -> None:
+        outcome = Outcome((), (Problem("a,b", "no: 5%"), Problem("", "no")))
+        assert render("github", outcome, {}, Options()) == (
+            "::error file=a%2Cb,title=fsrace-lint failed here::no: 5%25\n"
+            "::error title=fsrace-lint failed here::no\n"
+        )
+
+    def test_nothing_found(self) -> None:
+        assert render("github", Outcome(), {}, Options()) == ""
+
+
+TOOLS = [
+    pytest.param(
+        command, id=command[0], marks=pytest.mark.skipif(not which(command[0]), reason="not installed")
+    )
+    for command in (["git", "apply", "-"], ["patch", "-p1", "--quiet"])
+]
+BEFORE = b"import os\n\n\nif not os.path.exists(d):\n    os.makedirs(d)\n"
+AFTER = b"import os\n\n\nos.makedirs(d, exist_ok=True)\n"
+
+
+class TestDiff:
+    def test_the_form(self) -> None:
+        assert unified("lib/a.py", BEFORE, AFTER, "utf-8").split("\n") == [
+            "--- a/lib/a.py",
+            "+++ b/lib/a.py",
+            "@@ -1,5 +1,4 @@",
+            " import os",
+            " ",
+            " ",
+            "-if not os.path.exists(d):",
+            "-    os.makedirs(d)",
+            "+os.makedirs(d, exist_ok=True)",
+            "",
+        ]
+
+    def test_no_change_is_no_diff(self) -> None:
+        assert unified("a.py", BEFORE, BEFORE, "utf-8") == ""
+
+    @pytest.mark.parametrize("tool", TOOLS)
+    @pytest.mark.parametrize(
+        ("before", "after", "encoding"),
+        [
+            pytest.param(BEFORE, AFTER, "utf-8", id="lf"),
+            pytest.param(BEFORE.replace(b"\n", b"\r\n"), AFTER.replace(b"\n", b"\r\n"), "utf-8", id="crlf"),
+            pytest.param(BEFORE[:-1], AFTER[:-1], "utf-8", id="no final newline"),
+            pytest.param(BEFORE[:-1], AFTER, "utf-8", id="final newline gained"),
+            pytest.param(BEFORE, AFTER[:-1], "utf-8", id="final newline lost"),
+            pytest.param(BEFORE.replace(b"\n", b"\r"), AFTER.replace(b"\n", b"\r"), "utf-8", id="cr"),
+            pytest.param(b"a\x0cb\r\nc\n\x0b\nd", b"a\x0cb\nc\n\x0b\ne", "utf-8", id="mixed"),
+            pytest.param(b"\xef\xbb\xbf" + BEFORE, b"\xef\xbb\xbf" + AFTER, "utf-8", id="bom"),
+            pytest.param(b"\xef\xbb\xbf" + BEFORE, b"\xef\xbb\xbf" + AFTER, "utf-8-sig", id="bom codec"),
+            pytest.param(b"# caf\xe9\nx\n", b"# caf\xe9\ny\n", "latin-1", id="latin-1"),
+            pytest.param(b"", b"x\n", "utf-8", id="from empty"),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["lib/a.py", "lib/an odd, n\u00e4me.py"], ids=["plain", "odd"])
+    def test_it_applies(
+        self, tool: list[str], before: bytes, after: bytes, encoding: str, name: str, tmp_path: Path
+    ) -> None:
+        check_applies(tool, name, before, after, encoding, tmp_path)
+
+    @pytest.mark.skipif(os.name == "nt", reason="no such names there")
+    @pytest.mark.parametrize("tool", TOOLS)
+    @pytest.mark.parametrize("name", ['a"b.py', "a\\b.py", "a\tb.py", "a\nb.py", "\u00e4\x1b \u4e2d.py"])
+    def test_it_applies_to_names_that_need_quotes(self, tool: list[str], name: str, tmp_path: Path) -> None:
+        check_applies(tool, name, BEFORE, AFTER, "utf-8", tmp_path)
+
+    def test_an_undecodable_name(self) -> None:
+        diff = unified("\udcff.py", BEFORE, AFTER, "utf-8")
+        assert diff.startswith('--- "a/\\377.py"\n+++ "b/\\377.py"\n')
+
+    def test_color_is_for_the_eyes_only(self) -> None:
+        diff = unified("a.py", b"x = '[red]'\r\n", b"x = '\x1b[2J'\t\r\n", "utf-8")
+        assert colorize(diff) == (
+            "\x1b[1m--- a/a.py\x1b[0m\n"
+            "\x1b[1m+++ b/a.py\x1b[0m\n"
+            "\x1b[36m@@ -1 +1 @@\x1b[0m\n"
+            "\x1b[31m-x = '[red]'\x1b[0m\n"
+            "\x1b[32m+x = '\\x1b[2J'\t\x1b[0m\n"
+        )
+
+
+def check_applies(
+    tool: list[str], name: str, before: bytes, after: bytes, encoding: str, folder: Path
+) -> None:
+    file = folder / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(before)
+    codec = "utf-8" if encoding == "utf-8-sig" else encoding
+    patch = unified(name, before, after, encoding).encode(codec)
+    # A hook that runs the tests names its own repository, and a user may have asked for strict white space.
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    run = subprocess.run(tool, input=patch, cwd=folder, env=env, capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert file.read_bytes() == after
+
+
+def test_every_format_takes_an_empty_outcome() -> None:
+    for name in FORMATS:
+        assert render(name, Outcome(), {}, Options())[-1:] in {"", "\n"}

@@ -1,0 +1,312 @@
+"""Settings: what pyproject.toml may say, what it may not, and which rules are on where."""
+
+from __future__ import annotations
+
+import fnmatch
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fsrace_lint.settings import (
+    KEYS,
+    Glob,
+    Settings,
+    SettingsError,
+    find_root,
+    load,
+    matcher,
+    normalize_selectors,
+    with_overrides,
+)
+
+RULES = {
+    "FSR001": "unreadable-source",
+    "FSR003": "unused-suppression",
+    "FSR101": "check-then-mkdir",
+    "FSR102": "check-then-create",
+    "FSR201": "unguarded-write",
+}
+
+
+def write(folder: Path, table: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pyproject.toml").write_text(f"[tool.fsrace-lint]\n{table}\n", encoding="utf-8")
+    return folder
+
+
+def complaint(folder: Path, table: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load(write(folder, table), RULES)
+    message = str(caught.value)
+    assert message.startswith(str(folder / "pyproject.toml"))
+    return message
+
+
+def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
+    assert load(tmp_path, RULES) == Settings(root=tmp_path)
+
+
+def test_a_file_without_our_table_is_default(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.black]\nline-length = 3\n")
+    assert load(tmp_path, RULES) == Settings(root=tmp_path)
+
+
+def test_every_key(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    write(
+        tmp_path,
+        """
+        profile = "strict"
+        select = ["FSR1", "unguarded-write"]
+        extend-select = ["fsr003"]
+        ignore = ["check-then-create"]
+        exclude = ["generated/"]
+        extend-exclude = ["*_pb2.py"]
+        per-file-ignores = { "tools/*" = ["ALL"], "setup.py" = ["FSR201", "FSR1"] }
+        root = "src"
+        helper-module = "package.fs_safe"
+        include-tests = true
+        respect-gitignore = false
+        """,
+    )
+    assert load(tmp_path, RULES) == Settings(
+        root=tmp_path / "src",
+        profile="strict",
+        select=("FSR1", "FSR201"),
+        extend_select=("FSR003",),
+        ignore=("FSR102",),
+        exclude=("generated/",),
+        extend_exclude=("*_pb2.py",),
+        per_file_ignores=(("tools/*", ("FSR",)), ("setup.py", ("FSR201", "FSR1"))),
+        helper_module="package.fs_safe",
+        include_tests=True,
+        respect_gitignore=False,
+    )
+
+
+def test_the_page_describes_every_key() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [key for key in KEYS if f"\n### `{key}`\n" not in page] == []
+
+
+def test_settings_of_the_first_file_count_when_root_points_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path / "other", 'ignore = ["FSR2"]')
+    settings = load(write(tmp_path / "here", 'root = "../other"\nselect = ["FSR1"]'), RULES)
+    assert settings == Settings(root=tmp_path / "other", select=("FSR1",))
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('exlude = ["x"]', "unknown key `exlude` in [tool.fsrace-lint]; did you mean `exclude`?"),
+        (
+            "extend_select = []",
+            "unknown key `extend_select` in [tool.fsrace-lint]; did you mean `extend-select`?",
+        ),
+        ("zzz = 1", "unknown key `zzz` in [tool.fsrace-lint]"),
+        ('select = "FSR101"', "`select`: expected array, found string"),
+        ("ignore = [1]", "`ignore[0]`: expected string, found integer"),
+        ("include-tests = 1", "`include-tests`: expected boolean, found integer"),
+        ("profile = true", "`profile`: expected string, found boolean"),
+        ("helper-module = 1979-05-27", "`helper-module`: expected string, found date"),
+        ('per-file-ignores = ["x"]', "`per-file-ignores`: expected table, found array"),
+        ('per-file-ignores = { "x" = "FSR1" }', "`per-file-ignores`: expected array, found string"),
+        ('profile = "strickt"', "`profile`: unknown profile `strickt`; did you mean `strict`?"),
+        ('profile = "loud"', "`profile`: unknown profile `loud`; there are `default` and `strict`"),
+        (
+            'select = ["check-then-mkdirs"]',
+            "`select`: unknown rule `check-then-mkdirs`; did you mean `check-then-mkdir`?",
+        ),
+        ('ignore = ["FSR110"]', "`ignore`: unknown rule `FSR110`; did you mean `FSR10"),
+        ('extend-select = ["E501"]', "`extend-select`: unknown rule `E501`"),
+        ('per-file-ignores = { "x" = ["FSR9"] }', "`per-file-ignores.x`: unknown rule `FSR9`"),
+        ('exclude = [""]', "`exclude`: `` is an empty pattern"),
+        ('extend-exclude = ["a[z-a]"]', "`extend-exclude`: `a[z-a]` is a malformed pattern"),
+        ('per-file-ignores = { "/" = [] }', "`per-file-ignores`: `/` is an empty pattern"),
+        ('root = "nowhere"', "`root`: `nowhere` is not an existing folder"),
+        ('root = "pyproject.toml"', "`root`: `pyproject.toml` is not an existing folder"),
+        ('root = "a\\u0000b"', "is not an existing folder"),
+        ('helper-module = "a/b.py"', "`helper-module`: `a/b.py` is not a dotted module name"),
+        ('helper-module = "a..b"', "`helper-module`: `a..b` is not a dotted module name"),
+        ('helper-module = "a.class"', "`helper-module`: `a.class` is not a dotted module name"),
+        ('helper-module = ""', "`helper-module`: `` is not a dotted module name"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, table: str, said: str) -> None:
+    assert said in complaint(tmp_path, table)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"[tool.fsrace-lint]\n\nselect = [\n", ": is not valid TOML"),
+        (b"a = 1\na = 2\n", ":2: is not valid TOML"),
+        (b"# fine\nname = '\xe9'\n", ":2: is not encoded as UTF-8"),
+        (b"a = " + b"[" * 20000, ": is not valid TOML"),
+        (b"tool = 3\n", ": `tool`: expected table, found int"),
+        (b"tool.fsrace-lint = []\n", ": `tool.fsrace-lint`: expected table, found list"),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, data: bytes, said: str) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_bytes(data)
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, RULES)
+    assert str(caught.value).startswith(str(file))
+    assert said in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").mkdir()
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load(tmp_path, RULES)
+
+
+@pytest.mark.parametrize(
+    ("given_selectors", "expected"),
+    [
+        (["ALL"], ("FSR",)),
+        (["all", "fsr"], ("FSR",)),
+        (["fsr10", "FSR101"], ("FSR10", "FSR101")),
+        (["Check-Then-Mkdir"], ("FSR101",)),
+        (["FSR101, FSR2", " FSR101 "], ("FSR101", "FSR2")),
+        (["", ","], ()),
+    ],
+)
+def test_selectors_become_prefixes(given_selectors: list[str], expected: tuple[str, ...]) -> None:
+    assert normalize_selectors(given_selectors, RULES, origin="--select") == expected
+
+
+@pytest.mark.parametrize("selector", ["F", "FS", "FSR1011", "FSR9", "mkdir", "E501", "FSR101x"])
+def test_unknown_selectors_name_their_origin(selector: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        normalize_selectors([selector], RULES, origin="--select")
+    assert str(caught.value).startswith(f"--select: unknown rule `{selector}`")
+
+
+@pytest.mark.parametrize(
+    ("select", "extend_select", "ignore", "on"),
+    [
+        ((), (), (), True),
+        (("FSR1",), (), (), True),
+        (("FSR2",), (), (), False),
+        (("FSR2",), ("FSR101",), (), True),
+        ((), (), ("FSR1",), False),
+        ((), ("FSR101",), ("FSR1",), True),
+        (("FSR1",), (), ("FSR101",), False),
+        (("FSR101",), (), ("FSR",), True),
+        (("FSR101",), (), ("FSR101",), False),
+        (("FSR",), (), ("FSR",), False),
+    ],
+)
+def test_the_most_specific_selector_decides(
+    select: tuple[str, ...], extend_select: tuple[str, ...], ignore: tuple[str, ...], on: bool
+) -> None:
+    settings = Settings(root=Path("/p"), select=select, extend_select=extend_select, ignore=ignore)
+    assert settings.selects("FSR101", "a.py") is on
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "covered"),
+    [
+        ("setup.py", "setup.py", True),
+        ("setup.py", "a/setup.py", True),
+        ("setup.py", "a/mysetup.py", False),
+        ("tools", "a/tools/b/c.py", True),
+        ("tools/", "a/tools/b/c.py", True),
+        ("tools/", "a/tools", False),
+        ("*_pb2.py", "a/b_pb2.py", True),
+        ("a/tools", "a/tools/b/c.py", True),
+        ("a/tools", "b/a/tools/c.py", False),
+        ("/tools", "tools/c.py", True),
+        ("/tools", "a/tools/c.py", False),
+        ("./tools/", "tools/c.py", True),
+        ("a/*", "a/b/c.py", True),
+        ("a/*.py", "a/b/c.py", True),
+        ("a/*.py", "ab/c.py", False),
+        ("**/c.py", "c.py", True),
+        ("a/**/c.py", "a/c.py", True),
+        ("a/**/c.py", "a/x/y/c.py", True),
+        ("a/**/c.py", "a/xc.py", False),
+        ("a/**", "a/b/c.py", True),
+        ("t?.py", "t1.py", True),
+        ("t?.py", "t12.py", False),
+        ("[!a]b.py", "cb.py", True),
+        ("[!a]b.py", "ab.py", False),
+        ("[]^]b.py", "^b.py", True),
+        ("a.c", "abc", False),
+        ("a\\b", "a/b", True),
+        ("[a", "[a", True),
+    ],
+)
+def test_globs(glob: str, path: str, covered: bool) -> None:
+    assert Glob(glob).covers(path) is covered
+    settings = Settings(root=Path("/p"), per_file_ignores=((glob, ("FSR1",)),))
+    assert settings.selects("FSR101", path) is not covered
+    assert settings.selects("FSR201", path)
+
+
+@given(st.text("ab*?.[!]^-", min_size=1, max_size=8), st.text("ab.^!-", min_size=1, max_size=6))
+def test_globs_without_a_slash_match_names_as_fnmatch_does(glob: str, name: str) -> None:
+    try:
+        ours = Glob(glob).covers(name)
+    except ValueError:
+        return
+    if "[]" not in glob and "[!]" not in glob and "--" not in glob:
+        assert ours == fnmatch.fnmatchcase(name, glob)
+
+
+def test_a_matcher_asks_about_the_entry_alone() -> None:
+    excludes = matcher([Glob("build/"), Glob("a/b")])
+    assert excludes("build", "x/build")
+    assert excludes("b", "a/b")
+    assert not excludes("c", "a/b/c")
+    assert not excludes("c", "build/c")
+    assert not matcher([])("", "")
+
+
+def test_overrides_replace_and_extend() -> None:
+    settings = Settings(root=Path("/p"), select=("FSR1",), extend_select=("FSR2",), ignore=("FSR101",))
+    changed = with_overrides(settings, select=["FSR3"], extend_select=["FSR4"], profile="strict", ignore=None)
+    assert (changed.select, changed.extend_select) == (("FSR3",), ("FSR2", "FSR4"))
+    assert (changed.ignore, changed.profile) == (("FSR101",), "strict")
+    assert with_overrides(settings, include_tests=None) == settings
+    assert with_overrides(settings, exclude=[]).exclude == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"exclude": ["[z-a]"]}, "--exclude"), ({"helper_module": "a-b"}, "--helper-module")],
+)
+def test_overrides_are_checked(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        with_overrides(Settings(root=Path("/p")), **changes)
+
+
+@pytest.mark.parametrize("marker", ["pyproject.toml", ".git", "setup.py", "setup.cfg"])
+def test_the_root_is_the_nearest_marked_folder(tmp_path: Path, marker: str) -> None:
+    (tmp_path / "setup.py").touch()
+    deep = tmp_path / "project" / "a" / "b"
+    deep.mkdir(parents=True)
+    (tmp_path / "project" / marker).touch()
+    (deep / "x.py").touch()
+    assert find_root(deep / "x.py") == tmp_path / "project"
+    assert find_root(deep) == tmp_path / "project"
+    assert find_root(tmp_path / "project") == tmp_path / "project"
+    assert find_root(deep / "missing.py") == tmp_path / "project"
+
+
+def test_the_root_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "setup.py").touch()
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    assert find_root(Path("x.py")) == tmp_path
+
+
+def test_without_a_marker_the_folder_is_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fsrace_lint.settings._ROOT_MARKERS", ("no-such-marker",))
+    (tmp_path / "x.py").touch()
+    assert find_root(tmp_path) == tmp_path
+    assert find_root(tmp_path / "x.py") == tmp_path

@@ -1,0 +1,228 @@
+"""Suppression: `noqa` as flake8 reads it, but only in comments, and the ones that do nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.source import Source, decode
+from fsrace_lint.spans import Place, Span
+from fsrace_lint.suppress import Suppressed, apply
+
+
+def source(text: str) -> Source:
+    result = decode(text.encode(), Path("/project/a.py"), Path("/project"))
+    assert isinstance(result, Source)
+    return result
+
+
+def finding(line: int, code: str = "FSR101") -> Finding:
+    place = Place("/project/a.py", Span(line, 1, line, 2))
+    return Finding(code, "some-rule", "said", place, "<module>", Severity.ERROR, "evident")
+
+
+def run(text: str, *findings: Finding, inactive: tuple[str, ...] = ()) -> Suppressed:
+    return apply(source(text), findings, lambda code: code not in inactive)
+
+
+def suppresses(text: str, line: int = 1, code: str = "FSR101") -> bool:
+    result = run(text, finding(line, code))
+    assert len(result.kept) + len(result.suppressed) == 1
+    return bool(result.suppressed)
+
+
+def unused(result: Suppressed) -> list[tuple[str, int, int, int]]:
+    spans = [(item.message, item.place.span) for item in result.unused]
+    return [(message.split("`")[1], span.line, span.column, span.end_column) for message, span in spans]
+
+
+@pytest.mark.parametrize(
+    ("comment", "does"),
+    [
+        ("# noqa", True),
+        ("# NoQA", True),
+        ("# noqa: FSR101", True),
+        ("# noqa:FSR101", True),
+        ("# noqa: fsr101", True),
+        ("# noqa: E501, FSR101", True),
+        ("# noqa: E501 FSR101", True),
+        ("# noqa: E501,FSR101 because it is one process", True),
+        ("# noqa: FSR1", True),
+        ("# noqa: FSR10", True),
+        ("# type: ignore # noqa: FSR101", True),
+        ("# noqa: FSR102", False),
+        ("# noqa: E501", False),
+        ("# noqa: FSR1011", False),
+        ("# noqa : FSR102", True),
+        ("# noqa: check-then-mkdir", True),
+        ("#noqa", False),
+        ("#  noqa", False),
+        ("# no qa", False),
+        ("# noqa: E501  # noqa: FSR101", False),
+    ],
+)
+def test_comments(comment: str, does: bool) -> None:
+    assert suppresses(f"mkdir(d)  {comment}\n") is does
+
+
+def test_only_the_reported_line_counts() -> None:
+    text = "a()\nmkdir(d)  # noqa: FSR101\nb()\n"
+    assert [suppresses(text, line) for line in (1, 2, 3)] == [False, True, False]
+
+
+def test_strings_are_no_comments() -> None:
+    assert not suppresses("mkdir('# noqa: FSR101')\n")
+    assert not suppresses('mkdir("""\n# noqa\n""")\n', line=2)
+    assert not suppresses('"""\n# flake8: noqa\n"""\nmkdir(d)\n', line=4)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_newlines_of_every_kind(newline: str) -> None:
+    text = "a = 1\n\x0c\nmkdir(d)  # noqa: FSR101\nmkdir(e)\n".replace("\n", newline)
+    assert [suppresses(text, line) for line in (1, 2, 3, 4)] == [False, False, True, False]
+
+
+def test_without_a_newline_at_the_end() -> None:
+    assert suppresses("mkdir(d)  # noqa: FSR101")
+
+
+SHAPES = {
+    "plain": "u1\nu2  # noqa: F821\nu3\n",
+    "string": 'a = """\n{}\n""".format(u3)  # noqa: F821\nu4\n',
+    "string-first": 'f = (u1, """\n\n""")  # noqa: F821\n',
+    "backslash": "a = u1 + \\\n    u2 + \\\n    u3  # noqa: F821\nu4\n",
+    "call": "print(\n    u2,\n    u3,  # noqa: F821\n    u4,\n)\n",
+    "call-end": "print(\n    u2,\n)  # noqa: F821\n",
+    "block": "if u1:  # noqa: F821\n    u2\n",
+    "own-line": "# noqa: F821\nu2\n",
+    "decorator": "@u1  # noqa: F821\ndef f(x=u2):\n    return u3\n",
+    "bare": "u1  # noqa\nu2\n",
+    "other": "u1  # noqa: E501\nu2  # noqa: F8\nu3  # noqa: F8,E5\nu4  # noqa:F821\nu5  # noqa : E501\n",
+    "twice": "u1  # noqa: E501 # noqa: F821\nu2  # noqa: F821 # noqa: E501\n",
+    "file": "# flake8: noqa\nu2\n",
+    "file-behind-code": "u1  # flake8: noqa\nu2\n",
+    "file-indented": "if u1:\n    # FLAKE8=NOQA\n    u3\n",
+    "prose": "u1  # noqa: because it is so\n",
+    "no-newline": "u1\nu2  # noqa: F821",
+    "form-feed": "u1\n\x0c\nu3  # noqa: F821\n",
+}
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
+def test_the_same_lines_as_flake8(text: str, tmp_path: Path) -> None:
+    pytest.importorskip("flake8")
+    (tmp_path / "a.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select=F821", "a.py"]
+    seen: list[set[int]] = []
+    for extra in ("--disable-noqa", "--jobs=1"):
+        done = subprocess.run([*command, extra], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        seen.append({int(line.split(":")[1]) for line in done.stdout.splitlines()})
+    everything, theirs = seen
+    assert everything
+    ours = run(text, *(finding(line, "F821") for line in sorted(everything)))
+    assert {item.place.span.line for item in ours.kept} == theirs
+
+
+def test_file_level_codes_leave_the_other_rules_alone() -> None:
+    result = run("# flake8: noqa: FSR101\na\n", finding(2, "FSR101"), finding(2, "FSR201"))
+    assert [item.code for item in result.kept] == ["FSR201"]
+    assert [item.code for item in result.suppressed] == ["FSR101"]
+    assert result.unused == ()
+
+
+def test_file_level_comments_reach_every_line() -> None:
+    assert suppresses("mkdir(d)\nx = 1\n# flake8: noqa: FSR101\n", line=1)
+    assert suppresses("# flake8: noqa\n", line=99)
+
+
+def test_a_silenced_file_reports_no_unused_suppression() -> None:
+    result = run("# flake8: noqa\nx = 1  # noqa: FSR101\n", finding(1))
+    assert result == Suppressed((), (finding(1),), ())
+
+
+def test_unused_codes_are_reported_where_they_stand() -> None:
+    text = "é = 1  # noqa: E501, FSR101,FSR202\n# flake8: noqa: FSR301\nx()  # flake8: noqa: FSR401\n"
+    result = run(text, finding(1, "FSR202"))
+    assert unused(result) == [
+        ("noqa: FSR101", 1, 22, 28),
+        ("noqa: FSR301", 2, 17, 23),
+        ("noqa: FSR401", 3, 22, 28),
+    ]
+    for item in result.unused:
+        span = item.place.span
+        line = text.split("\n")[span.line - 1]
+        assert line[span.column - 1 : span.end_column - 1] in item.message
+
+
+def test_an_unused_suppression_as_a_finding() -> None:
+    (item,) = run("x = 1  # noqa: FSR101\n").unused
+    assert item == Finding(
+        code="FSR003",
+        name="unused-suppression",
+        message="`noqa: FSR101` suppresses nothing here",
+        place=Place(source("").path, Span(1, 16, 1, 22)),
+        function="<module>",
+        severity=Severity.WARNING,
+        evidence="evident",
+    )
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("# noqa: FSR101", []),
+        ("# noqa: FSR1", []),
+        ("# noqa: FSR101, FSR101", []),
+        ("# noqa: FSR2", ["FSR2"]),
+        ("# noqa: FSR999", ["FSR999"]),
+        ("# noqa: fsr202", ["fsr202"]),
+        ("# noqa: FSR003", ["FSR003"]),
+        ("# noqa: FSR101 # noqa: FSR101", ["FSR101"]),
+        ("# noqa: E501, F401", []),
+        ("# noqa", []),
+    ],
+)
+def test_which_codes_are_unused(comment: str, expected: list[str]) -> None:
+    result = run(f"mkdir(d)  {comment}\n", finding(1))
+    assert [name.removeprefix("noqa: ") for name, *_ in unused(result)] == expected
+
+
+def test_codes_that_are_off_are_not_unused() -> None:
+    text = "x = 1  # noqa: FSR101, FSR102\n"
+    assert [name for name, *_ in unused(run(text, inactive=("FSR101",)))] == ["noqa: FSR102"]
+    assert run(text, inactive=("FSR003",)).unused == ()
+
+
+def test_an_unused_suppression_cannot_be_suppressed() -> None:
+    assert len(run("x = 1  # noqa: FSR003, FSR101\n").unused) == 2
+    assert len(run("# flake8: noqa: FSR003\nx = 1  # noqa: FSR101\n").unused) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["mkdir(d)  # noqa: FSR101\n(", "if x:\n        a\n    b  # noqa: FSR101\n", "'''# noqa"]
+)
+def test_text_that_cannot_be_taken_apart_suppresses_nothing(text: str) -> None:
+    assert run(text, finding(1), finding(3)) == Suppressed((finding(1), finding(3)))
+
+
+def test_files_without_a_comment_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("fsrace_lint.suppress.tokenize.generate_tokens", fail)
+    assert run("mkdir(d)  # no\n", finding(1)).kept == (finding(1),)
+    assert run("x = 1  # noqa: E501\n").kept == ()
+    with pytest.raises(AssertionError):
+        run("mkdir(d)  # NOQA\n", finding(1))
+
+
+def test_the_order_of_the_findings_stays() -> None:
+    findings = [finding(3), finding(1), finding(2), finding(1, "FSR202")]
+    result = run("a  # noqa: FSR202\nb  # noqa\nc\n", *findings)
+    assert result.kept == (finding(3), finding(1))
+    assert result.suppressed == (finding(2), finding(1, "FSR202"))
