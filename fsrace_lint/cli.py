@@ -203,7 +203,7 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
     if _is_colored(color):
         _print(diff.colorize(shown))
     else:
-        _print_bytes(shown.encode("utf-8" if source.bom else source.encoding))
+        click.echo(shown.encode("utf-8" if source.bom else source.encoding), nl=False)
 
 
 def _tell(
@@ -251,13 +251,8 @@ def _width() -> int:
 
 
 def _print(shown: str) -> None:
-    _print_bytes(shown.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace"))
-
-
-def _print_bytes(data: bytes) -> None:
-    stream = click.get_binary_stream("stdout")
-    stream.write(data)
-    stream.flush()
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(shown.encode(encoding, "backslashreplace"), nl=False)
 
 
 def _write(file: Path, shown: str) -> None:

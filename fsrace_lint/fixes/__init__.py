@@ -7,6 +7,7 @@ import collections
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import libcst as cst
@@ -19,8 +20,6 @@ from fsrace_lint.fixes.tree import Tree, comments, plant
 from fsrace_lint.source import Source, Unreadable, decode
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fsrace_lint.findings import Fix
     from fsrace_lint.spans import Span
 

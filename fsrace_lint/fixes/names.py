@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import libcst as cst
@@ -9,7 +10,7 @@ import msgspec
 from libcst.helpers import get_full_name_for_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 Import: TypeAlias = cst.Import | cst.ImportFrom
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from collections.abc import Callable
+from typing import Any, Final, Protocol, cast
 
+import libcst as cst
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import libcst as cst
-
-    from fsrace_lint.findings import Fix
-    from fsrace_lint.fixes.tree import Tree
+from fsrace_lint.findings import Fix
+from fsrace_lint.fixes.tree import Tree
 
 RECIPES: Final = ("exist-ok", "missing-ok")
 

@@ -42,12 +42,17 @@ _HERE: Final = m.Constant(".")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What one call does: the operation, the path it is done to, and whether it accepts the loss of a race."""
+    """What one call does: the operation, and the path it is done to.
+
+    `tolerant` says that it accepts what another process did, `appends` that it
+    adds to a file and takes nothing away.
+    """
 
     op: Op
     path: m.Expr
     api: str
     tolerant: bool
+    appends: bool = False
 
 
 class Effects:
@@ -125,18 +130,19 @@ def given(call: m.Call, text: str) -> m.Expr | None:
 
 
 def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
-    if effect.mode and not _writes(given(call, effect.mode)):
+    mode = _mode(given(call, effect.mode)) if effect.mode else "w"
+    if _WRITING.isdisjoint(mode):
         return None
     path = given(call, effect.path)
     if path is None:
         path = _HERE
     flags = (given(call, flag) for flag in effect.tolerant.split())
     tolerant = any(flag is not None and not _is_false(flag) for flag in flags)
-    return Act(effect.op, path, name, tolerant)
+    return Act(effect.op, path, name, tolerant, appends="a" in mode)
 
 
-def _writes(mode: m.Expr | None) -> bool:
-    return isinstance(mode, m.Constant) and isinstance(mode.value, str) and bool(_WRITING & set(mode.value))
+def _mode(mode: m.Expr | None) -> str:
+    return mode.value if isinstance(mode, m.Constant) and isinstance(mode.value, str) else ""
 
 
 def _is_false(expr: m.Expr) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST, TWO, Processes
 from fsrace_lint.project.resolve import as_function, qualified_name
 from fsrace_lint.project.values import Argument, Either, Scope, Selected, Value
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
-    from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.modules import LinkedClass
+    from fsrace_lint.project.resolve import Entity, Resolver
     from fsrace_lint.project.values import Binding
 
 Split: TypeAlias = "tuple[Processes, Processes]"
@@ -144,7 +145,7 @@ class Guards:
         if world is not None and world.kind == "initialized":
             return ALL, MAIN
         function = as_function(entity)
-        if function is not None and (isinstance(test, m.Call) or _is_property(function)):
+        if function is not None and (isinstance(test, m.Call) or is_property(function)):
             found = self.returned(function) or UNDIVIDED
             if found != UNDIVIDED:
                 return found
@@ -413,6 +414,10 @@ def _last_name(expr: m.Expr) -> str | None:
     return expr.name if isinstance(expr, m.Attribute) else None
 
 
-def _is_property(function: LinkedFunction) -> bool:
-    last = {_last_name(decorator) for decorator in function.facts.decorators}
-    return bool(last & {"property", "cached_property"})
+def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
+    """Tell whether reading an attribute runs this function."""
+    if not isinstance(entity, LinkedFunction):
+        return False
+    return any(
+        _last_name(decorator) in {"property", "cached_property"} for decorator in entity.facts.decorators
+    )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
     from fsrace_lint.project.flow import Event
     from fsrace_lint.project.paths import Path
+    from fsrace_lint.project.processes import Processes
     from fsrace_lint.spans import Span
 
 
@@ -40,21 +41,28 @@ _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "
 class Site:
     """One filesystem act with everything known about it.
 
-    `path` is None where nothing is known of it. `spelled` and `callee` are its
-    path and its function as the source spells them, `api` is the callee's
-    qualified name. `tolerant` says that the call itself accepts what another
-    process did; `caught` names the exceptions that are handled around it.
+    `event` is the call it is seen from, `origin` the call that does it: another
+    one where the path was handed through functions of the project. `path` is
+    None where nothing is known of it; `spelled` and `callee` are the path and the
+    function called as the source spells them, `api` is the qualified name of what
+    does it. `tolerant` says that the call itself accepts what another process
+    did, `appends` that it adds to a file, `caught` names the exceptions that are
+    handled around it. `own` is who gets from `event` to `origin`, before what the
+    callers bring; `runs` is the answer with them.
     """
 
     op: Op
     event: Event
+    origin: Event
     path: Path | None
     spelled: str
     callee: str
     api: str
     tolerant: bool
+    appends: bool
     caught: frozenset[str]
     locked: bool
+    own: Processes
     runs: Runs
     reach: Reach
     certain: bool
@@ -83,6 +91,8 @@ class Site:
     @property
     def act(self) -> str:
         """The call as a witness tells it."""
+        if self.event is not self.origin:
+            return spell(self.event.call)
         arguments = self.event.call.arguments
         if isinstance(self.event.call.function, m.Attribute) and self.spelled == spell(
             self.event.call.function.value

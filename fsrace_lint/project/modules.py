@@ -6,13 +6,13 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fsrace_lint.facts import model as m
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.facts import model as m
 
-
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Module:
     """One file of the project.
 
@@ -42,7 +42,7 @@ class Module:
         return self.functions[0]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LinkedFunction:
     """A function of the project: its syntax and where it stands."""
 
@@ -63,12 +63,20 @@ class LinkedFunction:
         return f"{self.module.name}.{self.facts.qualname}"
 
     @property
+    def takes_object(self) -> bool:
+        """Whether a call of it as `object.name(…)` passes the object or the class unseen."""
+        return self.owner is not None and not any(
+            isinstance(decorator, m.Name) and decorator.id == "staticmethod"
+            for decorator in self.facts.decorators
+        )
+
+    @property
     def parameters(self) -> dict[str, m.Parameter]:
         """Its parameters by name."""
         return {parameter.name: parameter for parameter in self.facts.parameters}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LinkedClass:
     """A class of the project; `bases` holds those of its bases that are in the project too."""
 

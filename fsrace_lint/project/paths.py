@@ -10,6 +10,7 @@ import msgspec
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow import target_name
+from fsrace_lint.project.guards import is_property
 from fsrace_lint.project.resolve import Instance, Library, qualified_name
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Value
 
@@ -70,6 +71,23 @@ class Path(msgspec.Struct, frozen=True):
     def certain(self) -> bool:
         """Whether all of it was followed, so that it is not private unseen."""
         return all(symbol.certain for symbol in self.symbols())
+
+    @property
+    def text(self) -> str:
+        """The path for a message, with what is not literal in braces."""
+        return "".join(piece if isinstance(piece, str) else f"{{{piece.text}}}" for piece in self.pieces())
+
+    @classmethod
+    def of(cls, pieces: Iterable[Piece]) -> Path:
+        """Make a path of text and symbols in a row; slashes in the text part its components."""
+        return _split(pieces)
+
+    def pieces(self) -> Iterable[Piece]:
+        """Give its text and symbols in a row, with a slash between components."""
+        for index, component in enumerate(self.components):
+            if index:
+                yield "/"
+            yield from component
 
     def symbols(self) -> Iterable[Symbol]:
         """Give the parts that are not literal text."""
@@ -213,8 +231,14 @@ class Paths:
         private = private or self._returns_private(call, scope, depth)
         return (Symbol(("call", id(call), id(scope)), spell(call), private, certain=False),)
 
+    def _is_private_property(self, expr: m.Attribute, scope: Scope, depth: int) -> bool:
+        entity = self.resolver.entity(expr, scope)
+        return is_property(entity) and self._function_returns_private(entity, depth)
+
     def _returns_private(self, call: m.Call, scope: Scope, depth: int) -> bool:
-        function = self.resolver.callee(call, scope)
+        return self._function_returns_private(self.resolver.callee(call, scope), depth)
+
+    def _function_returns_private(self, function: LinkedFunction | None, depth: int) -> bool:
         final = None if function is None else self.resolver.final_scope(function)
         if function is None or final is None or depth > _DEEPEST:
             return False
@@ -245,7 +269,7 @@ class Paths:
         path = _split(pieces)
         last = path.components[-1] if path.components else ()
         if len(path.components) > 1 and any(isinstance(piece, str) for piece in last):
-            return tuple(_unsplit(Path(path.components[:-1])))
+            return tuple(Path(path.components[:-1]).pieces())
         return (self._derived("parent", (pieces,), whole, scope, depth),)
 
     def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
@@ -253,6 +277,9 @@ class Paths:
         if binding is not None:
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
+            private = self._is_private_property(expr, scope, depth)
+            if private:
+                return (Symbol(("property", spell(expr)), spell(expr), private),)
             owner = self.resolver.entity(expr.value, scope)
             if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
@@ -319,7 +346,11 @@ class Paths:
                     is not None
                 ):
                     return True
-                return isinstance(expr, m.Attribute) and self.is_private(expr.value, scope, depth + 1)
+                if isinstance(expr, m.Attribute):
+                    return self._is_private_property(expr, scope, depth) or self.is_private(
+                        expr.value, scope, depth + 1
+                    )
+                return False
             case m.Call():
                 return self._is_private_call(expr, scope, depth)
             case m.Conditional(body=body, orelse=orelse):
@@ -406,10 +437,3 @@ def _merged(component: Component) -> Component:
         else:
             merged.append(piece)
     return tuple(merged)
-
-
-def _unsplit(path: Path) -> Iterable[Piece]:
-    for index, component in enumerate(path.components):
-        if index:
-            yield "/"
-        yield from component

@@ -43,11 +43,16 @@ UNKNOWN_CALLERS: Final = Context(ALL, frozenset(), locked=False)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """A way into a function: a call of it, or a call that is handed it (`handed`)."""
+    """A way into a function: a call of it, or a call that is handed it (`handed`).
+
+    `only` is who the helper it is handed to lets run it, `position` the argument
+    it is handed over in, None for a keyword.
+    """
 
     event: Event
     handed: bool
     only: Processes = ALL
+    position: int | None = None
 
 
 class Propagation:
@@ -71,6 +76,10 @@ class Propagation:
             for row in module.facts.imports:
                 if row.name is not None and row.local != row.name:
                     self._aliases.setdefault(row.name, set()).add(row.local)
+
+    def aliases(self, name: str) -> set[str]:
+        """Give the names under which imports of the project bind `name`."""
+        return self._aliases.get(name, set())
 
     def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
@@ -132,7 +141,7 @@ class Propagation:
             names = {class_.facts.name for class_ in function.owner.descendants()} | {"super"}
         if function.facts.name == "__call__":
             return
-        names |= {alias for name in tuple(names) for alias in self._aliases.get(name, ())}
+        names |= {alias for name in tuple(names) for alias in self.aliases(name)}
         candidates = {caller: None for name in sorted(names) for caller in self._mentioning.get(name, ())}
         for caller in candidates:
             flow = self.linker.flow(caller)
@@ -143,10 +152,15 @@ class Propagation:
         scope = event.state.scope
         if self._is_target(event.call.function, scope, function):
             yield Edge(event, handed=False)
-        for value in (*event.call.arguments, *(keyword.value for keyword in event.call.keywords)):
+        arguments = [
+            *enumerate(event.call.arguments),
+            *((None, keyword.value) for keyword in event.call.keywords),
+        ]
+        for position, value in arguments:
             if isinstance(value, (m.Name, m.Attribute, m.Lambda)) and self._is_target(value, scope, function):
                 once = self.catalog.find("run-once", self.linker.resolver.qualify(event.call.function, scope))
-                yield Edge(event, handed=True, only=ALL if once is None else FIRST[once.scope])
+                only = ALL if once is None else FIRST[once.scope]
+                yield Edge(event, handed=True, only=only, position=position)
 
     def _is_target(self, expr: m.Expr, scope: Scope, function: LinkedFunction) -> bool:
         if isinstance(expr, m.Lambda):
@@ -195,7 +209,7 @@ class Propagation:
         contexts: dict[LinkedFunction, Context],
         open_ended: set[LinkedFunction],
     ) -> Context | None:
-        own = self._decorated(function)
+        own = self.decorated(function)
         if function in open_ended:
             return Context(own, frozenset(), locked=False)
         processes, caught, locked = NOBODY, None, True
@@ -211,7 +225,7 @@ class Propagation:
             locked = locked and not edge.handed and (self.locked(edge.event) or outer.locked)
         return None if caught is None else Context(processes & own, caught, locked)
 
-    def _decorated(self, function: LinkedFunction) -> Processes:
+    def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""
         processes = ALL
         if function.facts.decorators and function.enclosing is not None:
@@ -229,9 +243,14 @@ class Propagation:
         if any(self._is_marked(caller) for caller in upward):
             return Evidence.EVIDENT
         roots = [caller for caller in upward if not self.edges(caller)]
-        if roots and all(root.module.facts.is_script for root in roots):
+        if roots and all(root.module.facts.is_script and not self._is_packaged(root) for root in roots):
             return Evidence.NONE
         return Evidence.PLAUSIBLE
+
+    def _is_packaged(self, function: LinkedFunction) -> bool:
+        """Tell whether a file belongs to a package, so that more than its own main part may use it."""
+        package = function.module.name.rpartition(".")[0]
+        return bool(package) and self.linker.table.exact(package) is not None
 
     def _is_marked(self, function: LinkedFunction) -> bool:
         """Tell whether a function, or the class it belongs to, shows that several processes run it."""

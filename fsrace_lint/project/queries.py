@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.effects import Effects, given
 from fsrace_lint.project.linker import Linker
-from fsrace_lint.project.model import Probe, Reach, Site
+from fsrace_lint.project.model import Probe, Site
 from fsrace_lint.project.modules import link_module
-from fsrace_lint.project.processes import runs
 from fsrace_lint.project.propagate import Propagation
+from fsrace_lint.project.sites import Sites
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
-    from fsrace_lint.project.flow import Event, Literal
-    from fsrace_lint.project.modules import LinkedFunction, Module
+    from fsrace_lint.project.flow import Literal
+    from fsrace_lint.project.modules import Module
     from fsrace_lint.project.paths import Path
     from fsrace_lint.project.values import Scope
 
-_CALLERS_DEPTH: Final = 4
 _ALIASES_DEPTH: Final = 4
-_NODE_LOCAL: Final = (("", "tmp"), ("", "dev", "shm"), ("", "var", "tmp"))
 
 
 class Project:
@@ -45,17 +42,25 @@ class Project:
         self.catalog = catalog
         self.linker = Linker(modules, catalog)
         self.propagation = Propagation(self.linker)
-        self._effects = Effects(self.linker.resolver, catalog)
+        self._found = Sites(self.linker, self.propagation)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
-        self._sites: dict[Module, tuple[Site, ...]] = {}
 
     def sites(self, *ops: Op) -> Iterator[Site]:
-        """Give the sites of some operations, file by file in the order of the code."""
+        """Give the sites of some operations where they stand, file by file in the order of the code."""
         for module in self.targets:
-            if module not in self._sites:
-                self._sites[module] = tuple(self._find_sites(module))
-            yield from (site for site in self._sites[module] if site.op in ops)
+            for function in module.functions:
+                yield from (site for site in self._found.direct(function) if site.op in ops)
+
+    def exposed(self, *ops: Op) -> Iterator[Site]:
+        """Give the sites of some operations where their path is decided.
+
+        A function that writes the path it is given is no site of its own where
+        its callers are known: each call of it is one.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                yield from (site for site in self._found.exposed(function) if site.op in ops)
 
     def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[Probe, Site]]:
         """Give the sites that are reached only after an existence test of their path.
@@ -91,77 +96,12 @@ class Project:
             **self.linker.counts(),
         }
 
-    def _find_sites(self, module: Module) -> Iterator[Site]:
-        interesting = self.catalog.last_names["effect"] | self.catalog.last_names["program"]
-        for function in module.functions:
-            if interesting.isdisjoint(function.facts.mentions):
-                continue
-            flow = self.linker.flow(function)
-            for event in flow.events if flow is not None else ():
-                site = self._site(event)
-                if site is not None:
-                    yield site
-
-    def _site(self, event: Event) -> Site | None:
-        act = self._effects.act(event.call, event.state.scope)
-        if act is None:
-            return None
-        path = self.linker.paths.normalize(act.path, event.state.scope)
-        if act.op in {"probe", "list"}:
-            return None
-        function = event.function
-        context = self.propagation.context(function)
-        private, certain = self._reach(path, function, 0)
-        return Site(
-            op=act.op,
-            event=event,
-            path=path,
-            spelled=spell(act.path),
-            callee=spell(event.call.function),
-            api=act.api,
-            tolerant=act.tolerant,
-            caught=self.propagation.caught(event) | context.caught,
-            locked=self.propagation.locked(event) or context.locked,
-            runs=runs(event.state.processes & context.processes),
-            reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
-            certain=certain,
-            evidence=self.propagation.evidence(function),
-        )
-
-    def _reach(self, path: Path | None, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
-        """Tell whether a path is a process's own, and whether that answer is certain."""
-        if path is None:
-            return False, False
-        private, certain = path.private, path.certain
-        for symbol in path.symbols():
-            parameter = self.linker.paths.parameter_of(symbol, function)
-            if parameter is not None and not private:
-                inner_private, inner_certain = self._passed(parameter, function, depth)
-                private, certain = inner_private, certain and inner_certain
-        return private, certain
-
-    def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
-        """Join over the callers what they pass for a parameter: private only if it is for all."""
-        answers = []
-        for edge in self.propagation.edges(function):
-            if edge.handed or depth > _CALLERS_DEPTH:
-                return False, False
-            value = passed(edge.event.call, parameter, function)
-            if value is None:
-                answers.append((False, parameter.default is not None))
-                continue
-            path = self.linker.paths.normalize(value, edge.event.state.scope)
-            answers.append(self._reach(path, edge.event.function, depth + 1))
-        if not answers:
-            return False, False
-        return all(private for private, _ in answers), all(certain for _, certain in answers)
-
     def _probes(self, site: Site) -> Iterator[Probe]:
         for literal in reversed(site.event.state.literals):
             for call, scope, truth in self._calls_in(
                 literal.test, literal.scope, truth=literal.truth, depth=0
             ):
-                act = self._effects.act(call, scope)
+                act = self._found.effects.act(call, scope)
                 path = (
                     None if act is None or act.op != "probe" else self.linker.paths.normalize(act.path, scope)
                 )
@@ -204,37 +144,8 @@ def _probe(call: m.Call, path: Path, literal: Literal, site: Site, *, absent: bo
     return Probe(call.span, spell(call), path, absent, literal.exit, test is call, alone)
 
 
-def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a call passes for a parameter of the function it calls.
-
-    Args:
-        call: The call.
-        parameter: The parameter.
-        function: The function called; for a method the object is passed unseen.
-
-    Returns:
-        The expression, or None where the default is used.
-    """
-    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
-    position = ""
-    if parameter.name in names:
-        is_bound = function.owner is not None and isinstance(call.function, (m.Attribute, m.Name))
-        index = names.index(parameter.name) - (1 if is_bound else 0)
-        position = str(index) if index >= 0 else ""
-    return given(call, f"{position}:{parameter.name}")
-
-
 def _related(probed: Path, path: Path | None) -> bool:
     return path is not None and (probed.is_within(path) or path.is_within(probed))
-
-
-def _is_node_local(path: Path | None) -> bool:
-    if path is None:
-        return False
-    literal = [
-        "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
-    ]
-    return any(tuple(literal[: len(prefix)]) == prefix for prefix in _NODE_LOCAL)
 
 
 __all__ = ["Project", "link_module"]

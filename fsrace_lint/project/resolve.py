@@ -253,10 +253,10 @@ class Resolver:
         return _first(self.of_binding(value, depth + 1) for value in values)
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
-        """Give what the methods of a class and of its ancestors bind `self.name` to."""
+        """Give what the methods of a class, of its ancestors and of its descendants bind `self.name` to."""
         found: list[Binding] = []
-        for ancestor in class_.ancestors():
-            for method in ancestor.methods.values():
+        for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
+            for method in relative.methods.values():
                 if name not in method.facts.mentions or not method.facts.parameters:
                     continue
                 final = self.final_scope(method)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
 from fsrace_lint.project.model import Evidence
 from fsrace_lint.spans import Place
@@ -85,6 +86,19 @@ def tested(probe: Probe, site: Site) -> Related:
     """Point at the test that comes before a site."""
     answer = "missing" if probe.absent else "present"
     return Related(Place(site.file, probe.span), f"found {answer} here")
+
+
+def done_at(site: Site) -> tuple[Related, ...]:
+    """Point at the call that does it, where a site is seen from a call that leads there."""
+    if site.event is site.origin:
+        return ()
+    origin = site.origin
+    return (
+        Related(
+            Place(origin.function.module.path, origin.call.span),
+            f"{spell(origin.call.function)} does it here",
+        ),
+    )
 
 
 def both_pass(probe: Probe, site: Site, error: str) -> Witness:

@@ -61,10 +61,5 @@ def check(project: Project) -> Iterator[Finding]:
                 (Step(0, mkdir.act, "done"), Step(1, mkdir.act, "FileExistsError")),
                 "process 1 dies with FileExistsError",
             ),
-            fix=Fix(
-                "exist-ok",
-                mkdir.span,
-                Applicability.UNSAFE,
-                "accept a directory that is there already",
-            ),
+            fix=Fix("exist-ok", mkdir.span, Applicability.UNSAFE, "accept a directory that is there already"),
         )

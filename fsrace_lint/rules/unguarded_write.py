@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes."""
-    for write in project.sites("write"):
+    for write in project.exposed("write"):
         if not write.is_contended or write.path is None:
             continue
         yield RULE.finding(
@@ -60,5 +60,6 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 f"{write.spelled} is empty or half written, and the content of process 0 is lost",
             ),
-            strict=not write.certain,
+            related=done_at(write),
+            strict=write.appends or not write.certain,
         )

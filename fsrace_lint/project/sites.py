@@ -1,0 +1,260 @@
+"""Find the filesystem acts of functions, also those a call leads to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.effects import Effects, given
+from fsrace_lint.project.model import Reach, Site
+from fsrace_lint.project.paths import Path, Symbol
+from fsrace_lint.project.processes import runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.flow import Event
+    from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.paths import Piece
+    from fsrace_lint.project.propagate import Edge, Propagation
+
+_CALLERS_DEPTH: Final = 4
+_NODE_LOCAL: Final = (("", "tmp"), ("", "dev", "shm"), ("", "var", "tmp"))
+
+
+class Sites:
+    """The sites of a project's functions, each function's found once.
+
+    A site is *open* where its path depends on a parameter and the callers are
+    known: what path it is, and who writes it, is decided where they call.
+    """
+
+    def __init__(self, linker: Linker, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self.propagation = propagation
+        self.effects = Effects(linker.resolver, linker.catalog)
+        catalog = linker.catalog
+        self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
+        self._leading: frozenset[str] | None = None
+        self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._open: dict[LinkedFunction, tuple[Site, ...]] = {}
+
+    def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
+        """Give the sites that stand in a function, with what all its callers bring."""
+        if function not in self._direct:
+            self._direct[function] = tuple(self._find(function))
+        return self._direct[function]
+
+    def exposed(self, function: LinkedFunction) -> Iterator[Site]:
+        """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
+        for site in (*self.direct(function), *self._led_to(function, 0)):
+            if not self._is_open(site):
+                yield site
+
+    def _find(self, function: LinkedFunction) -> Iterator[Site]:
+        if self._acting.isdisjoint(function.facts.mentions):
+            return
+        flow = self.linker.flow(function)
+        for event in flow.events if flow is not None else ():
+            site = self._site(event)
+            if site is not None:
+                yield site
+
+    def _site(self, event: Event) -> Site | None:
+        scope = event.state.scope
+        act = self.effects.act(event.call, scope)
+        if act is None or act.op in {"probe", "list"}:
+            return None
+        path = self.linker.paths.normalize(act.path, scope)
+        function = event.function
+        context = self.propagation.context(function)
+        own = self.propagation.decorated(function) & event.state.processes
+        private, certain = self._reach(path, function, 0)
+        return Site(
+            op=act.op,
+            event=event,
+            origin=event,
+            path=path,
+            spelled=spell(act.path),
+            callee=spell(event.call.function),
+            api=act.api,
+            tolerant=act.tolerant,
+            appends=act.appends,
+            caught=self.propagation.caught(event) | context.caught,
+            locked=self.propagation.locked(event) or context.locked,
+            own=own,
+            runs=runs(own & context.processes),
+            reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
+            certain=certain,
+            evidence=self.propagation.evidence(function),
+        )
+
+    def _is_open(self, site: Site) -> bool:
+        function = site.event.function
+        if site.path is None or not any(
+            self.linker.paths.parameter_of(symbol, function) for symbol in site.path.symbols()
+        ):
+            return False
+        edges = self.propagation.edges(function)
+        return bool(edges) and not any(edge.handed for edge in edges)
+
+    def _opened(self, function: LinkedFunction, depth: int) -> tuple[Site, ...]:
+        """The open sites of a function, its own and those that its calls lead to."""
+        if function not in self._open:
+            self._open[function] = ()
+            found = (*self.direct(function), *self._led_to(function, depth))
+            self._open[function] = tuple(site for site in found if self._is_open(site))
+        return self._open[function]
+
+    def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
+        """Give the open sites of the functions that a function calls, as they look from the call."""
+        if depth > _CALLERS_DEPTH or self._leading_names().isdisjoint(function.facts.mentions):
+            return
+        flow = self.linker.flow(function)
+        for event in flow.events if flow is not None else ():
+            callee = self.linker.resolver.callee(event.call, event.state.scope)
+            if callee is None or callee is function:
+                continue
+            for site in self._opened(callee, depth + 1):
+                yield self._seen_from(event, callee, site)
+
+    def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
+        function = event.function
+        context = self.propagation.context(function)
+        own = site.own & self.propagation.decorated(function) & event.state.processes
+        path = self._substituted(site.path, event, callee)
+        private, certain = self._reach(path, function, 0)
+        return replace(
+            site,
+            event=event,
+            path=path,
+            spelled=path.text if path is not None else site.spelled,
+            callee=spell(event.call.function),
+            caught=site.caught | self.propagation.caught(event) | context.caught,
+            locked=site.locked or self.propagation.locked(event) or context.locked,
+            own=own,
+            runs=runs(own & context.processes),
+            reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
+            certain=certain,
+            evidence=self.propagation.evidence(function),
+        )
+
+    def _substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
+        """A path of the callee with what this call passes for its parameters."""
+        pieces: list[Piece] = []
+        for piece in path.pieces() if path is not None else ():
+            parameter = self.linker.paths.parameter_of(piece, callee) if isinstance(piece, Symbol) else None
+            if parameter is None:
+                pieces.append(piece)
+                continue
+            value = passed(event.call, parameter, callee) or parameter.default
+            inner = None if value is None else self.linker.paths.normalize(value, event.state.scope)
+            if inner is None:
+                return None
+            pieces.extend(inner.pieces())
+        return None if path is None else Path.of(pieces)
+
+    def _leading_names(self) -> frozenset[str]:
+        """The names of functions that may lead to an act, by what they mention, to the depth that is followed."""
+        if self._leading is None:
+            names: set[str] = set()
+            functions = [function for module in self.linker.table.modules for function in module.functions]
+            known = self._acting
+            for _ in range(_CALLERS_DEPTH):
+                names |= {f.facts.name for f in functions if not known.isdisjoint(f.facts.mentions)}
+                known = frozenset(names)
+            names |= {alias for name in tuple(names) for alias in self.propagation.aliases(name)}
+            classes = {
+                f.owner.facts.name for f in functions if f.owner is not None and f.facts.name == "__init__"
+            }
+            self._leading = frozenset(names | classes)
+        return self._leading
+
+    def _reach(self, path: Path | None, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        """Tell whether a path is a process's own, and whether that answer is certain."""
+        if path is None:
+            return False, False
+        private, certain = path.private, path.certain
+        for symbol in path.symbols():
+            parameter = self.linker.paths.parameter_of(symbol, function)
+            if parameter is not None and not private:
+                passed_private, passed_certain = self._passed(parameter, function, depth)
+                private, certain = passed_private, certain and passed_certain
+        return private, certain
+
+    def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        """Join over the callers what they pass for a parameter: private only if it is for all."""
+        answers = []
+        for edge in self.propagation.edges(function):
+            if depth > _CALLERS_DEPTH:
+                return False, False
+            if edge.handed:
+                value = handed_on(edge, parameter, function)
+                if value is None:
+                    return False, False
+            else:
+                value = passed(edge.event.call, parameter, function)
+            if value is None:
+                answers.append((False, parameter.default is not None))
+                continue
+            path = self.linker.paths.normalize(value, edge.event.state.scope)
+            answers.append(self._reach(path, edge.event.function, depth + 1))
+        if not answers:
+            return False, False
+        return all(private for private, _ in answers), all(certain for _, certain in answers)
+
+
+def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a call passes for a parameter of the function it calls.
+
+    Args:
+        call: The call.
+        parameter: The parameter.
+        function: The function called; for a method the object is passed unseen.
+
+    Returns:
+        The expression, or None where the default is used.
+    """
+    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
+    position = ""
+    if parameter.name in names:
+        index = names.index(parameter.name) - (1 if function.takes_object else 0)
+        position = str(index) if index >= 0 else ""
+    return given(call, f"{position}:{parameter.name}")
+
+
+def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a call that is handed a function will pass it for a parameter.
+
+    Understands `submit(function, value, …)`, `partial(function, value, …)` and
+    `Process(target=function, args=(value, …))`.
+    """
+    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
+    if parameter.name not in names:
+        return None
+    position = names.index(parameter.name) - (1 if function.takes_object else 0)
+    call = edge.event.call
+    keywords = {keyword.name: keyword.value for keyword in call.keywords}
+    packed = keywords.get("args")
+    if "target" in keywords and isinstance(packed, m.Sequence):
+        values: tuple[m.Expr, ...] = packed.items
+    elif edge.position is not None:
+        values = call.arguments[edge.position + 1 :]
+    else:
+        return None
+    if any(isinstance(value, m.Starred) for value in values[: position + 1]):
+        return None
+    return values[position] if 0 <= position < len(values) else keywords.get(parameter.name)
+
+
+def _is_node_local(path: Path | None) -> bool:
+    if path is None:
+        return False
+    literal = [
+        "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
+    ]
+    return any(tuple(literal[: len(prefix)]) == prefix for prefix in _NODE_LOCAL)
