@@ -9,6 +9,7 @@ import msgspec
 
 from fsrace_lint import catalog, rules, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem, extract
+from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.findings import Applicability, Finding, Severity
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.queries import Project
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from fsrace_lint.facts.model import FileFacts
     from fsrace_lint.fixes import Patch
     from fsrace_lint.project.modules import Module
     from fsrace_lint.rules import LoadedRule

@@ -233,7 +233,11 @@ def parse(text: str, origin: str) -> Iterator[tuple[str, _Entry]]:
         if kind not in KINDS:
             raise CatalogError(f"{origin}: unknown kind [[{kind}]]; the kinds are {', '.join(KINDS)}")
         for number, row in enumerate(rows, 1):
-            try:
-                yield kind, msgspec.convert(row, KINDS[kind])
-            except msgspec.ValidationError as error:
-                raise CatalogError(f"{origin}: [[{kind}]] number {number}: {error}") from error
+            yield kind, _convert(row, kind, f"{origin}: [[{kind}]] number {number}")
+
+
+def _convert(row: Any, kind: str, place: str) -> _Entry:  # TOML gives anything
+    try:
+        return msgspec.convert(row, KINDS[kind])
+    except msgspec.ValidationError as error:
+        raise CatalogError(f"{place}: {error}") from error

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.modules import LinkedFunction
-from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST, TWO, Processes
-from fsrace_lint.project.resolve import as_function, qualified_name
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.processes import ALL, FIRST, MAIN, NOBODY, NOT_FIRST
+from fsrace_lint.project.resolve import as_function, is_property, qualified_name
+from fsrace_lint.project.splits import UNDIVIDED, choose, combine, compare_rank, compare_size, is_first, union
 from fsrace_lint.project.values import Argument, Either, Scope, Selected, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.project.modules import LinkedClass
-    from fsrace_lint.project.resolve import Entity, Resolver
+    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.splits import Split
     from fsrace_lint.project.values import Binding
 
-Split: TypeAlias = "tuple[Processes, Processes]"
-"""How a test divides the processes: those that can see it true, and those that can see it false."""
-
-UNDIVIDED: Final[Split] = (ALL, ALL)
 _DEEPEST: Final = 12
 _TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 _ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
@@ -75,9 +73,9 @@ class Guards:
                 true, false = self.split(value, scope, depth)
                 return false, true
             case m.Boolean(operator=operator, values=values):
-                return _combine(operator, [self.split(value, scope, depth) for value in values])
+                return combine(operator, [self.split(value, scope, depth) for value in values])
             case m.Conditional(test=inner, body=body, orelse=orelse):
-                return _choose(
+                return choose(
                     self.split(inner, scope, depth),
                     self.split(body, scope, depth),
                     self.split(orelse, scope, depth),
@@ -140,7 +138,7 @@ class Guards:
         name = qualified_name(entity)
         guard = self.catalog.find("guard", name)
         if guard is not None:
-            return _is_first(guard.scope)
+            return is_first(guard.scope)
         world = self.catalog.find("world", name)
         if world is not None and world.kind == "initialized":
             return ALL, MAIN
@@ -156,9 +154,9 @@ class Guards:
 
     def _heuristic(self, target: m.Expr) -> Split:
         """What the usual name of a guard or of a setup test promises."""
-        variable = self.catalog.find("variable", _last_name(target))
+        variable = self.catalog.find("variable", last_name(target))
         if variable is not None and variable.means == "guard":
-            return _is_first(variable.scope)
+            return is_first(variable.scope)
         if variable is not None and variable.means == "initialized":
             return ALL, MAIN
         return UNDIVIDED
@@ -197,13 +195,13 @@ class Guards:
             case Value(expr=expr, scope=scope):
                 return self.split(expr, scope, depth + 1)
             case Selected(test=test, then=then, otherwise=otherwise):
-                return _choose(
+                return choose(
                     self.split(test.expr, test.scope, depth + 1),
                     self._bound_split(then, depth + 1),
                     self._bound_split(otherwise, depth + 1),
                 )
             case Either(options=options):
-                return _union([self._bound_split(option, depth + 1) for option in _informative(options)])
+                return union([self._bound_split(option, depth + 1) for option in _informative(options)])
             case _:
                 return UNDIVIDED
 
@@ -215,7 +213,7 @@ class Guards:
         if rank is not None:
             return self._compare_rank(rank, operator, right, scope, depth)
         if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
-            return _compare_size(operator, right.value)
+            return compare_size(operator, right.value)
         if (
             isinstance(right, m.Constant)
             and isinstance(right.value, bool)
@@ -227,38 +225,9 @@ class Guards:
 
     def _compare_rank(self, rank: str, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
         if operator in {"in", "not in"}:
-            true, false = _is_in(rank, right)
+            true, false = _among(rank, right)
             return (true, false) if operator == "in" else (false, true)
-        number = self._number(right, scope, depth)
-        first = _is_first(rank)
-        table: dict[tuple[str, int], Split] = {
-            ("==", 0): first,
-            ("is", 0): first,
-            ("!=", 0): first[::-1],
-            ("is not", 0): first[::-1],
-            ("<", 1): first,
-            ("<=", 0): first,
-            (">", 0): first[::-1],
-            (">=", 1): first[::-1],
-            ("==", -1): (MAIN, ALL),
-            ("!=", -1): (ALL, MAIN),
-            ("<", 0): (MAIN, ALL),
-            (">=", 0): (ALL, MAIN),
-            (">", -1): (ALL, MAIN),
-        }
-        if number is not None and (operator, number) in table:
-            return table[operator, number]
-        if rank in {"local", "group"}:
-            return UNDIVIDED
-        if operator in {"==", "is"}:
-            return ANOTHER, ALL
-        if operator in {"!=", "is not"}:
-            return ALL, ANOTHER
-        if number is not None and (operator, number) in {("<", 2), ("<=", 1)}:
-            return TWO, ALL & ~MAIN
-        if number is not None and (operator, number) in {(">", 1), (">=", 2)}:
-            return ALL & ~MAIN, TWO
-        return UNDIVIDED
+        return compare_rank(rank, operator, self._number(right, scope, depth))
 
     def _number(self, expr: m.Expr, scope: Scope, depth: int) -> int | None:
         if isinstance(expr, m.Constant):
@@ -286,7 +255,7 @@ class Guards:
                 is_environment = self.resolver.qualify(value, scope) == "os.environ"
                 return is_environment and self._environment(index, "size") is not None
             case m.Name() | m.Attribute():
-                variable = self.catalog.find("variable", _last_name(expr))
+                variable = self.catalog.find("variable", last_name(expr))
                 return variable is not None and variable.means == "size"
             case _:
                 return False
@@ -304,7 +273,7 @@ class Guards:
         return variable.scope if variable is not None and variable.means == "rank" else None
 
     def _called_rank(self, function: m.Expr, name: str | None, scope: Scope, depth: int) -> str | None:
-        entry = self.catalog.find("rank", name or _last_name(function))
+        entry = self.catalog.find("rank", name or last_name(function))
         if entry is not None:
             return str(entry.scope)
         own = as_function(self.resolver.entity(function, scope))
@@ -331,7 +300,7 @@ class Guards:
         entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
         if entry is not None and isinstance(expr, m.Attribute):
             return str(entry.scope)
-        variable = self.catalog.find("variable", _last_name(expr))
+        variable = self.catalog.find("variable", last_name(expr))
         return variable.scope if variable is not None and variable.means == "rank" else None
 
     def _bound_rank(self, binding: Binding, depth: int) -> str | None:
@@ -352,72 +321,16 @@ class Guards:
                 return None
 
 
-def _combine(operator: str, splits: list[Split]) -> Split:
-    true, false = splits[0]
-    for other_true, other_false in splits[1:]:
-        if operator == "and":
-            true, false = true & other_true, false | (true & other_false)
-        else:
-            true, false = true | (false & other_true), false & other_false
-    return true, false
-
-
-def _choose(test: Split, then: Split, otherwise: Split) -> Split:
-    return (
-        (test[0] & then[0]) | (test[1] & otherwise[0]),
-        (test[0] & then[1]) | (test[1] & otherwise[1]),
-    )
-
-
-def _union(splits: list[Split]) -> Split:
-    true, false = NOBODY, NOBODY
-    for one in splits:
-        true, false = true | one[0], false | one[1]
-    return true, false
-
-
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:
     """Leave out constants that stand beside a real test: defaults for when there is one process."""
     rest = [o for o in options if not (isinstance(o, Value) and isinstance(o.expr, m.Constant))]
     return rest or list(options)
 
 
-def _is_first(scope: str) -> Split:
-    return FIRST[scope], NOT_FIRST[scope]
-
-
-def _is_in(rank: str, right: m.Expr) -> Split:
+def _among(rank: str, right: m.Expr) -> Split:
     if not (isinstance(right, m.Sequence) and all(isinstance(item, m.Constant) for item in right.items)):
         return UNDIVIDED
     members = {item.value for item in right.items if isinstance(item, m.Constant)}
     if members <= {-1, 0, "0", "-1", None} and members & {0, "0"}:
-        return _is_first(rank)
+        return is_first(rank)
     return UNDIVIDED
-
-
-def _compare_size(operator: str, number: int) -> Split:
-    alone, several = (MAIN, ALL), (ALL, MAIN)
-    table = {
-        ("==", 1): alone,
-        ("<=", 1): alone,
-        ("<", 2): alone,
-        ("!=", 1): several,
-        (">", 1): several,
-        (">=", 2): several,
-    }
-    return table.get((operator, number), UNDIVIDED)
-
-
-def _last_name(expr: m.Expr) -> str | None:
-    if isinstance(expr, m.Name):
-        return expr.id
-    return expr.name if isinstance(expr, m.Attribute) else None
-
-
-def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
-    """Tell whether reading an attribute runs this function."""
-    if not isinstance(entity, LinkedFunction):
-        return False
-    return any(
-        _last_name(decorator) in {"property", "cached_property"} for decorator in entity.facts.decorators
-    )

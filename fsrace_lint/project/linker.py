@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.project.flow import Flow, Walker
-from fsrace_lint.project.guards import UNDIVIDED, Guards
+from fsrace_lint.project.flow import Walker
+from fsrace_lint.project.guards import Guards
 from fsrace_lint.project.modules import ModuleTable
 from fsrace_lint.project.paths import Paths
 from fsrace_lint.project.processes import NOBODY
 from fsrace_lint.project.resolve import Resolver
+from fsrace_lint.project.splits import UNDIVIDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.project.guards import Split
     from fsrace_lint.project.modules import LinkedFunction, Module
+    from fsrace_lint.project.splits import Split
+    from fsrace_lint.project.states import Flow
     from fsrace_lint.project.values import Scope
 
 _DEEPEST = 20

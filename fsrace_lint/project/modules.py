@@ -164,7 +164,9 @@ class ModuleTable:
 
     A module answers to its name from the project root, to its name from the
     folder above its topmost package, and, for files of its own folder, to its
-    bare name: that is how scripts import their neighbors.
+    bare name: that is how scripts import their neighbors. A file in a folder that
+    is put on the path at run time is found by its bare name too, if no module has
+    that name and it lies nearest to the importing file.
     """
 
     def __init__(self, modules: Iterable[Module]) -> None:
@@ -172,8 +174,10 @@ class ModuleTable:
         self.modules = tuple(modules)
         self._by_name: dict[str, Module] = {module.name: module for module in self.modules}
         self._by_short_name: dict[str, list[Module]] = {}
+        self._by_last_name: dict[str, list[Module]] = {}
         packages = {module.name for module in self.modules if module.is_package}
         for module in self.modules:
+            self._by_last_name.setdefault(module.name.rpartition(".")[2], []).append(module)
             short = _from_topmost_package(module, packages)
             if short != module.name:
                 self._by_short_name.setdefault(short, []).append(module)
@@ -189,10 +193,20 @@ class ModuleTable:
         found = self._by_name.get(name)
         if found is not None and found is not importer:
             return found
-        candidates = self._by_short_name.get(name, ())
-        if len(candidates) == 1:
-            return candidates[0]
+        candidates = self._by_short_name.get(name) or self._beside(name, importer)
         return max(candidates, key=lambda module: _common(module.relative, importer.relative), default=None)
+
+    def _beside(self, name: str, importer: Module) -> list[Module]:
+        """Find files outside of packages that lie in a folder around the importing file."""
+        if "." in name or name in sys.stdlib_module_names:
+            return []
+        return [
+            module
+            for module in self._by_last_name.get(name, ())
+            if module is not importer
+            and _common(module.relative, importer.relative) > 0
+            and not module.is_package
+        ]
 
     def relative(self, row: m.Import, importer: Module) -> str:
         """Give the dotted name from the root of the module a relative import means."""

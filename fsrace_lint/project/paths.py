@@ -9,10 +9,10 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.flow import target_name
-from fsrace_lint.project.guards import is_property
+from fsrace_lint.project.bindings import target_name
+from fsrace_lint.project.privacy import Privacy
 from fsrace_lint.project.resolve import Instance, Library, qualified_name
-from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Value
+from fsrace_lint.project.values import Argument, Either, Element, Selected, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,6 +115,7 @@ class Paths:
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
+        self.privacy = Privacy(resolver, guards, catalog)
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
         """Give the normal form of a path.
@@ -165,7 +166,7 @@ class Paths:
         return Symbol(
             ("expression", id(expr), id(scope)),
             spell(expr),
-            self.is_private(expr, scope, depth + 1),
+            self.privacy.is_private(expr, scope, depth + 1),
             certain=False,
         )
 
@@ -178,7 +179,7 @@ class Paths:
         symbols = [
             piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
         ]
-        private = any(symbol.private for symbol in symbols) or self.is_private(expr, scope, depth + 1)
+        private = any(symbol.private for symbol in symbols) or self.privacy.is_private(expr, scope, depth + 1)
         certain = kind in {"attribute", "item"} or all(symbol.certain for symbol in symbols)
         return Symbol((kind, *key), spell(expr), private, certain)
 
@@ -225,27 +226,8 @@ class Paths:
         return self._result(call, scope, depth)
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
-        parts = [call.function.value] if isinstance(call.function, m.Attribute) else []
-        values = (*parts, *call.arguments, *(keyword.value for keyword in call.keywords))
-        private = any(self.is_private(value, scope, depth + 1) for value in values)
-        private = private or self._returns_private(call, scope, depth)
+        private = self.privacy.is_private(call, scope, depth)
         return (Symbol(("call", id(call), id(scope)), spell(call), private, certain=False),)
-
-    def _is_private_property(self, expr: m.Attribute, scope: Scope, depth: int) -> bool:
-        entity = self.resolver.entity(expr, scope)
-        return is_property(entity) and self._function_returns_private(entity, depth)
-
-    def _returns_private(self, call: m.Call, scope: Scope, depth: int) -> bool:
-        return self._function_returns_private(self.resolver.callee(call, scope), depth)
-
-    def _function_returns_private(self, function: LinkedFunction | None, depth: int) -> bool:
-        final = None if function is None else self.resolver.final_scope(function)
-        if function is None or final is None or depth > _DEEPEST:
-            return False
-        results = (statement for statement in function.facts.body if isinstance(statement, m.Return))
-        return any(
-            result.value is not None and self.is_private(result.value, final, depth + 2) for result in results
-        )
 
     def _formatted(
         self, call: m.Call, template: m.Expr, scope: Scope, depth: int
@@ -277,7 +259,7 @@ class Paths:
         if binding is not None:
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
-            private = self._is_private_property(expr, scope, depth)
+            private = self.privacy.is_property(expr, scope, depth)
             if private:
                 return (Symbol(("property", spell(expr)), spell(expr), private),)
             owner = self.resolver.entity(expr.value, scope)
@@ -300,7 +282,7 @@ class Paths:
                     Symbol(
                         ("value", id(value), id(scope)),
                         name,
-                        self.is_private(value, scope, depth),
+                        self.privacy.is_private(value, scope, depth),
                         certain=False,
                     ),
                 )
@@ -309,7 +291,7 @@ class Paths:
             case Unknown():
                 return None
             case _:
-                private = self.is_private_binding(binding, depth + 1)
+                private = self.privacy.is_private_binding(binding, depth + 1)
                 certain = self._is_certain(binding, expr, depth + 1)
                 return (Symbol(("bound", id(binding), name), name, private, certain),)
 
@@ -329,74 +311,6 @@ class Paths:
             pieces is not None and all(piece.certain for piece in pieces if isinstance(piece, Symbol))
             for pieces in forms
         )
-
-    def is_private(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
-        """Tell whether the value of an expression differs from process to process."""
-        if depth > _DEEPEST:
-            return False
-        if self.guards.rank_scope(expr, scope) is not None:
-            return True
-        match expr:
-            case m.Name() | m.Attribute():
-                binding = self.guards.known(expr, scope)
-                if binding is not None:
-                    return self.is_private_binding(binding, depth + 1)
-                if (
-                    self.catalog.find("private", qualified_name(self.resolver.entity(expr, scope)))
-                    is not None
-                ):
-                    return True
-                if isinstance(expr, m.Attribute):
-                    return self._is_private_property(expr, scope, depth) or self.is_private(
-                        expr.value, scope, depth + 1
-                    )
-                return False
-            case m.Call():
-                return self._is_private_call(expr, scope, depth)
-            case m.Conditional(body=body, orelse=orelse):
-                parts: tuple[m.Expr, ...] = (body, orelse)
-            case m.Binary(left=left, right=right):
-                parts = (left, right)
-            case (
-                m.Format(parts=parts)
-                | m.Boolean(values=parts)
-                | m.Sequence(items=parts)
-                | m.Opaque(parts=parts)
-            ):
-                pass
-            case m.Subscript(value=value, index=index):
-                parts = (value, index)
-            case m.Walrus(value=value):
-                parts = (value,)
-            case _:
-                return False
-        return any(self.is_private(part, scope, depth + 1) for part in parts)
-
-    def _is_private_call(self, call: m.Call, scope: Scope, depth: int) -> bool:
-        if self.catalog.find("private", self.resolver.qualify(call.function, scope)) is not None:
-            return True
-        parts = [*call.arguments, *(keyword.value for keyword in call.keywords)]
-        if isinstance(call.function, m.Attribute):
-            parts.append(call.function.value)
-        if any(self.is_private(part, scope, depth + 1) for part in parts):
-            return True
-        return self._returns_private(call, scope, depth)
-
-    def is_private_binding(self, binding: Binding, depth: int = 0) -> bool:
-        """Tell whether what a name is bound to differs from process to process."""
-        match binding:
-            case Value(expr=expr, scope=scope) | Element(iterable=Value(expr=expr, scope=scope)):
-                return self.is_private(expr, scope, depth + 1)
-            case Entered(context=Value(expr=expr, scope=scope)):
-                return self.is_private(expr, scope, depth + 1)
-            case Selected(then=then, otherwise=otherwise):
-                return self.is_private_binding(then, depth + 1) or self.is_private_binding(
-                    otherwise, depth + 1
-                )
-            case Either(options=options):
-                return any(self.is_private_binding(option, depth + 1) for option in options)
-            case _:
-                return False
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
@@ -419,12 +333,11 @@ def _split(pieces: Iterable[Piece]) -> Path:
         first, *rest = piece.split("/")
         if first:
             components[-1].append(first)
-        for text in rest:
-            components.append([text] if text else [])
+        components.extend([text] if text else [] for text in rest)
     kept = [
         tuple(component)
         for index, component in enumerate(components)
-        if (component and component != ["."]) or (index == 0 and len(components) > 1)
+        if (component and component != ["."]) or (index == 0 and not component and len(components) > 1)
     ]
     return Path(tuple(_merged(component) for component in kept))
 

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes
 from fsrace_lint.project.resolve import as_function
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.project.flow import Event
     from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope, Value
 
 _COORDINATION: Final = ("launch", "barrier", "collective", "collective-saver")
@@ -132,7 +133,7 @@ class Propagation:
         entry = self.catalog.find("lock", name)
         if entry is not None:
             return bool(entry.kind == "context")
-        spelled = _last_part(expr)
+        spelled = last_name(expr)
         return "lock" in spelled.lower() and "block" not in spelled.lower()
 
     def _find_edges(self, function: LinkedFunction) -> Iterable[Edge]:
@@ -233,7 +234,7 @@ class Propagation:
             for decorator in function.facts.decorators if scope is not None else ():
                 target = decorator.function if isinstance(decorator, m.Call) else decorator
                 name = self.linker.resolver.qualify(target, scope) if scope is not None else None
-                entry = self.catalog.find("decorator", name or "*." + _last_part(target))
+                entry = self.catalog.find("decorator", name or "*." + last_name(target))
                 if entry is not None:
                     processes &= FIRST[entry.scope]
         return processes
@@ -243,9 +244,20 @@ class Propagation:
         if any(self._is_marked(caller) for caller in upward):
             return Evidence.EVIDENT
         roots = [caller for caller in upward if not self.edges(caller)]
-        if roots and all(root.module.facts.is_script and not self._is_packaged(root) for root in roots):
+        if roots and all(self._is_one_shot(root) for root in roots):
             return Evidence.NONE
         return Evidence.PLAUSIBLE
+
+    def _is_one_shot(self, root: LinkedFunction) -> bool:
+        """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
+
+        In a package that is the main part of a script that no other file imports.
+        """
+        if not root.module.facts.is_script:
+            return False
+        if not self._is_packaged(root):
+            return True
+        return root.index == 0 and root.module not in self.linker.resolver.imported_modules()
 
     def _is_packaged(self, function: LinkedFunction) -> bool:
         """Tell whether a file belongs to a package, so that more than its own main part may use it."""
@@ -311,11 +323,3 @@ def gives_up(handler: m.Handler) -> bool:
 
 def _last(name: str | None) -> str:
     return "" if name is None else name.rpartition(".")[2]
-
-
-def _last_part(expr: m.Expr) -> str:
-    while isinstance(expr, (m.Call, m.Subscript)):
-        expr = expr.function if isinstance(expr, m.Call) else expr.value
-    if isinstance(expr, m.Attribute):
-        return expr.name
-    return expr.id if isinstance(expr, m.Name) else ""

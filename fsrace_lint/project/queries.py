@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
-    from fsrace_lint.project.flow import Literal
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.paths import Path
+    from fsrace_lint.project.states import Literal
     from fsrace_lint.project.values import Scope
 
 _ALIASES_DEPTH: Final = 4

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.annotations import class_names
+from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, ModuleTable
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Scope, Selected, Unknown, Value
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding
 
 _DEEPEST: Final = 16
-_OPTIONAL: Final = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Resolver:
         self.table = table
         self.catalog = catalog
         self.final_scope = final_scope
+        self._imported_modules: frozenset[Module] | None = None
         for module in table.modules:
             for class_ in module.classes:
                 self._link_bases(class_)
@@ -132,6 +134,20 @@ class Resolver:
             local = None if function is None else self.final_scope(function)
         return None
 
+    def imported_modules(self) -> frozenset[Module]:
+        """Give the modules that another file of the project imports."""
+        if self._imported_modules is None:
+            found = set()
+            for module in self.table.modules:
+                for row in module.facts.imports:
+                    dotted = self.table.relative(row, module) if row.level else row.module
+                    for name in (dotted, f"{dotted}.{row.name}"):
+                        target = self.table.exact(name) if row.level else self.table.find(name, module)
+                        if target is not None and target is not module:
+                            found.add(target)
+            self._imported_modules = frozenset(found)
+        return self._imported_modules
+
     def variable(self, entity: Entity | None) -> Binding | None:
         """Give the binding of a module's variable."""
         if not isinstance(entity, Global):
@@ -172,15 +188,15 @@ class Resolver:
     def _link_bases(self, class_: LinkedClass) -> None:
         found = []
         for base in class_.facts.bases:
-            dotted = _dotted(base)
-            entity = None if dotted is None else self._dotted_member(class_.module, dotted)
+            name = dotted(base)
+            entity = None if name is None else self._dotted_member(class_.module, name)
             if isinstance(entity, LinkedClass) and entity is not class_:
                 found.append(entity)
                 entity.subclasses.append(class_)
         class_.bases = tuple(found)
 
-    def _dotted_member(self, module: Module, dotted: str) -> Entity | None:
-        first, *rest = dotted.split(".")
+    def _dotted_member(self, module: Module, chain: str) -> Entity | None:
+        first, *rest = chain.split(".")
         entity: Entity | None
         if first in module.top_classes:
             entity = module.top_classes[first]
@@ -296,7 +312,7 @@ class Resolver:
     def _argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
         first = function.facts.parameters[0].name if function.facts.parameters else None
         if function.owner is not None and parameter.name == first:
-            decorators = {_dotted(decorator) for decorator in function.facts.decorators}
+            decorators = {dotted(decorator) for decorator in function.facts.decorators}
             if "staticmethod" not in decorators:
                 return function.owner if "classmethod" in decorators else Instance(function.owner)
         if parameter.annotation is None or parameter.kind in {"args", "kwargs"}:
@@ -304,7 +320,7 @@ class Resolver:
         return self._annotated(parameter.annotation, function, depth)
 
     def _annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
-        for name in _class_names(annotation):
+        for name in class_names(annotation):
             first, *rest = name.split(".")
             entity = self.member(function.module, first, depth)
             for part in rest:
@@ -370,36 +386,10 @@ def _first(entities: Iterable[Entity | None]) -> Entity | None:
     return next((entity for entity in entities if entity is not None), None)
 
 
-def _dotted(expr: m.Expr) -> str | None:
-    if isinstance(expr, m.Name):
-        return expr.id
-    if isinstance(expr, m.Attribute):
-        owner = _dotted(expr.value)
-        return None if owner is None else f"{owner}.{expr.name}"
-    return None
-
-
-def _class_names(annotation: m.Expr) -> Iterable[str]:
-    """Give the classes an annotation names, within `Optional[…]`, `… | None` and quotes too."""
-    match annotation:
-        case m.Name() | m.Attribute():
-            dotted = _dotted(annotation)
-            if dotted is not None:
-                yield dotted
-        case m.Constant(value=str() as text):
-            for part in text.split("|"):
-                name = part.strip()
-                if name.startswith("Optional[") and name.endswith("]"):
-                    name = name.removeprefix("Optional[").removesuffix("]")
-                if all(piece.isidentifier() for piece in name.split(".")) and name != "None":
-                    yield name
-        case m.Binary(operator="|", left=left, right=right):
-            yield from _class_names(left)
-            yield from _class_names(right)
-        case m.Subscript(value=value, index=index):
-            outer = _dotted(value)
-            if outer is not None and outer.rpartition(".")[2] in _OPTIONAL:
-                for item in index.items if isinstance(index, m.Sequence) else (index,):
-                    yield from _class_names(item)
-        case _:
-            return
+def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
+    """Tell whether reading an attribute runs this function."""
+    if not isinstance(entity, LinkedFunction):
+        return False
+    return any(
+        last_name(decorator) in {"property", "cached_property"} for decorator in entity.facts.decorators
+    )

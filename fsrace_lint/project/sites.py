@@ -15,11 +15,11 @@ from fsrace_lint.project.processes import runs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.project.flow import Event
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.paths import Piece
     from fsrace_lint.project.propagate import Edge, Propagation
+    from fsrace_lint.project.states import Event
 
 _CALLERS_DEPTH: Final = 4
 _NODE_LOCAL: Final = (("", "tmp"), ("", "dev", "shm"), ("", "var", "tmp"))
@@ -159,7 +159,7 @@ class Sites:
         return None if path is None else Path.of(pieces)
 
     def _leading_names(self) -> frozenset[str]:
-        """The names of functions that may lead to an act, by what they mention, to the depth that is followed."""
+        """The names of functions that may lead to an act, as far as that is followed."""
         if self._leading is None:
             names: set[str] = set()
             functions = [function for module in self.linker.table.modules for function in module.functions]

@@ -6,17 +6,13 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import msgspec
 
+from fsrace_lint.findings import Finding
+from fsrace_lint.project.queries import Project
 from fsrace_lint.rules.base import Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
 
 
 class LoadedRule(msgspec.Struct, frozen=True):

@@ -1,0 +1,48 @@
+"""Names and parts of expressions."""
+
+from __future__ import annotations
+
+from fsrace_lint.facts import model as m
+
+
+def dotted(expr: m.Expr) -> str | None:
+    """Write `a.b.c` out, or give None where an expression is no such chain of names."""
+    if isinstance(expr, m.Name):
+        return expr.id
+    if isinstance(expr, m.Attribute):
+        owner = dotted(expr.value)
+        return None if owner is None else f"{owner}.{expr.name}"
+    return None
+
+
+def last_name(expr: m.Expr) -> str:
+    """Give the last name of what is called or read: `c` of `a.b.c`, `a.b.c(…)` and `a.b.c[…]`."""
+    while isinstance(expr, (m.Call, m.Subscript)):
+        expr = expr.function if isinstance(expr, m.Call) else expr.value
+    if isinstance(expr, m.Attribute):
+        return expr.name
+    return expr.id if isinstance(expr, m.Name) else ""
+
+
+def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression
+    """Give the expressions whose values an expression is made of; a test that only selects is none."""
+    match expr:
+        case m.Attribute(value=value) | m.Not(value=value) | m.Starred(value=value) | m.Walrus(value=value):
+            return (value,)
+        case m.Call(function=function, arguments=arguments, keywords=keywords):
+            receiver = (function.value,) if isinstance(function, m.Attribute) else ()
+            return (*receiver, *arguments, *(keyword.value for keyword in keywords))
+        case m.Conditional(body=body, orelse=orelse):
+            return body, orelse
+        case m.Binary(left=left, right=right):
+            return left, right
+        case m.Compare(left=left, rights=rights):
+            return (left, *rights)
+        case m.Boolean(values=several) | m.Sequence(items=several):
+            return several
+        case m.Format(parts=several) | m.Opaque(parts=several):
+            return several
+        case m.Subscript(value=value, index=index):
+            return value, index
+        case _:
+            return ()

@@ -1,0 +1,141 @@
+"""The names that statements bind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.values import Element, Scope, Unknown, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.project.values import Binding
+
+
+def target_name(target: m.Expr) -> str | None:
+    """Give the name under which a target is bound: `x`, or `self.x`."""
+    if isinstance(target, m.Name):
+        return target.id
+    if isinstance(target, m.Attribute) and isinstance(target.value, m.Name):
+        return f"{target.value.id}.{target.name}"
+    return None
+
+
+def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
+    """Bind the names of a target to parts of one value; those of an unpacked value are unknown."""
+    name = target_name(target)
+    if name is not None:
+        return {name: binding}
+    inner = (
+        target.items
+        if isinstance(target, m.Sequence)
+        else (target.value,)
+        if isinstance(target, m.Starred)
+        else ()
+    )
+    return {
+        name: Unknown() if not isinstance(binding, Element) else binding
+        for item in inner
+        for name in targets_of(item, binding)
+    }
+
+
+def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
+    """Bind the names of a target as `target = value` does."""
+    name = target_name(target)
+    if name is not None:
+        return {name: Value(value, scope)}
+    if isinstance(target, m.Sequence):
+        if isinstance(value, m.Sequence) and len(value.items) == len(target.items):
+            found: dict[str, Binding] = {}
+            for inner, part in zip(target.items, value.items, strict=True):
+                found.update(assigned(inner, part, scope))
+            return found
+        return {name: Unknown() for item in target.items for name in targets_of(item, Unknown())}
+    return dict.fromkeys(targets_of(target, Unknown()), Unknown())
+
+
+def bound_names(statements: Iterable[m.Statement]) -> tuple[str, ...]:
+    """Give the names that some statements may bind, each once, in order.
+
+    Args:
+        statements: The statements; functions and classes defined in them are not entered.
+    """
+    names: dict[str, None] = {}
+    for statement in statements:
+        _collect(statement, names)
+    return tuple(names)
+
+
+def _collect(statement: m.Statement, names: dict[str, None]) -> None:
+    match statement:
+        case m.Assign(targets=targets):
+            for target in targets:
+                names.update(dict.fromkeys(targets_of(target, Unknown())))
+        case m.For(target=target):
+            names.update(dict.fromkeys(targets_of(target, Unknown())))
+        case m.With(items=items):
+            for item in items:
+                if item.target is not None:
+                    names.update(dict.fromkeys(targets_of(item.target, Unknown())))
+        case m.DefineClass(index=_):
+            return
+        case _:
+            pass
+    for expr in _tests(statement):
+        _collect_walrus(expr, names)
+    for inner in suites(statement):
+        for child in inner:
+            _collect(child, names)
+
+
+def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
+    """Give the suites a compound statement holds; class bodies count, function bodies do not."""
+    match statement:
+        case (
+            m.If(body=body, orelse=orelse)
+            | m.While(body=body, orelse=orelse)
+            | m.For(body=body, orelse=orelse)
+        ):
+            return body, orelse
+        case m.Try(body=body, handlers=handlers, orelse=orelse, final=final):
+            return (body, *(handler.body for handler in handlers), orelse, final)
+        case m.With(body=body) | m.DefineClass(body=body):
+            return (body,)
+        case m.Match(cases=cases):
+            return tuple(case.body for case in cases)
+        case _:
+            return ()
+
+
+def _tests(statement: m.Statement) -> tuple[m.Expr, ...]:
+    match statement:
+        case m.If(test=test) | m.While(test=test) | m.Assert(test=test):
+            return (test,)
+        case m.Evaluate(value=value):
+            return (value,)
+        case m.Assign(value=value) | m.Return(value=value) if value is not None:
+            return (value,)
+        case _:
+            return ()
+
+
+def _collect_walrus(expr: m.Expr, names: dict[str, None]) -> None:
+    match expr:
+        case m.Walrus(name=name, value=value):
+            names[name] = None
+            _collect_walrus(value, names)
+        case m.Not(value=value) | m.Starred(value=value):
+            _collect_walrus(value, names)
+        case m.Boolean(values=parts) | m.Sequence(items=parts):
+            for part in parts:
+                _collect_walrus(part, names)
+        case m.Compare(left=left, rights=rights):
+            for part in (left, *rights):
+                _collect_walrus(part, names)
+        case m.Call(arguments=arguments):
+            for part in arguments:
+                _collect_walrus(part, names)
+        case _:
+            return

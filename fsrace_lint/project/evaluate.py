@@ -1,0 +1,180 @@
+"""Follow expressions: the calls in them, and under which tests they run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.bindings import targets_of
+from fsrace_lint.project.processes import ALL, NOBODY
+from fsrace_lint.project.states import Event, Literal, Net, State
+from fsrace_lint.project.values import Argument, Element, Scope, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.splits import Split
+
+
+class Evaluator:
+    """Follows the expressions of one function."""
+
+    def __init__(
+        self,
+        function: LinkedFunction,
+        split: Callable[[m.Expr, Scope], Split],
+        qualify: Callable[[m.Expr, Scope], str | None],
+        kind: Callable[[str | None], str],
+    ) -> None:
+        """Prepare for one function.
+
+        Args:
+            function: The function.
+            split: Which processes can see a test true, and which false.
+            qualify: Gives the qualified name of a callee.
+            kind: Gives the role of a qualified name in control flow: `exit`,
+                `suppressor`, `acquire`, `release`, or the empty text.
+        """
+        self.function = function
+        self.split = split
+        self.qualify = qualify
+        self.kind = kind
+        self.events: list[Event] = []
+        self.nets: list[Net] = []
+        self.contexts: list[Value] = []
+        self.silent = 0
+        self.how_left = ""
+        self.tests_ranks = False
+        self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
+
+    def assume(
+        self, state: State | None, test: m.Expr, *, truth: bool, branch: m.If | None = None
+    ) -> State | None:
+        """Give the state after a test came out one way, or None where it cannot."""
+        if state is None:
+            return None
+        possible = self.split(test, state.scope)[0 if truth else 1]
+        self.tests_ranks = self.tests_ranks or possible not in {ALL, NOBODY}
+        processes = state.processes & possible
+        if processes == NOBODY:
+            return None
+        literals = (*state.literals, Literal(test, truth, state.scope, branch))
+        return replace(state, processes=processes, literals=literals)
+
+    def evaluate(self, expr: m.Expr | None, state: State | None) -> State | None:
+        """Follow an expression; the answer is None where it never finishes."""
+        if state is None or expr is None:
+            return state
+        method = _EXPRESSIONS.get(type(expr))
+        return state if method is None else method(self, expr, state)
+
+    def _several(self, exprs: Iterable[m.Expr], state: State | None) -> State | None:
+        for expr in exprs:
+            state = self.evaluate(expr, state)
+        return state
+
+    def _attribute(self, expr: m.Attribute, state: State) -> State | None:
+        return self.evaluate(expr.value, state)
+
+    def _call(self, expr: m.Call, state: State) -> State | None:
+        after = self.evaluate(expr.function, state)
+        after = self._several(expr.arguments, after)
+        after = self._several((keyword.value for keyword in expr.keywords), after)
+        if after is None:
+            return None
+        if not self.silent:
+            nets, contexts = tuple(self.nets), tuple(self.contexts)
+            self.events.append(Event(self.function, expr, after, nets, contexts, len(self.events)))
+        match self.kind(self.qualify(expr.function, after.scope)):
+            case "exit":
+                self.how_left = "exit"
+                return None
+            case "acquire":
+                return replace(after, locks=(*after.locks, _lock_key(expr)))
+            case "release":
+                return replace(after, locks=tuple(lock for lock in after.locks if lock != _lock_key(expr)))
+            case _:
+                return after
+
+    def _compare(self, expr: m.Compare, state: State) -> State | None:
+        return self._several(expr.rights, self.evaluate(expr.left, state))
+
+    def _boolean(self, expr: m.Boolean, state: State) -> State | None:
+        after = self.evaluate(expr.values[0], state)
+        inner = after
+        for previous, value in zip(expr.values, expr.values[1:], strict=False):
+            inner = self.evaluate(value, self.assume(inner, previous, truth=expr.operator == "and"))
+        return after
+
+    def _not(self, expr: m.Not, state: State) -> State | None:
+        return self.evaluate(expr.value, state)
+
+    def _binary(self, expr: m.Binary, state: State) -> State | None:
+        return self.evaluate(expr.right, self.evaluate(expr.left, state))
+
+    def _conditional(self, expr: m.Conditional, state: State) -> State | None:
+        after = self.evaluate(expr.test, state)
+        self.evaluate(expr.body, self.assume(after, expr.test, truth=True))
+        self.evaluate(expr.orelse, self.assume(after, expr.test, truth=False))
+        return after
+
+    def _format(self, expr: m.Format, state: State) -> State | None:
+        return self._several(expr.parts, state)
+
+    def _subscript(self, expr: m.Subscript, state: State) -> State | None:
+        return self.evaluate(expr.index, self.evaluate(expr.value, state))
+
+    def _sequence(self, expr: m.Sequence, state: State) -> State | None:
+        return self._several(expr.items, state)
+
+    def _starred(self, expr: m.Starred, state: State) -> State | None:
+        return self.evaluate(expr.value, state)
+
+    def _opaque(self, expr: m.Opaque, state: State) -> State | None:
+        return self._several(expr.parts, state)
+
+    def _comprehension(self, expr: m.Comprehension, state: State) -> State | None:
+        inner: State | None = state
+        for generator in expr.generators:
+            inner = self.evaluate(generator.iterable, inner)
+            if inner is None:
+                break
+            element = Element(Value(generator.iterable, inner.scope))
+            inner = replace(inner, scope=inner.scope.bind(targets_of(generator.target, element)))
+            for condition in generator.conditions:
+                inner = self.assume(self.evaluate(condition, inner), condition, truth=True)
+        self._several(expr.results, inner)
+        return state
+
+    def _walrus(self, expr: m.Walrus, state: State) -> State | None:
+        after = self.evaluate(expr.value, state)
+        if after is None:
+            return None
+        return replace(after, scope=after.scope.bind({expr.name: Value(expr.value, after.scope)}))
+
+
+def _lock_key(call: m.Call) -> m.Expr:
+    """What is locked: the object of `lock.acquire()`, the file of `flock(file, …)`."""
+    if isinstance(call.function, m.Attribute) and call.function.name in {"acquire", "release"}:
+        return call.function.value
+    return call.arguments[0] if call.arguments else call.function
+
+
+_EXPRESSIONS: Final[dict[type, Callable[..., State | None]]] = {
+    m.Attribute: Evaluator._attribute,
+    m.Call: Evaluator._call,
+    m.Compare: Evaluator._compare,
+    m.Boolean: Evaluator._boolean,
+    m.Not: Evaluator._not,
+    m.Binary: Evaluator._binary,
+    m.Conditional: Evaluator._conditional,
+    m.Format: Evaluator._format,
+    m.Subscript: Evaluator._subscript,
+    m.Sequence: Evaluator._sequence,
+    m.Starred: Evaluator._starred,
+    m.Opaque: Evaluator._opaque,
+    m.Comprehension: Evaluator._comprehension,
+    m.Walrus: Evaluator._walrus,
+}

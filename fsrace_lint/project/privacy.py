@@ -1,0 +1,91 @@
+"""Whether a value differs from process to process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts
+from fsrace_lint.project.resolve import is_property
+from fsrace_lint.project.values import Either, Element, Entered, Selected, Value
+
+if TYPE_CHECKING:
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.guards import Guards
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.values import Binding, Scope
+
+_DEEPEST: Final = 12
+
+
+class Privacy:
+    """Finds ranks, process ids and temporary names in values."""
+
+    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.guards = guards
+        self.catalog = catalog
+
+    def is_private(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
+        """Tell whether the value of an expression differs from process to process.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+            depth: How many steps were taken to get here; past a bound the answer is no.
+
+        Returns:
+            True if a rank, a process id or the like is part of it.
+        """
+        if depth > _DEEPEST:
+            return False
+        if self.guards.rank_scope(expr, scope) is not None:
+            return True
+        if isinstance(expr, (m.Name, m.Attribute)):
+            binding = self.guards.known(expr, scope)
+            if binding is not None:
+                return self.is_private_binding(binding, depth + 1)
+            if self.is_property(expr, scope, depth) or self._is_source(expr, scope):
+                return True
+        elif isinstance(expr, m.Call):
+            if self._is_source(expr.function, scope):
+                return True
+            if self.returned_by(self.resolver.callee(expr, scope), depth):
+                return True
+        return any(self.is_private(part, scope, depth + 1) for part in parts(expr))
+
+    def is_private_binding(self, binding: Binding, depth: int = 0) -> bool:
+        """Tell whether what a name is bound to differs from process to process."""
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.is_private(expr, scope, depth + 1)
+            case Element(iterable=value) | Entered(context=value):
+                return self.is_private(value.expr, value.scope, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self.is_private_binding(then, depth + 1) or self.is_private_binding(
+                    otherwise, depth + 1
+                )
+            case Either(options=options):
+                return any(self.is_private_binding(option, depth + 1) for option in options)
+            case _:
+                return False
+
+    def is_property(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether an attribute is a property that returns something private."""
+        entity = self.resolver.entity(expr, scope) if isinstance(expr, m.Attribute) else None
+        return is_property(entity) and self.returned_by(entity, depth)
+
+    def returned_by(self, function: LinkedFunction | None, depth: int) -> bool:
+        """Tell whether a function returns something private."""
+        final = None if function is None or depth > _DEEPEST else self.resolver.final_scope(function)
+        if function is None or final is None:
+            return False
+        results = (statement for statement in function.facts.body if isinstance(statement, m.Return))
+        return any(
+            result.value is not None and self.is_private(result.value, final, depth + 2) for result in results
+        )
+
+    def _is_source(self, expr: m.Expr, scope: Scope) -> bool:
+        return self.catalog.find("private", self.resolver.qualify(expr, scope)) is not None
