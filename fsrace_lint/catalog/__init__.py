@@ -144,6 +144,7 @@ KINDS: Final[dict[str, type[_Entry]]] = {
     "exit": Plain,
     "suppressor": Plain,
     "object-store": Plain,
+    "sink": Plain,
 }
 
 

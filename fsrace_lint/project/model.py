@@ -48,7 +48,8 @@ class Site:
     does it. `tolerant` says that the call itself accepts what another process
     did, `appends` that it adds to a file, `caught` names the exceptions that are
     handled around it. `own` is who gets from `event` to `origin`, before what the
-    callers bring; `runs` is the answer with them.
+    callers bring; `runs` is the answer with them. `way` is how several processes
+    come to the function of `event`: the calls, nearest first.
     """
 
     op: Op
@@ -67,6 +68,7 @@ class Site:
     reach: Reach
     certain: bool
     evidence: Evidence
+    way: tuple[Event, ...]
 
     @property
     def span(self) -> Span:

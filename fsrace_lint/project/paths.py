@@ -159,6 +159,11 @@ class Paths:
                 if base is None:
                     return None
                 return (self._derived("item", (base, repr(key)), expr, scope, depth),)
+            case m.Opaque(parts=parts) if parts:
+                pieces = self._concatenated(parts, scope, depth + 1)
+                if pieces is None:
+                    return None
+                return (self._derived("opaque", (id(expr), pieces), expr, scope, depth),)
             case _:
                 return (self._opaque(expr, scope, depth),)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes
+from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.resolve import as_function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedFunction
@@ -92,7 +92,7 @@ class Propagation:
     def context(self, function: LinkedFunction) -> Context:
         """Tell what holds whenever a function runs."""
         if function not in self._contexts:
-            self._solve(self._upward(function))
+            self._solve(self._upward(function, self.edges))
         return self._contexts[function]
 
     def evidence(self, function: LinkedFunction) -> Evidence:
@@ -100,6 +100,30 @@ class Propagation:
         if function not in self._evidence:
             self._evidence[function] = self._find_evidence(function)
         return self._evidence[function]
+
+    def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give the ways into a function that several processes take."""
+        contended = []
+        for edge in self.edges(function):
+            processes = edge.event.state.processes & edge.only & self.context(edge.event.function).processes
+            if runs(processes) is not Runs.ONE:
+                contended.append(edge)
+        return tuple(contended)
+
+    def way_in(self, function: LinkedFunction) -> tuple[Event, ...]:
+        """Give the calls by which several processes come to a function, nearest first, as short as can be."""
+        chains: dict[LinkedFunction, tuple[Event, ...]] = {function: ()}
+        waiting = [function]
+        while waiting:
+            current = waiting.pop(0)
+            edges = self.ways_in(current)
+            if not edges:
+                return chains[current]
+            for edge in edges:
+                if edge.event.function not in chains:
+                    chains[edge.event.function] = (*chains[current], edge.event)
+                    waiting.append(edge.event.function)
+        return ()
 
     def caught(self, event: Event) -> frozenset[str]:
         """Name the exceptions that are handled around a call, in its own function."""
@@ -175,12 +199,15 @@ class Propagation:
         same = target.facts.name == function.facts.name
         return same and function.owner is not target.owner and target.owner in function.owner.ancestors()
 
-    def _upward(self, function: LinkedFunction) -> list[LinkedFunction]:
-        """Give a function and all its direct and indirect callers."""
+    @staticmethod
+    def _upward(
+        function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[Edge, ...]]
+    ) -> list[LinkedFunction]:
+        """Give a function and all its direct and indirect callers by some ways in."""
         seen = {function: None}
         waiting = [function]
         while waiting:
-            for edge in self.edges(waiting.pop()):
+            for edge in ways(waiting.pop()):
                 if edge.event.function not in seen:
                     seen[edge.event.function] = None
                     waiting.append(edge.event.function)
@@ -240,10 +267,10 @@ class Propagation:
         return processes
 
     def _find_evidence(self, function: LinkedFunction) -> Evidence:
-        upward = self._upward(function)
+        upward = self._upward(function, self.ways_in)
         if any(self._is_marked(caller) for caller in upward):
             return Evidence.EVIDENT
-        roots = [caller for caller in upward if not self.edges(caller)]
+        roots = [caller for caller in upward if not self.ways_in(caller)]
         if roots and all(self._is_one_shot(root) for root in roots):
             return Evidence.NONE
         return Evidence.PLAUSIBLE

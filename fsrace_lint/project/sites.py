@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths import Piece
     from fsrace_lint.project.propagate import Edge, Propagation
     from fsrace_lint.project.states import Event
+    from fsrace_lint.project.values import Scope
 
 _CALLERS_DEPTH: Final = 4
+_DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _NODE_LOCAL: Final = (("", "tmp"), ("", "dev", "shm"), ("", "var", "tmp"))
 
 
@@ -67,7 +69,7 @@ class Sites:
     def _site(self, event: Event) -> Site | None:
         scope = event.state.scope
         act = self.effects.act(event.call, scope)
-        if act is None or act.op in {"probe", "list"}:
+        if act is None or act.op in {"probe", "list"} or self._is_sink(act.path, scope):
             return None
         path = self.linker.paths.normalize(act.path, scope)
         function = event.function
@@ -91,7 +93,16 @@ class Sites:
             reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
             certain=certain,
             evidence=self.propagation.evidence(function),
+            way=self.propagation.way_in(function),
         )
+
+    def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
+        """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
+        if isinstance(path, m.Constant) and path.value in _DEVICES:
+            return True
+        resolver = self.linker.resolver
+        name = resolver.type_name(resolver.entity(path, scope))
+        return name is not None and self.linker.catalog.exact("sink", name) is not None
 
     def _is_open(self, site: Site) -> bool:
         function = site.event.function
@@ -141,6 +152,7 @@ class Sites:
             reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
             certain=certain,
             evidence=self.propagation.evidence(function),
+            way=self.propagation.way_in(function),
         )
 
     def _substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:

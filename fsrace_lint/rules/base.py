@@ -76,9 +76,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             severity=self.severity,
             evidence=site.evidence.name.lower(),
             strict=strict or self.default_from is None or site.evidence < self.default_from,
-            related=tuple(related),
+            related=(*related, *_reached(site)),
             witness=witness,
             fix=fix if site.event.call.exact else None,
+        )
+
+
+def _reached(site: Site) -> Iterable[Related]:
+    """Point at the call by which several processes come to the function of a site."""
+    for event in site.way[:1]:
+        yield Related(
+            Place(event.function.module.path, event.call.span), "several processes come here by this call"
         )
 
 

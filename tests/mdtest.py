@@ -1,0 +1,318 @@
+"""Cases written in Markdown: small projects, and what fsrace-lint says of them.
+
+A document is prose. Each heading that has code directly below it is one case:
+
+* ` ```py ` blocks are the files of the project. A line before the block that
+  holds only a path in backticks names the file; without it the file is `main.py`.
+* `# error: FSR101 FSR105` ends a line on which just these findings start.
+  `# known miss: FSR105` ends a line that deserves a finding and gets none yet,
+  `# known false alarm: FSR201` one that gets a finding it does not deserve:
+  the day that changes, the case fails and the mark goes. Marks are taken out
+  before the file is written.
+* a ` ```toml ` block is the `pyproject.toml`.
+* ` ```diff ` is what `fix` changes, ` ```diff unsafe ` what it changes with
+  unsafe fixes too. ` ```text ` and ` ```text unsafe ` hold what it refuses
+  then, as `main.py:3: FSR101: reason`. A case without them comes out of a
+  safe fix byte for byte as it was, and with no refusal.
+
+A fixed project must be clean of what was fixed, bring nothing new, and stay as
+it is when it is fixed again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.report import diff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.pipeline import Checked, Run
+
+OUTPUTS: Final = ("diff", "text", "diff unsafe", "text unsafe")
+ERROR, MISS, FALSE_ALARM = "error", "known miss", "known false alarm"
+_FENCE: Final = re.compile(r"\s*```+(.*)")
+_HEADING: Final = re.compile(r"(#{1,6}) (.+)")
+_PATH: Final = re.compile(r"`([^`]+)`")
+_MARK: Final = re.compile(rf"\s*# ({ERROR}|{MISS}|{FALSE_ALARM}): (\w+(?: \w+)*)$")
+_MARK_LIKE: Final = re.compile(rf"# ?({ERROR}|known)\b", re.IGNORECASE)
+
+
+class CaseError(Exception):
+    """A document is not well formed; the message begins with its place."""
+
+
+class Mark(NamedTuple):
+    """What a line of a file is marked with."""
+
+    kind: str
+    code: str
+    line: int
+
+
+class Block(NamedTuple):
+    """A fenced block: its info string, the line of the document that its text starts on, the text."""
+
+    info: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a case; `line` is the line of the document that its text starts on."""
+
+    path: str
+    line: int
+    text: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass
+class Case:
+    """One small project; `line` to `end` are its lines in the document."""
+
+    document: Path
+    title: str
+    line: int
+    end: int
+    files: dict[str, File] = field(default_factory=dict)
+    toml: str | None = None
+    outputs: dict[str, Block] = field(default_factory=dict)
+
+    def place(self, line: int) -> str:
+        """Spell a line of the document as editors and terminals know it."""
+        return f"{os.path.relpath(self.document)}:{line}"
+
+    def write(self, root: Path, newline: str = "\n") -> Path:
+        """Write the project below `root`; its bytes have these newlines."""
+        for path, text in (("pyproject.toml", self.toml or ""), *((f.path, f.text) for f in self.files.values())):
+            file = root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.replace("\n", newline).encode())
+        return root
+
+
+class Answer(NamedTuple):
+    """What came of fixing a case: the two outputs, and what is wrong with the fixed project."""
+
+    diff: str
+    text: str
+    problems: list[str]
+
+
+def collect(folder: Path) -> list[Case]:
+    """Read the cases of all documents in a folder, in a stable order."""
+    return [case for file in sorted(folder.rglob("*.md")) for case in parse(file)]
+
+
+def parse(document: Path) -> list[Case]:
+    """Read the cases of one document."""
+    lines = document.read_text("utf-8").splitlines()
+    cases: dict[str, Case] = {}
+    headings: list[str] = []
+    case = Case(document, "", 0, 0)
+    index, path = 0, ""
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        if fence := _FENCE.match(line):
+            stop = next((n for n in range(index, len(lines)) if lines[n].strip() == "```"), None)
+            if stop is None:
+                raise CaseError(f"{case.place(index)}: the block is not closed")
+            _add(case, Block(fence[1].strip(), index + 1, "".join(f"{x}\n" for x in lines[index:stop])), path)
+            cases[case.title] = case
+            index, path, case.end = stop + 1, "", stop + 1
+        elif line.strip() and path:
+            raise CaseError(f"{case.place(index - 1)}: `{path}` is not followed by a block")
+        elif heading := _HEADING.fullmatch(line):
+            headings[len(heading[1]) - 1 :] = [heading[2]]
+            case = Case(document, " / ".join(headings[1:] or headings), index, index)
+            if case.title in cases:
+                raise CaseError(f"{case.place(index)}: a second case with this title")
+        elif named := _PATH.fullmatch(line.strip()):
+            path = named[1]
+    for each in cases.values():
+        if not each.files:
+            raise CaseError(f"{each.place(each.line)}: there is no `py` block in this case")
+    return list(cases.values())
+
+
+def _add(case: Case, block: Block, path: str) -> None:
+    """Add a block to the case it stands in."""
+    where = case.place(block.line - 1)
+    if not case.title:
+        raise CaseError(f"{where}: the block stands before any heading")
+    if path and block.info != "py":
+        raise CaseError(f"{where}: only a `py` block can have a path")
+    if block.info == "py":
+        file = _file(case, block, path or "main.py")
+        if file.path in case.files:
+            raise CaseError(f"{where}: a second `{file.path}` in this case")
+        case.files[file.path] = file
+    elif block.info == "toml" and case.toml is None:
+        case.toml = block.text
+    elif block.info in OUTPUTS and block.info not in case.outputs:
+        case.outputs[block.info] = block
+    elif block.info in {"toml", *OUTPUTS}:
+        raise CaseError(f"{where}: a second `{block.info}` block in this case")
+    else:
+        raise CaseError(f"{where}: unknown kind of block `{block.info}`; there are py, toml, {', '.join(OUTPUTS)}")
+
+
+def _file(case: Case, block: Block, path: str) -> File:
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts:
+        raise CaseError(f"{case.place(block.line - 1)}: `{path}` leads out of the project")
+    known = rules.names()
+    marks: list[Mark] = []
+    lines = block.text.splitlines()
+    for index, line in enumerate(lines):
+        where, rest = case.place(block.line + index), line
+        while mark := _MARK.search(rest):
+            rest = rest[: mark.start()]
+            marks += [Mark(mark[1], code, index + 1) for code in mark[2].split()]
+        if unknown := [mark.code for mark in marks if mark.code not in known]:
+            raise CaseError(f"{where}: there is no rule {unknown[0]}")
+        if _MARK_LIKE.search(rest):
+            raise CaseError(f"{where}: this looks like a mark but is none: {line.strip()}")
+        lines[index] = rest
+    return File(str(pure), block.line, "".join(f"{line}\n" for line in lines), tuple(marks))
+
+
+def run(root: Path) -> tuple[Run, Checked]:
+    """Check a project that lies in a folder, as the command line would."""
+    ((found, checked),) = pipeline.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
+    return found, checked
+
+
+def relative(path: str, root: Path) -> str:
+    """Give a reported path as the case names it."""
+    return Path(os.path.relpath(path, root)).as_posix()
+
+
+def failures(case: Case, folder: Path, *, update: bool = False) -> list[str]:
+    """Run a case in an empty folder and say what is not as the document says.
+
+    With `update` the outputs in the document are replaced by those found.
+    """
+    _, checked = run(case.write(folder / "checked"))
+    problems = [*_compare(case, checked, folder / "checked")]
+    answers: dict[str, str] = {}
+    for suffix in ("", " unsafe"):
+        if suffix and not any(name in case.outputs for name in OUTPUTS[2:]):
+            continue
+        answer = _fix(case, folder / f"fixed{suffix}", unsafe=bool(suffix))
+        answers |= {f"diff{suffix}": answer.diff, f"text{suffix}": answer.text}
+        problems += answer.problems
+    if update:
+        _update(case, answers)
+        return problems
+    for name, text in answers.items():
+        problems += _differs(case, name, text)
+    return problems
+
+
+def _compare(case: Case, checked: Checked, root: Path) -> Iterator[str]:
+    """Compare the findings with the marks."""
+    marks = {(file.path, mark.line, mark.code): mark.kind for file in case.files.values() for mark in file.marks}
+    expected = Counter(
+        (file.path, mark.line, mark.code) for file in case.files.values() for mark in file.marks if mark.kind != MISS
+    )
+    findings = {_key(finding, root): finding for finding in checked.outcome.findings}
+    found = Counter(_key(finding, root) for finding in checked.outcome.findings)
+    for key in sorted({*expected, *found}):
+        path, line, code = key
+        where, kind = _place(case, path, line), marks.get(key)
+        if found[key] > expected[key]:
+            known = f"; it was a {MISS}, write `# {ERROR}: {code}`" if kind == MISS else ""
+            yield f"{where}: expected nothing, found {code} ({findings[key].message}){known}"
+        elif found[key] < expected[key]:
+            known = f"; it was a {FALSE_ALARM}, remove the mark" if kind == FALSE_ALARM else ""
+            yield f"{where}: expected {code}, found nothing{known}"
+    yield from (f"{case.place(case.line)}: {problem.path}: {problem.message}" for problem in checked.outcome.errors)
+
+
+def _key(finding: Finding, root: Path) -> tuple[str, int, str]:
+    return relative(finding.place.path, root), finding.place.span.line, finding.code
+
+
+def _place(case: Case, path: str, line: int) -> str:
+    file = case.files.get(path)
+    return f"{case.place(case.line)} ({path}:{line})" if file is None else case.place(file.line + line - 1)
+
+
+def _fix(case: Case, root: Path, *, unsafe: bool) -> Answer:
+    """Fix a case, write it, check it again, and fix it again."""
+    found, checked = run(case.write(root))
+    patches = pipeline.repair(found, checked, unsafe=unsafe)
+    shown, refused, problems = "", "", list[str]()
+    expected = Counter(_identity(finding, root) for finding in checked.outcome.findings)
+    for patch in patches:
+        path = relative(patch.path, root)
+        shown += diff.unified(path, patch.before, patch.after, "utf-8")
+        for refusal in patch.refused:
+            finding = refusal.finding
+            refused += f"{path}:{finding.place.span.line}: {finding.code}: {refusal.reason}\n"
+        expected -= Counter(_identity(finding, root) for finding in patch.applied)
+        reason = pipeline.write(patch)
+        if reason is not None:
+            problems.append(f"{case.place(case.line)}: {path} was not written: {reason}")
+    found, checked = run(root)
+    left = Counter(_identity(finding, root) for finding in checked.outcome.findings)
+    problems += [f"{case.place(case.line)}: the fix leaves or brings {x[1]} in {x[0]}" for x in sorted(left - expected)]
+    problems += [f"{case.place(case.line)}: the fix also hides {x[1]} in {x[0]}" for x in sorted(expected - left)]
+    again = pipeline.repair(found, checked, unsafe=unsafe)
+    if any(patch.before != patch.after for patch in again):
+        problems.append(f"{case.place(case.line)}: fixing it again changes it again")
+    return Answer(shown, refused, problems)
+
+
+def _identity(finding: Finding, root: Path) -> tuple[str, str, str]:
+    return relative(finding.place.path, root), finding.code, finding.function
+
+
+def _differs(case: Case, name: str, text: str) -> Iterator[str]:
+    block = case.outputs.get(name)
+    wanted, given = _trimmed("" if block is None else block.text), _trimmed(text)
+    if wanted == given:
+        return
+    where = case.place(case.line if block is None else block.line - 1)
+    what = f"there is no `{name}` block for what `fix` does" if block is None else f"the `{name}` block differs"
+    delta = "".join(difflib.unified_diff(wanted, given, "expected", "found", n=99))
+    yield f"{where}: {what} (FSRACE_UPDATE_CASES=1 writes it)\n{delta}"
+
+
+def _trimmed(text: str) -> list[str]:
+    """Give lines whose empty ones are empty: editors take the blank off an empty context line."""
+    return [line if line.strip() else "\n" for line in text.splitlines(keepends=True)]
+
+
+def _update(case: Case, answers: dict[str, str]) -> None:
+    """Put the outputs into the document; it may have changed since the case was read."""
+    now = next(other for other in parse(case.document) if other.title == case.title)
+    lines = case.document.read_text("utf-8").splitlines(keepends=True)
+    changes: list[tuple[int, int, list[str]]] = []
+    for name, text in answers.items():
+        body = [f"```{name}\n", *_trimmed(text), "```\n"] if text else []
+        block = now.outputs.get(name)
+        if block is not None:
+            stop = block.line + len(block.text.splitlines())
+            changes.append((block.line - 2 if body else block.line - 3, stop, body))
+        elif body:
+            changes.append((now.end, now.end, ["\n", *body]))
+    for start, stop, body in sorted(changes, key=lambda change: change[:2], reverse=True):
+        lines[start:stop] = body
+    temporary = case.document.with_name(f".{case.document.name}.{secrets.token_hex(4)}")
+    temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
+    temporary.replace(case.document)

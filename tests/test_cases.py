@@ -1,0 +1,87 @@
+"""All cases of tests/fixtures, each in a matrix: as written, with CRLF, and suppressed line by line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from mdtest import ERROR, FALSE_ALARM, collect, failures, relative, run
+
+if TYPE_CHECKING:
+    from mdtest import Case
+
+FIXTURES = Path(__file__).parent / "fixtures"
+CASES = collect(FIXTURES)
+UPDATE = os.environ.get("FSRACE_UPDATE_CASES") == "1"
+TOOL = "FSR0"
+
+
+def name(case: Case) -> str:
+    return f"{case.document.relative_to(FIXTURES).with_suffix('').as_posix()}: {case.title}"
+
+
+def suppressible(case: Case) -> list[tuple[str, int, list[str]]]:
+    """The lines that are reported, with their codes."""
+    lines: dict[tuple[str, int], list[str]] = {}
+    for file in case.files.values():
+        for mark in file.marks:
+            if mark.kind in {ERROR, FALSE_ALARM}:
+                lines.setdefault((file.path, mark.line), []).append(mark.code)
+    return [(path, line, codes) for (path, line), codes in lines.items()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_case(case: Case, tmp_path: Path) -> None:
+    if UPDATE and "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.exit("FSRACE_UPDATE_CASES needs one process: several would rewrite one document")
+    problems = failures(case, tmp_path, update=UPDATE)
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_newlines_make_no_difference(case: Case, tmp_path: Path) -> None:
+    shown = []
+    for newline in ("\n", "\r\n"):
+        root = tmp_path / str(len(newline))
+        _, checked = run(case.write(root, newline))
+        shown.append(
+            [(relative(f.place.path, root), f.place.span, f.code, f.message) for f in checked.outcome.findings]
+        )
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if suppressible(case)], ids=name)
+def test_noqa_on_each_reported_line_is_silence(case: Case, tmp_path: Path) -> None:
+    wanted = suppressible(case)
+    if any(code.startswith(TOOL) for _, _, codes in wanted for code in codes):
+        pytest.skip("what is said of the file itself is no hazard on a line")
+    root = case.write(tmp_path)
+    for path, number, codes in wanted:
+        lines = (root / path).read_text("utf-8").splitlines()
+        lines[number - 1] += f"  # noqa: {','.join(codes)}"
+        (root / path).write_text("\n".join(lines) + "\n", "utf-8")
+    _, checked = run(root)
+    assert [(f.place.path, f.place.span, f.code) for f in checked.outcome.findings] == []
+    assert checked.outcome.statistics["suppressed"] == sum(len(codes) for _, _, codes in wanted)
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_findings_are_fit_to_be_shown(case: Case, tmp_path: Path) -> None:
+    """Each says one sentence, points into the file, and tells a schedule of two processes."""
+    _, checked = run(case.write(tmp_path))
+    for finding in checked.outcome.findings:
+        assert finding.message
+        assert not finding.message.endswith(".")
+        assert "\n" not in finding.message
+        if finding.code.startswith(TOOL):
+            continue
+        lines = checked.sources[finding.place.path].text.split("\n")
+        span = finding.place.span
+        assert lines[span.end_line - 1][span.end_column - 2] == ")", "a finding stands at a call"
+        assert finding.witness is not None
+        assert {step.process for step in finding.witness.steps} == {0, 1}
+        for related in finding.related:
+            assert related.place.path in checked.sources
