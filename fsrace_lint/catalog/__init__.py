@@ -69,9 +69,13 @@ class Rank(_Entry, frozen=True, kw_only=True):
 
 
 class Guard(_Entry, frozen=True, kw_only=True):
-    """A call or attribute that is true for the main process of `scope` alone."""
+    """A call or attribute that is true for the main process of `scope` alone.
+
+    With `is_property` only the attribute is: a method of that name means something else.
+    """
 
     scope: Scope
+    is_property: bool = False
 
 
 class World(_Entry, frozen=True, kw_only=True):

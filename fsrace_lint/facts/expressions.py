@@ -48,6 +48,7 @@ class Scope:
     qualname: str
     owner: int = -1
     mentions: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
     outer_names: list[str] = field(default_factory=list)
     yields: bool = False
 

@@ -94,17 +94,23 @@ class Extractor:
 
     def _assign(self, node: ast.Assign) -> m.Statement:
         value = self.expressions.read(node.value)
-        return m.Assign(self.expressions.several(node.targets), value)
+        return m.Assign(tuple(self._target(target) for target in node.targets), value)
 
     def _annotated(self, node: ast.AnnAssign) -> m.Statement:
         value = self.expressions.optional(node.value)
-        target = self.expressions.read(node.target)
+        target = self._target(node.target)
         return m.Assign((target,), value, self.expressions.read(node.annotation))
 
     def _augmented(self, node: ast.AugAssign) -> m.Statement:
-        target = self.expressions.read(node.target)
+        target = self._target(node.target)
         value = m.Binary(binary_operator(node.op), target, self.expressions.read(node.value))
         return m.Assign((target,), value)
+
+    def _target(self, node: ast.expr) -> m.Expr:
+        for part in node.elts if isinstance(node, (ast.Tuple, ast.List)) else (node,):
+            if isinstance(part, ast.Attribute):
+                self.scope.attributes.add(part.attr)
+        return self.expressions.read(node)
 
     def _return(self, node: ast.Return) -> m.Statement:
         return m.Return(self.expressions.optional(node.value), self.columns.span(node))
@@ -134,7 +140,7 @@ class Extractor:
 
     def _for(self, node: ast.For | ast.AsyncFor) -> m.Statement:
         iterable = self.expressions.read(node.iter)
-        target = self.expressions.read(node.target)
+        target = self._target(node.target)
         body, orelse = self.block(node.body), self.block(node.orelse)
         return m.For(target, iterable, body, orelse, self.columns.span(node.iter))
 
@@ -164,24 +170,26 @@ class Extractor:
         names = tuple(_pattern_names(node.pattern))
         guard = self.expressions.optional(node.guard)
         catches_all = isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None
-        return m.Case(names, guard, catches_all and guard is None, self.block(node.body))
+        return m.Case(names, guard, catches_all, self.block(node.body))
 
     def _outer(self, node: ast.Global | ast.Nonlocal) -> None:
         self.scope.outer_names.extend(node.names)
 
-    def _import(self, node: ast.Import) -> None:
+    def _import(self, node: ast.Import) -> m.Statement:
         for alias in node.names:
             if alias.asname is None:
                 top = alias.name.partition(".")[0]
                 self.imports.append(m.Import(top, top, None, 0))
             else:
                 self.imports.append(m.Import(alias.asname, alias.name, None, 0))
+        return m.Evaluate(m.Opaque())
 
-    def _import_from(self, node: ast.ImportFrom) -> None:
+    def _import_from(self, node: ast.ImportFrom) -> m.Statement:
         for alias in node.names:
             self.imports.append(
                 m.Import(alias.asname or alias.name, node.module or "", alias.name, node.level)
             )
+        return m.Evaluate(m.Opaque())
 
     def _lambda(self, node: ast.Lambda) -> m.Lambda:
         result = ast.copy_location(ast.Return(value=node.body), node.body)
@@ -221,6 +229,7 @@ class Extractor:
             self.columns.span(node),
             tuple(scope.outer_names),
             tuple(sorted(scope.mentions)),
+            tuple(sorted(scope.attributes)),
             scope.yields,
         )
         return index

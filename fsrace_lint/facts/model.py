@@ -284,7 +284,11 @@ class With(_Node, frozen=True):
 
 
 class Case(_Node, frozen=True):
-    """One case of a match; `names` are those its pattern binds."""
+    """One case of a match.
+
+    `names` are those its pattern binds; an irrefutable pattern matches anything,
+    so that only the guard decides.
+    """
 
     names: tuple[str, ...]
     guard: Expr | None
@@ -345,7 +349,8 @@ class Function(_Node, frozen=True):
 
     `parent` and `owner` index the enclosing function and class (-1: none).
     `mentions` holds every identifier its code reads, sorted: the index by which
-    callers are looked up.
+    callers are looked up. `attributes` holds the names it assigns as attributes
+    (`x` for `self.x = …`), sorted.
     """
 
     name: str
@@ -358,6 +363,7 @@ class Function(_Node, frozen=True):
     span: Span
     outer_names: tuple[str, ...]
     mentions: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
     is_generator: bool = False
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.bindings import targets_of
-from fsrace_lint.project.processes import ALL, NOBODY
-from fsrace_lint.project.states import Event, Literal, Net, State
+from fsrace_lint.project.bindings import target_name, targets_of
+from fsrace_lint.project.processes import ALL, NOBODY, Processes
+from fsrace_lint.project.splits import UNDIVIDED
+from fsrace_lint.project.states import Event, Literal, Net, State, join
 from fsrace_lint.project.values import Argument, Element, Scope, Value
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Evaluator:
         self.events: list[Event] = []
         self.nets: list[Net] = []
         self.contexts: list[Value] = []
+        self.interrupted: list[State | None] = []
         self.silent = 0
         self.how_left = ""
         self.tests_ranks = False
@@ -57,18 +59,57 @@ class Evaluator:
             return None
         possible = self.split(test, state.scope)[0 if truth else 1]
         self.tests_ranks = self.tests_ranks or possible not in {ALL, NOBODY}
-        processes = state.processes & possible
+        processes = state.processes & possible & self._implied(state, test, truth=truth)
         if processes == NOBODY:
             return None
         literals = (*state.literals, Literal(test, truth, state.scope, branch))
         return replace(state, processes=processes, literals=literals)
+
+    def _implied(self, state: State, test: m.Expr, *, truth: bool) -> Processes:
+        """Who is left once a test rules out one side of an earlier `or`.
+
+        After `if not path or rank == 0:` held, `if path:` leaves rank 0 only.
+        """
+        name, holds = _unnegated(test, truth=truth)
+        processes = ALL
+        if not isinstance(name, (m.Name, m.Attribute)):
+            return processes
+        for literal in state.literals:
+            earlier = literal.test
+            if not isinstance(earlier, m.Boolean) or (earlier.operator == "or") != literal.truth:
+                continue
+            sides = [_unnegated(value, truth=literal.truth) for value in earlier.values]
+            if (name, not holds) in sides and _same_binding(name, literal.scope, state.scope):
+                left = [v for v, side in zip(earlier.values, sides, strict=True) if side != (name, not holds)]
+                rest = left[0] if len(left) == 1 else m.Boolean(earlier.operator, tuple(left))
+                processes &= self.split(rest, literal.scope)[0 if literal.truth else 1] if left else ALL
+        return processes
 
     def evaluate(self, expr: m.Expr | None, state: State | None) -> State | None:
         """Follow an expression; the answer is None where it never finishes."""
         if state is None or expr is None:
             return state
         method = _EXPRESSIONS.get(type(expr))
-        return state if method is None else method(self, expr, state)
+        after = state if method is None else method(self, expr, state)
+        if self.interrupted and not isinstance(expr, _NEVER_FAILING):
+            self.can_fail(state)
+        return after
+
+    def test(self, expr: m.Expr, state: State | None) -> State | None:
+        """Follow a test, or an operand of one; asking who we are is taken to succeed."""
+        if not (self.interrupted and state is not None and isinstance(expr, _ASKING)):
+            return self.evaluate(expr, state)
+        if self.split(expr, state.scope) == UNDIVIDED:
+            return self.evaluate(expr, state)
+        self.interrupted.append(None)
+        after = self.evaluate(expr, state)
+        self.interrupted.pop()
+        return after
+
+    def can_fail(self, state: State | None) -> None:
+        """Note that an exception can be raised here, which what is around may catch."""
+        if self.interrupted:
+            self.interrupted[-1] = join(self.interrupted[-1], state, ())
 
     def _several(self, exprs: Iterable[m.Expr], state: State | None) -> State | None:
         for expr in exprs:
@@ -84,6 +125,7 @@ class Evaluator:
         after = self._several((keyword.value for keyword in expr.keywords), after)
         if after is None:
             return None
+        self.can_fail(after)
         if not self.silent:
             nets, contexts = tuple(self.nets), tuple(self.contexts)
             self.events.append(Event(self.function, expr, after, nets, contexts, len(self.events)))
@@ -99,26 +141,37 @@ class Evaluator:
                 return after
 
     def _compare(self, expr: m.Compare, state: State) -> State | None:
-        return self._several(expr.rights, self.evaluate(expr.left, state))
+        after = self.test(expr.left, state)
+        for right in expr.rights:
+            after = self.test(right, after)
+        return after
 
     def _boolean(self, expr: m.Boolean, state: State) -> State | None:
-        after = self.evaluate(expr.values[0], state)
-        inner = after
-        for previous, value in zip(expr.values, expr.values[1:], strict=False):
-            inner = self.evaluate(value, self.assume(inner, previous, truth=expr.operator == "and"))
+        goes_on = expr.operator == "and"
+        after = inner = self.test(expr.values[0], state)
+        for index, value in enumerate(expr.values[1:], 1):
+            before = self.assume(inner, expr.values[index - 1], truth=goes_on)
+            if before is None:
+                break
+            inner = self.test(value, before)
+            if inner is None:
+                earlier = expr.values[0] if index == 1 else m.Boolean(expr.operator, expr.values[:index])
+                return self.assume(after, earlier, truth=not goes_on)
         return after
 
     def _not(self, expr: m.Not, state: State) -> State | None:
-        return self.evaluate(expr.value, state)
+        return self.test(expr.value, state)
 
     def _binary(self, expr: m.Binary, state: State) -> State | None:
         return self.evaluate(expr.right, self.evaluate(expr.left, state))
 
     def _conditional(self, expr: m.Conditional, state: State) -> State | None:
-        after = self.evaluate(expr.test, state)
-        self.evaluate(expr.body, self.assume(after, expr.test, truth=True))
-        self.evaluate(expr.orelse, self.assume(after, expr.test, truth=False))
-        return after
+        after = self.test(expr.test, state)
+        then = self.evaluate(expr.body, self.assume(after, expr.test, truth=True))
+        other = self.evaluate(expr.orelse, self.assume(after, expr.test, truth=False))
+        if then is not None and other is not None:
+            return after
+        return None if then is other else self.assume(after, expr.test, truth=then is not None)
 
     def _format(self, expr: m.Format, state: State) -> State | None:
         return self._several(expr.parts, state)
@@ -144,7 +197,7 @@ class Evaluator:
             element = Element(Value(generator.iterable, inner.scope))
             inner = replace(inner, scope=inner.scope.bind(targets_of(generator.target, element)))
             for condition in generator.conditions:
-                inner = self.assume(self.evaluate(condition, inner), condition, truth=True)
+                inner = self.assume(self.test(condition, inner), condition, truth=True)
         self._several(expr.results, inner)
         return state
 
@@ -155,12 +208,27 @@ class Evaluator:
         return replace(after, scope=after.scope.bind({expr.name: Value(expr.value, after.scope)}))
 
 
+def _unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:
+    while isinstance(test, m.Not):
+        test, truth = test.value, not truth
+    return test, truth
+
+
+def _same_binding(expr: m.Name | m.Attribute, one: Scope, other: Scope) -> bool:
+    name = target_name(expr)
+    return name is not None and one.get(name) is other.get(name)
+
+
 def _lock_key(call: m.Call) -> m.Expr:
     """What is locked: the object of `lock.acquire()`, the file of `flock(file, …)`."""
     if isinstance(call.function, m.Attribute) and call.function.name in {"acquire", "release"}:
         return call.function.value
     return call.arguments[0] if call.arguments else call.function
 
+
+_ASKING: Final = (m.Name, m.Attribute, m.Call, m.Subscript)
+_NEVER_FAILING: Final = (m.Boolean, m.Call, m.Compare, m.Conditional, m.Constant, m.Lambda, m.Not, m.Walrus)
+"""What does not fail once its parts are there; a call notes by itself that it can, after its arguments."""
 
 _EXPRESSIONS: Final[dict[type, Callable[..., State | None]]] = {
     m.Attribute: Evaluator._attribute,

@@ -91,7 +91,7 @@ class Walker(Evaluator):
         return None
 
     def _raise(self, statement: m.Raise, state: State) -> State | None:
-        self.evaluate(statement.value, state)
+        self.can_fail(self.evaluate(statement.value, state))
         self.how_left = "raise"
         return None
 
@@ -106,10 +106,12 @@ class Walker(Evaluator):
         return None
 
     def _assert(self, statement: m.Assert, state: State) -> State | None:
-        return self.assume(self.evaluate(statement.test, state), statement.test, truth=True)
+        before = self.test(statement.test, state)
+        self.can_fail(self.assume(before, statement.test, truth=False))
+        return self.assume(before, statement.test, truth=True)
 
     def _if(self, statement: m.If, state: State) -> State | None:
-        before = self.evaluate(statement.test, state)
+        before = self.test(statement.test, state)
         if before is None:
             return None
         self.how_left = ""
@@ -127,7 +129,7 @@ class Walker(Evaluator):
 
     def _while(self, statement: m.While, state: State) -> State | None:
         names = bound_names((statement,))
-        entry = self.evaluate(statement.test, replace(state, scope=state.scope.forget(names)))
+        entry = self.test(statement.test, replace(state, scope=state.scope.forget(names)))
         loop = self._loop(statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
         return join_all([after, *loop.breaks], names)
@@ -152,23 +154,43 @@ class Walker(Evaluator):
         return loop
 
     def _try(self, statement: m.Try, state: State) -> State | None:
-        names = bound_names((statement,))
-        interrupted = replace(state, scope=state.scope.forget(names))
-        if statement.handlers:
-            self.nets.append(Net(statement.handlers, (), state.scope))
-        end = self.block(statement.body, state)
-        if statement.handlers:
-            self.nets.pop()
-        ends = [self.block(statement.orelse, end)]
-        ends += [self.block(h.body, self.evaluate(h.caught, interrupted)) for h in statement.handlers]
-        after = join_all(ends, names)
         if not statement.final:
-            return after
-        self.block(statement.final, interrupted)
+            return self._handled(statement, state)
+        breaks = self.loops[-1].breaks if self.loops else []
+        broken, exited = len(breaks), len(self.exits)
+        self.interrupted.append(None)
+        after = self._handled(statement, state)
+        raised = self.interrupted.pop()
+        breaking, exiting = breaks[broken:], self.exits[exited:]
+        del breaks[broken:], self.exits[exited:]
+        self.block(statement.final, _amid(statement, state, state))
+        self.can_fail(self._after_finally(statement.final, raised))
+        for way in breaking:
+            end = self._after_finally(statement.final, way)
+            breaks += [] if end is None else [end]
+        for out in exiting:
+            end = self._after_finally(statement.final, out.state)
+            self.exits += [] if end is None else [Exit(out.value, replace(out.state, processes=end.processes))]
         return self._after_finally(statement.final, after)
 
+    def _handled(self, statement: m.Try, state: State) -> State | None:
+        """Follow a `try` without its `finally`."""
+        if not statement.handlers:
+            return self.block(statement.orelse, self.block(statement.body, state))
+        self.nets.append(Net(statement.handlers, (), state.scope))
+        self.interrupted.append(None)
+        end = self.block(statement.body, state)
+        raised = self.interrupted.pop()
+        self.nets.pop()
+        if all(handler.caught is not None for handler in statement.handlers):
+            self.can_fail(raised)
+        caught = _amid(statement, state, raised)
+        ends = [self.block(statement.orelse, end)]
+        ends += [self.block(h.body, self.evaluate(h.caught, caught)) for h in statement.handlers]
+        return join_all(ends, bound_names((statement,)))
+
     def _after_finally(self, final: Sequence[m.Statement], after: State | None) -> State | None:
-        """Follow `finally` once more, for those who came through undisturbed, without noting its calls."""
+        """Follow `finally` once more, for those who came there in one way, without noting its calls."""
         if after is None:
             return None
         if self.silent >= _REPEATED_FINALLY:
@@ -179,31 +201,38 @@ class Walker(Evaluator):
         return end
 
     def _with(self, statement: m.With, state: State) -> State | None:
-        inside: State | None = state
-        suppressed: list[m.Expr] = []
-        entered = 0
-        for item in statement.items:
-            inside = self.evaluate(item.context, inside)
-            if inside is None:
-                break
-            context = Value(item.context, inside.scope)
-            self.contexts.append(context)
-            entered += 1
-            if isinstance(item.context, m.Call):
-                name = self.qualify(item.context.function, inside.scope)
-                if self.kind(name) == "suppressor":
-                    suppressed.extend(item.context.arguments)
-            if item.target is not None:
-                inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, Entered(context))))
+        return self._within(statement, statement.items, state)
+
+    def _within(self, statement: m.With, items: Sequence[m.WithItem], state: State) -> State | None:
+        """Follow a `with` from one of its items on; `with a, b:` is `with a:` and, in it, `with b:`."""
+        if not items:
+            return self.block(statement.body, state)
+        item, rest = items[0], items[1:]
+        inside = self.evaluate(item.context, state)
+        if inside is None:
+            return None
+        context = Value(item.context, inside.scope)
+        if item.target is not None:
+            inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, Entered(context))))
+        suppressed = self._suppressed(context)
         if suppressed:
-            self.nets.append(Net((), tuple(suppressed), state.scope))
-        end = self.block(statement.body, inside)
-        del self.contexts[len(self.contexts) - entered :]
+            self.nets.append(Net((), suppressed, context.scope))
+            self.interrupted.append(None)
+        self.contexts.append(context)
+        end = self._within(statement, rest, inside)
+        self.contexts.pop()
         if not suppressed:
             return end
         self.nets.pop()
-        names = bound_names((statement,))
-        return join_all([end, replace(state, scope=state.scope.forget(names))], names)
+        raised = self.interrupted.pop()
+        self.can_fail(raised)
+        return join(end, _amid(statement, state, raised), bound_names((statement,)))
+
+    def _suppressed(self, context: Value) -> tuple[m.Expr, ...]:
+        if not isinstance(context.expr, m.Call):
+            return ()
+        name = self.qualify(context.expr.function, context.scope)
+        return context.expr.arguments if self.kind(name) == "suppressor" else ()
 
     def _match(self, statement: m.Match, state: State) -> State | None:
         before = self.evaluate(statement.subject, state)
@@ -213,11 +242,13 @@ class Walker(Evaluator):
         rest: State | None = before
         for case in statement.cases:
             inside = None if rest is None else replace(rest, scope=rest.scope.forget(case.names))
-            if case.guard is not None and inside is not None:
-                inside = self.assume(self.evaluate(case.guard, inside), case.guard, truth=True)
+            after = None if case.irrefutable else rest
+            if case.guard is not None:
+                asked = self.test(case.guard, inside)
+                inside = self.assume(asked, case.guard, truth=True)
+                after = self.assume(asked, case.guard, truth=False) if case.irrefutable else rest
             ends.append(self.block(case.body, inside))
-            if case.irrefutable:
-                rest = None
+            rest = after
         return join_all([*ends, rest], bound_names((statement,)))
 
     def _define_function(self, statement: m.DefineFunction, state: State) -> State | None:
@@ -237,6 +268,13 @@ class Walker(Evaluator):
             if bound is not None:
                 attributes[f"{facts.name}.{name}"] = bound
         return replace(end, scope=before.scope.bind(attributes))
+
+
+def _amid(statement: m.Statement, before: State, raised: State | None) -> State | None:
+    """The state of those who left a statement somewhere in its midst: what it binds may be bound or not."""
+    if raised is None:
+        return None
+    return replace(raised, scope=before.scope.forget(bound_names((statement,))))
 
 
 def _mark_exit(state: State, position: int, how: str) -> State:

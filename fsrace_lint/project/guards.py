@@ -137,7 +137,7 @@ class Guards:
         entity = self.resolver.entity(target, scope)
         name = qualified_name(entity)
         guard = self.catalog.find("guard", name)
-        if guard is not None:
+        if guard is not None and not (guard.is_property and isinstance(test, m.Call)):
             return is_first(guard.scope)
         world = self.catalog.find("world", name)
         if world is not None and world.kind == "initialized":

@@ -8,6 +8,7 @@ from fsrace_lint.project.flow import Walker
 from fsrace_lint.project.guards import Guards
 from fsrace_lint.project.modules import ModuleTable
 from fsrace_lint.project.paths import Paths
+from fsrace_lint.project.privacy import Privacy
 from fsrace_lint.project.processes import NOBODY
 from fsrace_lint.project.resolve import Resolver
 from fsrace_lint.project.splits import UNDIVIDED
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.modules import LinkedFunction, Module
     from fsrace_lint.project.splits import Split
-    from fsrace_lint.project.states import Flow
+    from fsrace_lint.project.states import Exit, Flow
     from fsrace_lint.project.values import Scope
 
 _DEEPEST = 20
@@ -38,7 +39,8 @@ class Linker:
         self.table = ModuleTable(modules)
         self.resolver = Resolver(self.table, catalog, self.final_scope)
         self.guards = Guards(self.resolver, catalog, self.returned)
-        self.paths = Paths(self.resolver, self.guards, catalog)
+        self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
+        self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
         self._flows: dict[LinkedFunction, Flow] = {}
         self._following: dict[LinkedFunction, Walker] = {}
         self._returned: dict[LinkedFunction, Split] = {}
@@ -72,6 +74,11 @@ class Linker:
             return self._following[function].latest
         flow = self.flow(function)
         return None if flow is None else flow.scope
+
+    def exits(self, function: LinkedFunction) -> tuple[Exit, ...]:
+        """Give the ways out of a function; none are known while it is being followed."""
+        flow = self.flow(function)
+        return () if flow is None else flow.exits
 
     def returned(self, function: LinkedFunction) -> Split | None:
         """Tell which processes can see a function return something true, and which something false."""

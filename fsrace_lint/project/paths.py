@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -10,7 +11,6 @@ import msgspec
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import target_name
-from fsrace_lint.project.privacy import Privacy
 from fsrace_lint.project.resolve import Instance, Library, qualified_name
 from fsrace_lint.project.values import Argument, Either, Element, Selected, Unknown, Value
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.guards import Guards
     from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.privacy import Privacy
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.values import Binding, Scope
 
 _DEEPEST: Final = 12
+_PERCENT: Final = re.compile(r"%[-+ 0]*\d*(?:\.\d+)?[sdif]")
 _SAME_PATH: Final = frozenset(
     {
         "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
@@ -73,6 +75,13 @@ class Path(msgspec.Struct, frozen=True):
         return all(symbol.certain for symbol in self.symbols())
 
     @property
+    def names_its_last_part(self) -> bool:
+        """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
+        last = self.components[-1] if len(self.components) > 1 else ()
+        symbols = [piece for piece in last if isinstance(piece, Symbol)]
+        return len(symbols) < len(last) and not any(symbol.parameter for symbol in symbols)
+
+    @property
     def text(self) -> str:
         """The path for a message, with what is not literal in braces."""
         return "".join(piece if isinstance(piece, str) else f"{{{piece.text}}}" for piece in self.pieces())
@@ -110,12 +119,12 @@ def join(parts: Iterable[Path]) -> Path:
 class Paths:
     """Normalizes path expressions in the scopes of a project."""
 
-    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog, privacy: Privacy) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
-        self.privacy = Privacy(resolver, guards, catalog)
+        self.privacy = privacy
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
         """Give the normal form of a path.
@@ -150,6 +159,8 @@ class Paths:
                 return self._concatenated((left, right), scope, depth + 1)
             case m.Binary(operator="/", left=left, right=right):
                 return self._joined((left, right), scope, depth + 1)
+            case m.Binary(operator="%", left=m.Constant(value=str() as template), right=values):
+                return self._percent(template, values, scope, depth + 1)
             case m.Call():
                 return self._call(expr, scope, depth + 1)
             case m.Walrus(value=value):
@@ -232,7 +243,20 @@ class Paths:
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         private = self.privacy.is_private(call, scope, depth)
-        return (Symbol(("call", id(call), id(scope)), spell(call), private, certain=False),)
+        followed = self.resolver.callee(call, scope) is not None
+        return (Symbol(("call", id(call), id(scope)), spell(call), private, certain=followed),)
+
+    def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        """`"…%s…" % values`, where each value has its place in the text."""
+        items = values.items if isinstance(values, m.Sequence) else (values,)
+        texts = _PERCENT.split(template)
+        if len(texts) != len(items) + 1 or "%" in "".join(texts):
+            return (
+                self._derived(
+                    "percent", (template, self._concatenated(items, scope, depth)), values, scope, depth
+                ),
+            )
+        return self._concatenated(_interleaved(texts, items), scope, depth)
 
     def _formatted(
         self, call: m.Call, template: m.Expr, scope: Scope, depth: int
@@ -242,12 +266,7 @@ class Paths:
         texts = template.value.split("{}")
         if len(texts) != len(call.arguments) + 1 or any("{" in text or "}" in text for text in texts):
             return self._result(call, scope, depth)
-        mixed: list[m.Expr] = []
-        for text, value in itertools.zip_longest(texts, call.arguments):
-            mixed.append(m.Constant(text))
-            if value is not None:
-                mixed.append(value)
-        return self._concatenated(mixed, scope, depth)
+        return self._concatenated(_interleaved(texts, call.arguments), scope, depth)
 
     def _parent(self, inner: m.Expr, whole: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         pieces = self._pieces(inner, scope, depth)
@@ -327,6 +346,13 @@ def _is_path_like(expr: m.Expr) -> bool:
     return isinstance(
         expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Call, m.Walrus, m.Subscript)
     )
+
+
+def _interleaved(texts: Iterable[str], values: Iterable[m.Expr]) -> Iterable[m.Expr]:
+    for text, value in itertools.zip_longest(texts, values):
+        yield m.Constant(text)
+        if value is not None:
+            yield value
 
 
 def _split(pieces: Iterable[Piece]) -> Path:

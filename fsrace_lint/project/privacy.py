@@ -10,23 +10,35 @@ from fsrace_lint.project.resolve import is_property
 from fsrace_lint.project.values import Either, Element, Entered, Selected, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.guards import Guards
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.resolve import Resolver
+    from fsrace_lint.project.states import Exit
     from fsrace_lint.project.values import Binding, Scope
 
-_DEEPEST: Final = 12
+_DEEPEST: Final = 40
 
 
 class Privacy:
     """Finds ranks, process ids and temporary names in values."""
 
-    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
-        """Prepare for a project."""
+    def __init__(
+        self,
+        resolver: Resolver,
+        guards: Guards,
+        catalog: Catalog,
+        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+    ) -> None:
+        """Prepare for a project; `exits` gives the ways out of a function as far as they are known."""
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
+        self.exits = exits
+        self._known: dict[tuple[int, int], tuple[bool, m.Expr, Scope]] = {}
+        self._asking: set[tuple[int, int]] = set()
 
     def is_private(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
         """Tell whether the value of an expression differs from process to process.
@@ -39,8 +51,16 @@ class Privacy:
         Returns:
             True if a rank, a process id or the like is part of it.
         """
-        if depth > _DEEPEST:
+        key = (id(expr), id(scope))
+        if depth > _DEEPEST or key in self._asking:
             return False
+        if key not in self._known:
+            self._asking.add(key)
+            self._known[key] = self._find(expr, scope, depth), expr, scope
+            self._asking.discard(key)
+        return self._known[key][0]
+
+    def _find(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
         if self.guards.rank_scope(expr, scope) is not None:
             return True
         if isinstance(expr, (m.Name, m.Attribute)):
@@ -79,12 +99,9 @@ class Privacy:
 
     def returned_by(self, function: LinkedFunction | None, depth: int) -> bool:
         """Tell whether a function returns something private."""
-        final = None if function is None or depth > _DEEPEST else self.resolver.final_scope(function)
-        if function is None or final is None:
-            return False
-        results = (statement for statement in function.facts.body if isinstance(statement, m.Return))
+        ways = () if function is None or depth > _DEEPEST else self.exits(function)
         return any(
-            result.value is not None and self.is_private(result.value, final, depth + 2) for result in results
+            way.value is not None and self.is_private(way.value, way.state.scope, depth + 1) for way in ways
         )
 
     def _is_source(self, expr: m.Expr, scope: Scope) -> bool:

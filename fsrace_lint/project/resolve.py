@@ -273,7 +273,7 @@ class Resolver:
         found: list[Binding] = []
         for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
             for method in relative.methods.values():
-                if name not in method.facts.mentions or not method.facts.parameters:
+                if name not in method.facts.attributes or not method.facts.parameters:
                     continue
                 final = self.final_scope(method)
                 bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")

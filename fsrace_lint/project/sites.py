@@ -187,15 +187,24 @@ class Sites:
         return self._leading
 
     def _reach(self, path: Path | None, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
-        """Tell whether a path is a process's own, and whether that answer is certain."""
+        """Tell whether a path is a process's own, and whether that answer is certain.
+
+        A folder that an unknown caller hands over is taken for shared where the
+        name of the file in it is decided here.
+        """
         if path is None:
             return False, False
         private, certain = path.private, path.certain
+        names_the_file = path.names_its_last_part
         for symbol in path.symbols():
             parameter = self.linker.paths.parameter_of(symbol, function)
-            if parameter is not None and not private:
-                passed_private, passed_certain = self._passed(parameter, function, depth)
-                private, certain = passed_private, certain and passed_certain
+            if parameter is None or private:
+                continue
+            if not self.propagation.edges(function):
+                certain = certain and names_the_file
+                continue
+            private, passed_certain = self._passed(parameter, function, depth)
+            certain = certain and passed_certain
         return private, certain
 
     def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
@@ -215,8 +224,6 @@ class Sites:
                 continue
             path = self.linker.paths.normalize(value, edge.event.state.scope)
             answers.append(self._reach(path, edge.event.function, depth + 1))
-        if not answers:
-            return False, False
         return all(private for private, _ in answers), all(certain for _, certain in answers)
 
 
