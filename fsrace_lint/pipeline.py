@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint import catalog, rules, source, suppress
+from fsrace_lint import catalog, discover, rules, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.findings import Applicability, Finding, Severity
@@ -18,8 +22,7 @@ from fsrace_lint.source import Source, Unreadable
 from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fsrace_lint.fixes import Patch
     from fsrace_lint.project.modules import Module
@@ -28,6 +31,33 @@ if TYPE_CHECKING:
 
 UNREADABLE = "FSR001"
 RULE_FAILURE = "FSR002"
+
+
+class InternalError(Exception):
+    """A bug of ours; the message is one line for the user."""
+
+
+@contextlib.contextmanager
+def guard(*expected: type[Exception]) -> Iterator[None]:
+    """Turn a bug of ours into an InternalError; with FSRACE_DEBUG=1 it stays as it is.
+
+    Args:
+        *expected: Exceptions that are no bugs.
+
+    Raises:
+        InternalError: Something else was raised.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (InternalError, *expected)) or os.environ.get("FSRACE_DEBUG"):
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InternalError(
+            f"internal failure: {what} ({Path(frame.filename).name}:{frame.lineno}). This is a bug in "
+            "fsrace-lint; please report it together with what is printed when FSRACE_DEBUG=1 is set."
+        ) from error
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -58,8 +88,9 @@ class Run:
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
         self.files: dict[str, _File] = {}
         self.targets: list[str] = []
+        self._linked: tuple[dict[str, Module | None], Project] | None = None
         wanted = {os.fspath(item): item for item in targets if not isinstance(item, Unreadable)}
-        for path in source.find_all(settings):
+        for path in discover.find_all(settings):
             wanted_here = wanted.pop(os.fspath(path), None) is not None
             self._read(path, report=wanted_here)
         for path in wanted.values():
@@ -67,32 +98,59 @@ class Run:
 
     def check(self) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed."""
-        modules = {relative: _link(file) for relative, file in self.files.items()}
-        project = Project([module for module in modules.values() if module is not None], catalog.load())
-        findings: list[Finding] = [_unreadable(item) for item in self.unreadable]
+        findings = unreadable(self.unreadable, self.settings)
         problems: list[Problem] = []
         suppressed = 0
         for relative in self.targets:
-            file, module = self.files[relative], modules[relative]
-            found = [_unparsed(file)] if module is None else self._query(project, module, problems)
-            kept = self._suppress(file.source, found)
-            suppressed += len(kept.suppressed)
-            findings += kept.kept
-            findings += kept.unused
+            result = self.check_file(relative, problems)
+            suppressed += len(result.suppressed)
+            findings += result.kept
+            findings += result.unused
         statistics = {
             "files": len(self.targets) + len(self.unreadable),
             "files-linked": len(self.files),
             "suppressed": suppressed,
-            **project.statistics(),
+            **self.link()[1].statistics(),
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         sources = {file.source.path: file.source for file in self.files.values()}
         return Checked(Outcome(ordered, tuple(problems), statistics), sources)
 
+    def check_file(self, relative: str, problems: list[Problem]) -> suppress.Suppressed:
+        """Run the rules on one file; the project is linked the first time only.
+
+        Args:
+            relative: The file's path from the project root, one of `files`.
+            problems: Takes the failures of rules.
+
+        Returns:
+            Its findings, and those that comments suppress.
+        """
+        modules, project = self.link()
+        file, module = self.files[relative], modules[relative]
+        if module is not None:
+            found = self._query(project, module, problems)
+        else:
+            found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
+        active = functools.partial(self._reports, relative=relative)
+        return suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
+
+    def link(self) -> tuple[dict[str, Module | None], Project]:
+        """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
+        if self._linked is None:
+            modules = {relative: _link(file) for relative, file in self.files.items()}
+            project = Project([module for module in modules.values() if module is not None], catalog.load())
+            self._linked = modules, project
+        return self._linked
+
+    def _reports(self, code: str, relative: str) -> bool:
+        return self.settings.selects(code, relative)
+
     def with_source(self, changed: Source) -> Run:
         """Give the same run with one file replaced, reporting on that file alone."""
         other = object.__new__(Run)
         other.settings = self.settings
+        other._linked = None
         other.unreadable = []
         other.targets = [changed.relative]
         other.files = {**self.files, changed.relative: _File(changed, extract(changed))}
@@ -113,43 +171,49 @@ class Run:
         found: list[Finding] = []
         about = project.about(module)
         for loaded in rules.load():
-            if loaded.check is None or not self.settings.selects(loaded.rule.code, module.relative):
+            if loaded.check is None or not self._reports(loaded.rule.code, module.relative):
                 continue
             try:
                 found += [f for f in loaded.check(about) if not f.strict or self.settings.profile == "strict"]
             except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
-                found.append(_failed(loaded, module, error))
+                if self._reports(RULE_FAILURE, module.relative):
+                    found.append(_failed(loaded, module, error))
                 problems.append(
                     Problem(module.path, f"{loaded.rule.code} failed: {type(error).__name__}: {error}")
                 )
         return found
 
-    def _suppress(self, file: Source, found: Sequence[Finding]) -> suppress.Suppressed:
-        def active(code: str) -> bool:
-            return self.settings.selects(code, file.relative)
 
-        return suppress.apply(file, sorted(found, key=Finding.sort_key), active)
-
-
-def check(paths: Sequence[Path], load_settings: Callable[[Path], Settings]) -> list[tuple[Run, Checked]]:
+def check(
+    paths: Sequence[Path], load_settings: Callable[[Path], Settings], *, force_exclude: bool = False
+) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
     Args:
         paths: What the user named; each belongs to the project it lies in.
         load_settings: Gives the settings for a path.
+        force_exclude: Whether the exclusions hold for what is named too.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
     """
-    by_root: dict[Path, tuple[Settings, list[Path]]] = {}
+    projects: dict[Settings, list[Path]] = {}
     for path in paths:
-        settings = load_settings(path)
-        by_root.setdefault(settings.root, (settings, []))[1].append(path)
+        projects.setdefault(load_settings(path), []).append(path)
     results = []
-    for settings, named in by_root.values():
-        run = Run(settings, list(source.find(named, settings)))
+    for settings, named in projects.items():
+        run = Run(settings, list(discover.find(named, settings, force_exclude=force_exclude)))
         results.append((run, run.check()))
     return results
+
+
+def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:
+    """Give the findings about files and folders that could not be read, where these are not ignored."""
+    return [
+        _about_file(UNREADABLE, item.path, item.reason, item.line, item.column)
+        for item in items
+        if settings.selects(UNREADABLE, item.relative)
+    ]
 
 
 def merge(results: Iterable[Checked]) -> Checked:
@@ -164,7 +228,8 @@ def merge(results: Iterable[Checked]) -> Checked:
         sources |= checked.sources
         for key, count in checked.outcome.statistics.items():
             statistics[key] = statistics.get(key, 0) + count
-    return Checked(Outcome(tuple(sorted(findings, key=Finding.sort_key)), tuple(errors), statistics), sources)
+    once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
+    return Checked(Outcome(tuple(once), tuple(errors), statistics), sources)
 
 
 def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
@@ -248,10 +313,6 @@ def _about_file(code: str, path: str, message: str, line: int = 1, column: int =
         severity=Severity.ERROR,
         evidence="evident",
     )
-
-
-def _unreadable(item: Unreadable) -> Finding:
-    return _about_file(UNREADABLE, item.path, item.reason, item.line, item.column)
 
 
 def _unparsed(file: _File) -> Finding:

@@ -25,13 +25,11 @@ Profile: TypeAlias = Literal["default", "strict"]
 
 FAMILY: Final = "FSR"
 TABLE: Final = "fsrace-lint"
-DEFAULT_EXCLUDES: Final = tuple(
-    ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
-    "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/".split()
-)
-TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
+UNCHOSEN: Final = ("FSR001", "FSR002")
+"""What could not be checked: on whatever is selected, unless it is ignored."""
+
 _TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
-_ROOT_MARKERS: Final = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
+ROOT_MARKERS: Final = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
 
 
 class SettingsError(Exception):
@@ -161,7 +159,7 @@ class Settings(msgspec.Struct, frozen=True):
 
         The most specific selector decides; where `ignore` is as specific as
         `select`, `ignore` does. A match in `per-file-ignores` always turns the
-        rule off.
+        rule off. FSR001 and FSR002 are on although `select` leaves them out.
 
         Args:
             code: The rule's code.
@@ -170,7 +168,8 @@ class Settings(msgspec.Struct, frozen=True):
         Returns:
             True if the rule is on.
         """
-        chosen = _longest(code, self.select or (FAMILY,), self.extend_select)
+        select = (*self.select, FAMILY) if not self.select or code in UNCHOSEN else self.select
+        chosen = _longest(code, select, self.extend_select)
         if chosen <= _longest(code, self.ignore):
             return False
         return not any(
@@ -224,7 +223,7 @@ def find_root(path: Path) -> Path:
         start = os.path.dirname(start)  # noqa: PTH120
     folder = Path(start)
     for candidate in (folder, *folder.parents):
-        if any(os.path.lexists(candidate / marker) for marker in _ROOT_MARKERS):
+        if any(os.path.lexists(candidate / marker) for marker in ROOT_MARKERS):
             return candidate
     return folder
 

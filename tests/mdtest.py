@@ -122,7 +122,7 @@ def parse(document: Path) -> list[Case]:
     cases: dict[str, Case] = {}
     headings: list[str] = []
     case = Case(document, "", 0, 0)
-    index, path = 0, ""
+    index, path, path_line = 0, "", 0
     while index < len(lines):
         line = lines[index]
         index += 1
@@ -134,14 +134,16 @@ def parse(document: Path) -> list[Case]:
             cases[case.title] = case
             index, path, case.end = stop + 1, "", stop + 1
         elif line.strip() and path:
-            raise CaseError(f"{case.place(index - 1)}: `{path}` is not followed by a block")
+            break
         elif heading := _HEADING.fullmatch(line):
             headings[len(heading[1]) - 1 :] = [heading[2]]
             case = Case(document, " / ".join(headings[1:] or headings), index, index)
             if case.title in cases:
                 raise CaseError(f"{case.place(index)}: a second case with this title")
         elif named := _PATH.fullmatch(line.strip()):
-            path = named[1]
+            path, path_line = named[1], index
+    if path:
+        raise CaseError(f"{case.place(path_line)}: `{path}` is not followed by a block")
     for each in cases.values():
         if not each.files:
             raise CaseError(f"{each.place(each.line)}: there is no `py` block in this case")

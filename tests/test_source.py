@@ -14,8 +14,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from fsrace_lint.discover import find, find_all, is_test_path
 from fsrace_lint.settings import Settings
-from fsrace_lint.source import Columns, Source, Unreadable, decode, find, find_all, is_test_path, read
+from fsrace_lint.source import Columns, Source, Unreadable, decode, read
 from fsrace_lint.spans import Span
 
 

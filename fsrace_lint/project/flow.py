@@ -170,7 +170,9 @@ class Walker(Evaluator):
             breaks += [] if end is None else [end]
         for out in exiting:
             end = self._after_finally(statement.final, out.state)
-            self.exits += [] if end is None else [Exit(out.value, replace(out.state, processes=end.processes))]
+            self.exits += (
+                [] if end is None else [Exit(out.value, replace(out.state, processes=end.processes))]
+            )
         return self._after_finally(statement.final, after)
 
     def _handled(self, statement: m.Try, state: State) -> State | None:

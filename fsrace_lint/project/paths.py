@@ -243,8 +243,17 @@ class Paths:
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         private = self.privacy.is_private(call, scope, depth)
-        followed = self.resolver.callee(call, scope) is not None
-        return (Symbol(("call", id(call), id(scope)), spell(call), private, certain=followed),)
+        function = self.resolver.callee(call, scope)
+        certain = function is not None and self._is_followed(function, depth)
+        return (Symbol(("call", id(call), id(scope)), spell(call), private, certain),)
+
+    def _is_followed(self, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether all that a function returns is known, but for what it is given."""
+        ways = self.privacy.exits(function) if depth < _DEEPEST else ()
+        forms = [
+            None if way.value is None else self._pieces(way.value, way.state.scope, depth + 2) for way in ways
+        ]
+        return bool(forms) and all(pieces is not None and _all_certain(pieces) for pieces in forms)
 
     def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         """`"…%s…" % values`, where each value has its place in the text."""
@@ -331,10 +340,7 @@ class Paths:
             case _:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
-        return all(
-            pieces is not None and all(piece.certain for piece in pieces if isinstance(piece, Symbol))
-            for pieces in forms
-        )
+        return all(pieces is not None and _all_certain(pieces) for pieces in forms)
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
@@ -346,6 +352,10 @@ def _is_path_like(expr: m.Expr) -> bool:
     return isinstance(
         expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Call, m.Walrus, m.Subscript)
     )
+
+
+def _all_certain(pieces: Iterable[Piece]) -> bool:
+    return all(piece.certain for piece in pieces if isinstance(piece, Symbol))
 
 
 def _interleaved(texts: Iterable[str], values: Iterable[m.Expr]) -> Iterable[m.Expr]:
