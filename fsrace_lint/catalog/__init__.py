@@ -110,6 +110,12 @@ class RunOnce(_Entry, frozen=True, kw_only=True):
     scope: Scope
 
 
+class First(_Entry, frozen=True, kw_only=True):
+    """A context in which the first process of `scope` runs the body before all others run it too."""
+
+    scope: Scope
+
+
 class Lock(_Entry, frozen=True, kw_only=True):
     """A lock between processes: a context manager, or a call that acquires or releases it."""
 
@@ -136,6 +142,7 @@ KINDS: Final[dict[str, type[_Entry]]] = {
     "environment": Environment,
     "decorator": Decorator,
     "run-once": RunOnce,
+    "first": First,
     "lock": Lock,
     "returns": Returns,
     "barrier": Plain,

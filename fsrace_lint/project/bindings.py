@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.values import Element, Scope, Unknown, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fsrace_lint.project.values import Binding
 
@@ -79,11 +79,15 @@ def _collect(statement: m.Statement, names: dict[str, None]) -> None:
             for item in items:
                 if item.target is not None:
                     names.update(dict.fromkeys(targets_of(item.target, Unknown())))
+        case m.Try(handlers=handlers):
+            names.update(dict.fromkeys(handler.name for handler in handlers if handler.name is not None))
+        case m.Match(cases=cases):
+            names.update(dict.fromkeys(name for case in cases for name in case.names))
         case m.DefineClass(index=_):
             return
         case _:
             pass
-    for expr in _tests(statement):
+    for expr in _evaluated(statement):
         _collect_walrus(expr, names)
     for inner in suites(statement):
         for child in inner:
@@ -109,33 +113,50 @@ def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
             return ()
 
 
-def _tests(statement: m.Statement) -> tuple[m.Expr, ...]:
+def _evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
     match statement:
-        case m.If(test=test) | m.While(test=test) | m.Assert(test=test):
-            return (test,)
-        case m.Evaluate(value=value):
+        case m.If(test=expr) | m.While(test=expr) | m.Assert(test=expr) | m.For(iterable=expr):
+            return (expr,)
+        case m.Evaluate(value=value) | m.Assign(value=value) | m.Return(value=value) | m.Raise(value=value):
             return (value,)
-        case m.Assign(value=value) | m.Return(value=value) if value is not None:
-            return (value,)
+        case m.With(items=items):
+            return tuple(item.context for item in items)
+        case m.Match(subject=subject, cases=cases):
+            return (subject, *(case.guard for case in cases))
         case _:
             return ()
 
 
-def _collect_walrus(expr: m.Expr, names: dict[str, None]) -> None:
-    match expr:
-        case m.Walrus(name=name, value=value):
-            names[name] = None
-            _collect_walrus(value, names)
-        case m.Not(value=value) | m.Starred(value=value):
-            _collect_walrus(value, names)
-        case m.Boolean(values=parts) | m.Sequence(items=parts):
-            for part in parts:
-                _collect_walrus(part, names)
-        case m.Compare(left=left, rights=rights):
-            for part in (left, *rights):
-                _collect_walrus(part, names)
-        case m.Call(arguments=arguments):
-            for part in arguments:
-                _collect_walrus(part, names)
-        case _:
-            return
+def _collect_walrus(expr: m.Expr | None, names: dict[str, None]) -> None:
+    if isinstance(expr, m.Walrus):
+        names[expr.name] = None
+    children = _CHILDREN.get(type(expr))
+    for child in () if children is None else children(expr):
+        _collect_walrus(child, names)
+
+
+def _of_call(expr: m.Call) -> tuple[m.Expr, ...]:
+    return (expr.function, *expr.arguments, *(keyword.value for keyword in expr.keywords))
+
+
+def _of_comprehension(expr: m.Comprehension) -> tuple[m.Expr, ...]:
+    inner = (part for generator in expr.generators for part in (generator.iterable, *generator.conditions))
+    return (*inner, *expr.results)
+
+
+_CHILDREN: Final[dict[type, Callable[..., tuple[m.Expr, ...]]]] = {
+    m.Attribute: lambda expr: (expr.value,),
+    m.Call: _of_call,
+    m.Compare: lambda expr: (expr.left, *expr.rights),
+    m.Boolean: lambda expr: expr.values,
+    m.Not: lambda expr: (expr.value,),
+    m.Binary: lambda expr: (expr.left, expr.right),
+    m.Conditional: lambda expr: (expr.test, expr.body, expr.orelse),
+    m.Format: lambda expr: expr.parts,
+    m.Subscript: lambda expr: (expr.value, expr.index),
+    m.Sequence: lambda expr: expr.items,
+    m.Starred: lambda expr: (expr.value,),
+    m.Comprehension: _of_comprehension,
+    m.Walrus: lambda expr: (expr.value,),
+    m.Opaque: lambda expr: expr.parts,
+}

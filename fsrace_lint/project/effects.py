@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
+from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
 from fsrace_lint.project.resolve import Instance, qualified_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.catalog import Catalog, Effect, Op
+    from fsrace_lint.catalog import Catalog, Effect
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.values import Scope
 
@@ -38,21 +38,6 @@ _PATHLIB_KEYWORDS: Final = frozenset(
 )
 _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2, "mkdir": 1}
 _HERE: Final = m.Constant(".")
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """What one call does: the operation, and the path it is done to.
-
-    `tolerant` says that it accepts what another process did, `appends` that it
-    adds to a file and takes nothing away.
-    """
-
-    op: Op
-    path: m.Expr
-    api: str
-    tolerant: bool
-    appends: bool = False
 
 
 class Effects:

@@ -37,32 +37,43 @@ class Evidence(enum.IntEnum):
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What one call does: the operation, and the path it is done to.
+
+    `tolerant` says that it accepts what another process did, `appends` that it
+    adds to a file and takes nothing away.
+    """
+
+    op: Op
+    path: m.Expr
+    api: str
+    tolerant: bool
+    appends: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
     """One filesystem act with everything known about it.
 
     `event` is the call it is seen from, `origin` the call that does it: another
     one where the path was handed through functions of the project. `path` is
-    None where nothing is known of it; `spelled` and `callee` are the path and the
-    function called as the source spells them, `api` is the qualified name of what
-    does it. `tolerant` says that the call itself accepts what another process
-    did, `appends` that it adds to a file, `caught` names the exceptions that are
-    handled around it. `own` is who gets from `event` to `origin`, before what the
-    callers bring; `runs` is the answer with them. `way` is how several processes
-    come to the function of `event`: the calls, nearest first.
+    None where nothing is known of it, `spelled` is how the source spells it.
+    `caught` names the exceptions that are handled around it, `first` is the scope
+    whose first process is let through before the others. `own` is who gets
+    from `event` to `origin`, before what the callers bring; `runs` is the answer
+    with them. `way` is how several processes come to the function of `event`:
+    the calls, nearest first.
     """
 
-    op: Op
+    act: Act
     event: Event
     origin: Event
     path: Path | None
     spelled: str
-    callee: str
-    api: str
-    tolerant: bool
-    appends: bool
     caught: frozenset[str]
     locked: bool
+    first: str | None
     own: Processes
     runs: Runs
     reach: Reach
@@ -91,7 +102,12 @@ class Site:
         return self.runs in {Runs.MANY, Runs.OTHERS} and self.reach is not Reach.PRIVATE and not self.locked
 
     @property
-    def act(self) -> str:
+    def callee(self) -> str:
+        """The function called, as the source spells it."""
+        return spell(self.event.call.function)
+
+    @property
+    def told(self) -> str:
         """The call as a witness tells it."""
         if self.event is not self.origin:
             return spell(self.event.call)
@@ -108,9 +124,14 @@ class Site:
         """The path, in words where it is the current directory."""
         return "the current directory" if self.spelled == "'.'" else self.spelled
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the first process is done here before any other begins: its test then sees the result."""
+        return self.first is not None
+
     def tolerates(self, error: str) -> bool:
         """Tell whether losing the race does no harm here: `error` is accepted or handled."""
-        return self.tolerant or error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
+        return self.act.tolerant or error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

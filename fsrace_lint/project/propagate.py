@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
-from fsrace_lint.project.resolve import as_function
+from fsrace_lint.project.protection import Protection
+from fsrace_lint.project.resolve import as_function, qualified_name
+from fsrace_lint.project.summarize import Summaries
+from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.states import Event
-    from fsrace_lint.project.values import Scope, Value
+    from fsrace_lint.project.values import Scope
 
 _COORDINATION: Final = ("launch", "barrier", "collective", "collective-saver")
 _PASSED_ON: Final = frozenset(
@@ -63,13 +65,12 @@ class Propagation:
         """Index who mentions what; nothing is followed yet."""
         self.linker = linker
         self.catalog = linker.catalog
+        self.summaries = Summaries(linker)
+        self.protection = Protection(linker, self.summaries)
         self._mentioning: dict[str, list[LinkedFunction]] = {}
         self._aliases: dict[str, set[str]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
         self._contexts: dict[LinkedFunction, Context] = {}
-        self._evidence: dict[LinkedFunction, Evidence] = {}
-        self._marked: dict[LinkedFunction, bool] = {}
-        self._coordinates: dict[LinkedFunction, bool] = {}
         for module in linker.table.modules:
             for function in module.functions:
                 for name in function.facts.mentions:
@@ -92,14 +93,8 @@ class Propagation:
     def context(self, function: LinkedFunction) -> Context:
         """Tell what holds whenever a function runs."""
         if function not in self._contexts:
-            self._solve(self._upward(function, self.edges))
+            self._solve(self.upward(function, self.edges))
         return self._contexts[function]
-
-    def evidence(self, function: LinkedFunction) -> Evidence:
-        """Tell how sure it is that several processes run a function."""
-        if function not in self._evidence:
-            self._evidence[function] = self._find_evidence(function)
-        return self._evidence[function]
 
     def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give the ways into a function that several processes take."""
@@ -125,41 +120,6 @@ class Propagation:
                     waiting.append(edge.event.function)
         return ()
 
-    def caught(self, event: Event) -> frozenset[str]:
-        """Name the exceptions that are handled around a call, in its own function."""
-        names: set[str] = set()
-        for net in event.nets:
-            for handler in net.handlers:
-                if handler.caught is None:
-                    types: tuple[m.Expr, ...] = (m.Name("BaseException"),)
-                else:
-                    types = (
-                        handler.caught.items if isinstance(handler.caught, m.Sequence) else (handler.caught,)
-                    )
-                spelled = {_last(self.linker.resolver.qualify(type_, net.scope)) for type_ in types}
-                if gives_up(handler):
-                    spelled &= {"FileExistsError"}
-                names |= spelled
-            names |= {_last(self.linker.resolver.qualify(type_, net.scope)) for type_ in net.suppressed}
-        return frozenset(names)
-
-    def locked(self, event: Event) -> bool:
-        """Tell whether a lock between processes is held around a call, in its own function."""
-        return bool(event.state.locks) or any(self._is_lock(context) for context in event.contexts)
-
-    def _is_lock(self, context: Value) -> bool:
-        resolver = self.linker.resolver
-        expr, scope = context.expr, context.scope
-        entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
-        name = resolver.type_name(entity)
-        if name is not None and (name.startswith(("threading.", "asyncio."))):
-            return False
-        entry = self.catalog.find("lock", name)
-        if entry is not None:
-            return bool(entry.kind == "context")
-        spelled = last_name(expr)
-        return "lock" in spelled.lower() and "block" not in spelled.lower()
-
     def _find_edges(self, function: LinkedFunction) -> Iterable[Edge]:
         names = {function.facts.name}
         if function.facts.name in {"__init__", "__new__", "__post_init__"} and function.owner is not None:
@@ -183,9 +143,33 @@ class Propagation:
         ]
         for position, value in arguments:
             if isinstance(value, (m.Name, m.Attribute, m.Lambda)) and self._is_target(value, scope, function):
-                once = self.catalog.find("run-once", self.linker.resolver.qualify(event.call.function, scope))
-                only = ALL if once is None else FIRST[once.scope]
-                yield Edge(event, handed=True, only=only, position=position)
+                name = None if position is not None else _keyword_of(event.call, value)
+                yield Edge(event, handed=True, only=self._only(event, position, name), position=position)
+
+    def _only(self, event: Event, position: int | None, keyword: str | None) -> Processes:
+        """Tell who runs a function that is handed over in an argument of a call."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        once = self.catalog.find("run-once", qualified_name(entity))
+        if once is not None:
+            return FIRST[once.scope]
+        helper = as_function(entity)
+        if helper is not None:
+            return self.summaries.runs_given(helper, received(helper, position, keyword))
+        if qualified_name(entity) != "functools.partial":
+            return ALL
+        flow = self.linker.flow(event.function)
+        for other in flow.events if flow is not None else ():
+            for index, value in enumerate(other.call.arguments):
+                if self._is_result(value, other.state.scope, event.call):
+                    return self._only(other, index, None)
+        return ALL
+
+    def _is_result(self, value: m.Expr, scope: Scope, call: m.Call) -> bool:
+        """Tell whether an argument is the result of a call, itself or by name."""
+        if isinstance(value, m.Name):
+            bound = self.linker.resolver.binding(value.id, scope)
+            return isinstance(bound, Value) and bound.expr is call
+        return value is call
 
     def _is_target(self, expr: m.Expr, scope: Scope, function: LinkedFunction) -> bool:
         if isinstance(expr, m.Lambda):
@@ -200,7 +184,7 @@ class Propagation:
         return same and function.owner is not target.owner and target.owner in function.owner.ancestors()
 
     @staticmethod
-    def _upward(
+    def upward(
         function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[Edge, ...]]
     ) -> list[LinkedFunction]:
         """Give a function and all its direct and indirect callers by some ways in."""
@@ -246,11 +230,10 @@ class Propagation:
             if outer is None:
                 continue
             processes |= edge.event.state.processes & edge.only & outer.processes
-            handled = (
-                (self.caught(edge.event) & _PASSED_ON) | outer.caught if not edge.handed else frozenset()
-            )
+            here = self.protection.caught(edge.event) & _PASSED_ON
+            handled = frozenset() if edge.handed else here | outer.caught
             caught = handled if caught is None else caught & handled
-            locked = locked and not edge.handed and (self.locked(edge.event) or outer.locked)
+            locked = locked and not edge.handed and (self.protection.locked(edge.event) or outer.locked)
         return None if caught is None else Context(processes & own, caught, locked)
 
     def decorated(self, function: LinkedFunction) -> Processes:
@@ -264,89 +247,21 @@ class Propagation:
                 entry = self.catalog.find("decorator", name or "*." + last_name(target))
                 if entry is not None:
                     processes &= FIRST[entry.scope]
+                elif scope is not None:
+                    helper = self.linker.resolver.entity(target, scope)
+                    if isinstance(helper, LinkedFunction) and helper is not function:
+                        processes &= self.summaries.runs_given(helper, None)
         return processes
 
-    def _find_evidence(self, function: LinkedFunction) -> Evidence:
-        upward = self._upward(function, self.ways_in)
-        if any(self._is_marked(caller) for caller in upward):
-            return Evidence.EVIDENT
-        roots = [caller for caller in upward if not self.ways_in(caller)]
-        if roots and all(self._is_one_shot(root) for root in roots):
-            return Evidence.NONE
-        return Evidence.PLAUSIBLE
 
-    def _is_one_shot(self, root: LinkedFunction) -> bool:
-        """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
-
-        In a package that is the main part of a script that no other file imports.
-        """
-        if not root.module.facts.is_script:
-            return False
-        if not self._is_packaged(root):
-            return True
-        return root.index == 0 and root.module not in self.linker.resolver.imported_modules()
-
-    def _is_packaged(self, function: LinkedFunction) -> bool:
-        """Tell whether a file belongs to a package, so that more than its own main part may use it."""
-        package = function.module.name.rpartition(".")[0]
-        return bool(package) and self.linker.table.exact(package) is not None
-
-    def _is_marked(self, function: LinkedFunction) -> bool:
-        """Tell whether a function, or the class it belongs to, shows that several processes run it."""
-        if function not in self._marked:
-            mates = function.owner.methods.values() if function.owner is not None else (function,)
-            marked = any(self._shows(mate) for mate in mates) or self._shows(function)
-            self._marked[function] = marked or self._is_spawned(function)
-        return self._marked[function]
-
-    def _shows(self, function: LinkedFunction) -> bool:
-        flow = self.linker.flow(function)
-        if flow is None:
-            return False
-        if flow.tests_ranks or self._coordinating(function, 0):
-            return True
-        return any(
-            self.linker.guards.rank_scope(event.call, event.state.scope) in {"global", "local", "group"}
-            for event in flow.events
-            if isinstance(event.call.function, (m.Name, m.Attribute))
-        )
-
-    def _coordinating(self, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether a function, or one it calls, launches or synchronizes processes."""
-        if function in self._coordinates:
-            return self._coordinates[function]
-        flow = self.linker.flow(function)
-        if flow is None or depth > _HELPERS_DEPTH:
-            return False
-        self._coordinates[function] = False
-        resolver = self.linker.resolver
-        found = False
-        for event in flow.events:
-            entity = resolver.entity(event.call.function, event.state.scope)
-            name = resolver.type_name(entity)
-            callee = as_function(entity)
-            found = self.catalog.is_any(_COORDINATION, name) or (
-                callee is not None and self._coordinating(callee, depth + 1)
-            )
-            if found:
-                break
-        self._coordinates[function] = found
-        return found
-
-    def _is_spawned(self, function: LinkedFunction) -> bool:
-        resolver = self.linker.resolver
-        return any(
-            self.catalog.find("spawn", resolver.qualify(edge.event.call.function, edge.event.state.scope))
-            is not None
-            for edge in self.edges(function)
-            if edge.handed
-        )
+def received(function: LinkedFunction, position: int | None, keyword: str | None) -> str | None:
+    """Name the parameter that receives an argument of a call."""
+    if position is None:
+        return keyword
+    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
+    index = position + (1 if function.takes_object else 0)
+    return names[index] if index < len(names) else None
 
 
-def gives_up(handler: m.Handler) -> bool:
-    """Tell whether a handler always raises again."""
-    return any(isinstance(statement, m.Raise) for statement in handler.body)
-
-
-def _last(name: str | None) -> str:
-    return "" if name is None else name.rpartition(".")[2]
+def _keyword_of(call: m.Call, value: m.Expr) -> str | None:
+    return next((keyword.name for keyword in call.keywords if keyword.value is value), None)

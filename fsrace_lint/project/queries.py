@@ -50,7 +50,7 @@ class Project:
         """Give the sites of some operations where they stand, file by file in the order of the code."""
         for module in self.targets:
             for function in module.functions:
-                yield from (site for site in self._found.direct(function) if site.op in ops)
+                yield from (site for site in self._found.direct(function) if site.act.op in ops)
 
     def exposed(self, *ops: Op) -> Iterator[Site]:
         """Give the sites of some operations where their path is decided.
@@ -60,7 +60,7 @@ class Project:
         """
         for module in self.targets:
             for function in module.functions:
-                yield from (site for site in self._found.exposed(function) if site.op in ops)
+                yield from (site for site in self._found.exposed(function) if site.act.op in ops)
 
     def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[Probe, Site]]:
         """Give the sites that are reached only after an existence test of their path.

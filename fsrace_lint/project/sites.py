@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.effects import Effects, given
+from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.model import Reach, Site
 from fsrace_lint.project.paths import Path, Symbol
 from fsrace_lint.project.processes import runs
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.model import Act
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.paths import Piece
+    from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.propagate import Edge, Propagation
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
@@ -38,6 +40,7 @@ class Sites:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self.propagation = propagation
+        self.evidences = Evidences(linker, propagation)
         self.effects = Effects(linker.resolver, linker.catalog)
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
@@ -72,27 +75,39 @@ class Sites:
         if act is None or act.op in {"probe", "list"} or self._is_sink(act.path, scope):
             return None
         path = self.linker.paths.normalize(act.path, scope)
+        return self._judged(act, event, event, path, spell(act.path), event.state.processes)
+
+    def _judged(
+        self,
+        act: Act,
+        event: Event,
+        origin: Event,
+        path: Path | None,
+        spelled: str,
+        processes: Processes,
+        caught: frozenset[str] = frozenset(),
+        *,
+        locked: bool = False,
+    ) -> Site:
+        """Add what is known of the call from which an act is seen."""
         function = event.function
         context = self.propagation.context(function)
-        own = self.propagation.decorated(function) & event.state.processes
+        own = processes & self.propagation.decorated(function)
         private, certain = self._reach(path, function, 0)
         return Site(
-            op=act.op,
+            act=act,
             event=event,
-            origin=event,
+            origin=origin,
             path=path,
-            spelled=spell(act.path),
-            callee=spell(event.call.function),
-            api=act.api,
-            tolerant=act.tolerant,
-            appends=act.appends,
-            caught=self.propagation.caught(event) | context.caught,
-            locked=self.propagation.locked(event) or context.locked,
+            spelled=spelled,
+            caught=caught | self.propagation.protection.caught(event) | context.caught,
+            locked=locked or self.propagation.protection.locked(event) or context.locked,
+            first=self.propagation.protection.first(event),
             own=own,
             runs=runs(own & context.processes),
             reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
             certain=certain,
-            evidence=self.propagation.evidence(function),
+            evidence=self.evidences.evidence(function),
             way=self.propagation.way_in(function),
         )
 
@@ -134,25 +149,11 @@ class Sites:
                 yield self._seen_from(event, callee, site)
 
     def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
-        function = event.function
-        context = self.propagation.context(function)
-        own = site.own & self.propagation.decorated(function) & event.state.processes
         path = self._substituted(site.path, event, callee)
-        private, certain = self._reach(path, function, 0)
-        return replace(
-            site,
-            event=event,
-            path=path,
-            spelled=path.text if path is not None else site.spelled,
-            callee=spell(event.call.function),
-            caught=site.caught | self.propagation.caught(event) | context.caught,
-            locked=site.locked or self.propagation.locked(event) or context.locked,
-            own=own,
-            runs=runs(own & context.processes),
-            reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
-            certain=certain,
-            evidence=self.propagation.evidence(function),
-            way=self.propagation.way_in(function),
+        spelled = site.spelled if path is None else path.text
+        processes = site.own & event.state.processes
+        return self._judged(
+            site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
 
     def _substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:

@@ -125,8 +125,8 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
         (
             Step(0, probe.spelled, answer),
             Step(1, probe.spelled, answer),
-            Step(0, site.act, "done"),
-            Step(1, site.act, error),
+            Step(0, site.told, "done"),
+            Step(1, site.told, error),
         ),
         f"process 1 dies with {error}",
     )

@@ -54,11 +54,12 @@ def check(project: Project) -> Iterator[Finding]:
     for probe, delete in project.probe_then("delete", absent=False):
         if (
             not delete.is_contended
+            or delete.is_ordered
             or delete.tolerates("FileNotFoundError")
             or probe.exit in {"raise", "exit"}
         ):
             continue
-        is_tree = delete.api == "shutil.rmtree"
+        is_tree = delete.act.api == "shutil.rmtree"
         yield RULE.finding(
             delete,
             f"another process can delete {delete.spelled} after the check on line {probe.span.line}",

@@ -26,10 +26,10 @@ makes one level as before. A file, not a directory, at that path now raises
 FileExistsError at once.
 
 Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception
-is handled or suppressed; one process of the job runs it; a lock is held; the
-path belongs to one process; the branch for an existing path raises, so that
-failing is what the author wants. In a script that one process runs, only the
-strict profile reports it.
+is handled or suppressed; one process of the job runs it, or runs it before all
+others (`main_process_first`); a lock is held; the path belongs to one process;
+the branch for an existing path raises, so that failing is what the author
+wants. In a script that one process runs, only the strict profile reports it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that two processes can both find missing."""
     for probe, mkdir in project.probe_then("mkdir", absent=True):
-        if not mkdir.is_contended or mkdir.tolerates("FileExistsError"):
+        if not mkdir.is_contended or mkdir.is_ordered or mkdir.tolerates("FileExistsError"):
             continue
-        if probe.exit in {"raise", "exit"} or mkdir.api == "shutil.copytree":
+        if probe.exit in {"raise", "exit"} or mkdir.act.api == "shutil.copytree":
             continue
         yield RULE.finding(
             mkdir,

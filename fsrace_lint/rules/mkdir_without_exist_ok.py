@@ -58,7 +58,7 @@ def check(project: Project) -> Iterator[Finding]:
             mkdir,
             f"every process creates {mkdir.spelled}, and all but the first fail",
             witness=Witness(
-                (Step(0, mkdir.act, "done"), Step(1, mkdir.act, "FileExistsError")),
+                (Step(0, mkdir.told, "done"), Step(1, mkdir.told, "FileExistsError")),
                 "process 1 dies with FileExistsError",
             ),
             fix=Fix("exist-ok", mkdir.span, Applicability.UNSAFE, "accept a directory that is there already"),

@@ -55,8 +55,8 @@ def check(project: Project) -> Iterator[Finding]:
             f"several processes can unpack into {extract.destination} at once",
             witness=Witness(
                 (
-                    Step(0, extract.act, "has unpacked half of it"),
-                    Step(1, extract.act, "replaces the same files"),
+                    Step(0, extract.told, "has unpacked half of it"),
+                    Step(1, extract.told, "replaces the same files"),
                     Step(0, "reads a file of the tree", "finds it empty or missing"),
                 ),
                 "process 0 works on a tree that process 1 is rewriting",

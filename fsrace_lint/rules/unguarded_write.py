@@ -54,12 +54,12 @@ def check(project: Project) -> Iterator[Finding]:
             f"every process writes {write.spelled}",
             witness=Witness(
                 (
-                    Step(0, write.act, "truncates the file"),
+                    Step(0, write.told, "truncates the file"),
                     Step(0, "writes its content"),
-                    Step(1, write.act, "truncates the file again"),
+                    Step(1, write.told, "truncates the file again"),
                 ),
                 f"{write.spelled} is empty or half written, and the content of process 0 is lost",
             ),
             related=done_at(write),
-            strict=write.appends or not write.certain,
+            strict=write.act.appends or not write.certain,
         )

@@ -1,0 +1,112 @@
+"""How sure it is that several processes run a function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.resolve import as_function
+
+if TYPE_CHECKING:
+    from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.propagate import Propagation
+
+_COORDINATION: Final = ("launch", "barrier", "collective", "collective-saver")
+_HELPERS_DEPTH: Final = 3
+
+
+class Evidences:
+    """Looks for signs of several processes in functions, their callers and the helpers they call."""
+
+    def __init__(self, linker: Linker, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.propagation = propagation
+        self._evidence: dict[LinkedFunction, Evidence] = {}
+        self._marked: dict[LinkedFunction, bool] = {}
+        self._coordinates: dict[LinkedFunction, bool] = {}
+
+    def evidence(self, function: LinkedFunction) -> Evidence:
+        """Tell how sure it is that several processes run a function."""
+        if function not in self._evidence:
+            self._evidence[function] = self._find_evidence(function)
+        return self._evidence[function]
+
+    def _find_evidence(self, function: LinkedFunction) -> Evidence:
+        upward = self.propagation.upward(function, self.propagation.ways_in)
+        if any(self._is_marked(caller) for caller in upward):
+            return Evidence.EVIDENT
+        roots = [caller for caller in upward if not self.propagation.ways_in(caller)]
+        if roots and all(self._is_one_shot(root) for root in roots):
+            return Evidence.NONE
+        return Evidence.PLAUSIBLE
+
+    def _is_one_shot(self, root: LinkedFunction) -> bool:
+        """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
+
+        In a package that is the main part of a script that no other file imports.
+        """
+        if not root.module.facts.is_script:
+            return False
+        if not self._is_packaged(root):
+            return True
+        return root.index == 0 and root.module not in self.linker.resolver.imported_modules()
+
+    def _is_packaged(self, function: LinkedFunction) -> bool:
+        """Tell whether a file belongs to a package, so that more than its own main part may use it."""
+        package = function.module.name.rpartition(".")[0]
+        return bool(package) and self.linker.table.exact(package) is not None
+
+    def _is_marked(self, function: LinkedFunction) -> bool:
+        """Tell whether a function, or the class it belongs to, shows that several processes run it."""
+        if function not in self._marked:
+            mates = function.owner.methods.values() if function.owner is not None else (function,)
+            marked = any(self._shows(mate) for mate in mates) or self._shows(function)
+            self._marked[function] = marked or self._is_spawned(function)
+        return self._marked[function]
+
+    def _shows(self, function: LinkedFunction) -> bool:
+        flow = self.linker.flow(function)
+        if flow is None:
+            return False
+        if flow.tests_ranks or self._coordinating(function, 0):
+            return True
+        return any(
+            self.linker.guards.rank_scope(event.call, event.state.scope) in {"global", "local", "group"}
+            for event in flow.events
+            if isinstance(event.call.function, (m.Name, m.Attribute))
+        )
+
+    def _coordinating(self, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether a function, or one it calls, launches or synchronizes processes."""
+        if function in self._coordinates:
+            return self._coordinates[function]
+        flow = self.linker.flow(function)
+        if flow is None or depth > _HELPERS_DEPTH:
+            return False
+        self._coordinates[function] = False
+        resolver = self.linker.resolver
+        found = False
+        for event in flow.events:
+            entity = resolver.entity(event.call.function, event.state.scope)
+            name = resolver.type_name(entity)
+            callee = as_function(entity)
+            found = self.catalog.is_any(_COORDINATION, name) or (
+                callee is not None and self._coordinating(callee, depth + 1)
+            )
+            if found:
+                break
+        self._coordinates[function] = found
+        return found
+
+    def _is_spawned(self, function: LinkedFunction) -> bool:
+        resolver = self.linker.resolver
+        return any(
+            self.catalog.find("spawn", resolver.qualify(edge.event.call.function, edge.event.state.scope))
+            is not None
+            for edge in self.propagation.edges(function)
+            if edge.handed
+        )

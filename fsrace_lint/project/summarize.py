@@ -1,0 +1,108 @@
+"""What a function of the project does with what it is given, in one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
+from fsrace_lint.project.resolve import as_function
+from fsrace_lint.project.values import Argument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.states import Event
+
+_DEEPEST: Final = 3
+
+
+class Summaries:
+    """Summaries of functions, each made once."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self._barriers: dict[LinkedFunction, bool] = {}
+        self._firsts: dict[LinkedFunction, str | None] = {}
+
+    def runs_given(self, function: LinkedFunction, parameter: str | None) -> Processes:
+        """Tell who runs the function that a helper or a decorator is given.
+
+        Args:
+            function: The helper (`run_on_main(prepare)`) or the decorator.
+            parameter: The parameter that receives it; any where None.
+
+        Returns:
+            The processes that reach a call of that parameter, in its own code or
+            in a function it defines; everybody where there is none.
+        """
+        processes = NOBODY
+        for inner in _with_nested(function):
+            flow = self.linker.flow(inner)
+            for event in flow.events if flow is not None else ():
+                if self._calls_given(event, function, parameter):
+                    processes |= event.state.processes
+        return processes or ALL
+
+    def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
+        """Tell whether every process that calls a function waits there for the others."""
+        if function not in self._barriers and depth <= _DEEPEST:
+            self._barriers[function] = False
+            flow = self.linker.flow(function)
+            self._barriers[function] = any(
+                event.state.processes == ALL and self.waits(event, depth + 1)
+                for event in (flow.events if flow is not None else ())
+            )
+        return self._barriers.get(function, False)
+
+    def waits(self, event: Event, depth: int = 0) -> bool:
+        """Tell whether a call is a barrier, the framework's or the project's own."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = self.linker.resolver.type_name(entity)
+        if self.linker.catalog.find("barrier", name or "*." + last_name(event.call.function)) is not None:
+            return True
+        callee = as_function(entity)
+        return callee is not None and self.is_barrier(callee, depth)
+
+    def first_scope(self, function: LinkedFunction) -> str | None:
+        """Tell whether `with function():` lets the main process run the body before all others.
+
+        Returns:
+            `global` or `local`: the main process of the job, or of each node. None
+            where it is no such context manager.
+        """
+        if function not in self._firsts:
+            self._firsts[function] = None
+            self._firsts[function] = self._find_first(function)
+        return self._firsts[function]
+
+    def _find_first(self, function: LinkedFunction) -> str | None:
+        if not function.facts.is_generator:
+            return None
+        flow = self.linker.flow(function)
+        waiting = [e.state.processes for e in (flow.events if flow is not None else ()) if self.waits(e)]
+        if any(processes == MAIN for processes in waiting) and any(
+            not processes & MAIN for processes in waiting
+        ):
+            return "global"
+        first = [p for p in waiting if p & MAIN and not p & ~NODE_FIRSTS]
+        return "local" if first and any(not processes & MAIN for processes in waiting) else None
+
+    def _calls_given(self, event: Event, outer: LinkedFunction, parameter: str | None) -> bool:
+        called = event.call.function
+        if not isinstance(called, m.Name):
+            return False
+        binding = self.linker.resolver.binding(called.id, event.state.scope)
+        if not isinstance(binding, Argument) or binding.function not in _with_nested(outer):
+            return False
+        return parameter is None or binding.parameter.name == parameter
+
+
+def _with_nested(function: LinkedFunction) -> Iterator[LinkedFunction]:
+    yield function
+    for inner in function.nested.values():
+        yield from _with_nested(inner)
