@@ -110,6 +110,12 @@ class RunOnce(_Entry, frozen=True, kw_only=True):
     scope: Scope
 
 
+class Hook(_Entry, frozen=True, kw_only=True):
+    """A method of a class derived from a framework's, called on the main process of `scope` alone."""
+
+    scope: Scope
+
+
 class First(_Entry, frozen=True, kw_only=True):
     """A context in which the first process of `scope` runs the body before all others run it too."""
 
@@ -143,6 +149,7 @@ KINDS: Final[dict[str, type[_Entry]]] = {
     "decorator": Decorator,
     "run-once": RunOnce,
     "first": First,
+    "hook": Hook,
     "lock": Lock,
     "returns": Returns,
     "barrier": Plain,

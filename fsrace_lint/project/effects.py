@@ -10,6 +10,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
 from fsrace_lint.project.resolve import Instance, qualified_name
+from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +59,7 @@ class Effects:
         if effect is not None:
             return _act(effect, call, name)
         if self.catalog.exact("program", name) is not None and call.arguments:
-            return self._program(call, name)
+            return self._program(call, name, scope)
         return None
 
     def _unresolved(self, call: m.Call, scope: Scope) -> Act | None:
@@ -80,9 +81,10 @@ class Effects:
             return None
         return _act(effect, call, f"*.{method}")
 
-    @staticmethod
-    def _program(call: m.Call, name: str) -> Act | None:
-        words = _words(call.arguments[0])
+    def _program(self, call: m.Call, name: str, scope: Scope) -> Act | None:
+        command = call.arguments[0]
+        bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
+        words = _words(bound.expr if isinstance(bound, Value) else command)
         if not words:
             return None
         destination = _unpacked_into(words)
@@ -123,7 +125,7 @@ def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
         path = _HERE
     flags = (given(call, flag) for flag in effect.tolerant.split())
     tolerant = any(flag is not None and not _is_false(flag) for flag in flags)
-    return Act(effect.op, path, name, tolerant, appends="a" in mode)
+    return Act(effect.op, path, name, tolerant, appends="w" not in mode)
 
 
 def _mode(mode: m.Expr | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.bindings import target_name, targets_of
 from fsrace_lint.project.processes import ALL, NOBODY, Processes
 from fsrace_lint.project.splits import UNDIVIDED
@@ -28,6 +29,7 @@ class Evaluator:
         split: Callable[[m.Expr, Scope], Split],
         qualify: Callable[[m.Expr, Scope], str | None],
         kind: Callable[[str | None], str],
+        survivors: Callable[[m.Call, Scope], Processes],
     ) -> None:
         """Prepare for one function.
 
@@ -37,11 +39,13 @@ class Evaluator:
             qualify: Gives the qualified name of a callee.
             kind: Gives the role of a qualified name in control flow: `exit`,
                 `suppressor`, `acquire`, `release`, or the empty text.
+            survivors: Gives the processes that return from a call.
         """
         self.function = function
         self.split = split
         self.qualify = qualify
         self.kind = kind
+        self.survivors = survivors
         self.events: list[Event] = []
         self.nets: list[Net] = []
         self.contexts: list[Value] = []
@@ -129,7 +133,10 @@ class Evaluator:
         if not self.silent:
             nets, contexts = tuple(self.nets), tuple(self.contexts)
             self.events.append(Event(self.function, expr, after, nets, contexts, len(self.events)))
-        match self.kind(self.qualify(expr.function, after.scope)):
+        kind = self.kind(self.qualify(expr.function, after.scope))
+        if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
+            kind = "release"
+        match kind:
             case "exit":
                 self.how_left = "exit"
                 return None
@@ -138,7 +145,16 @@ class Evaluator:
             case "release":
                 return replace(after, locks=tuple(lock for lock in after.locks if lock != _lock_key(expr)))
             case _:
-                return after
+                return self._survived(after, expr)
+
+    def _survived(self, state: State, call: m.Call) -> State | None:
+        """Give the state after a call of a function that only some processes return from."""
+        processes = state.processes & self.survivors(call, state.scope)
+        self.tests_ranks = self.tests_ranks or processes != state.processes
+        if processes == NOBODY:
+            self.how_left = "exit"
+            return None
+        return state if processes == state.processes else replace(state, processes=processes)
 
     def _compare(self, expr: m.Compare, state: State) -> State | None:
         after = self.test(expr.left, state)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.splits import Split
     from fsrace_lint.project.values import Binding, Scope
 
@@ -38,9 +39,10 @@ class Walker(Evaluator):
         split: Callable[[m.Expr, Scope], Split],
         qualify: Callable[[m.Expr, Scope], str | None],
         kind: Callable[[str | None], str],
+        survivors: Callable[[m.Call, Scope], Processes],
     ) -> None:
         """Prepare for one function, with what Evaluator needs."""
-        super().__init__(function, split, qualify, kind)
+        super().__init__(function, split, qualify, kind, survivors)
         self.exits: list[Exit] = []
         self.loops: list[_Loop] = []
 
@@ -265,7 +267,7 @@ class Walker(Evaluator):
         if end is None or before is None:
             return None
         attributes: dict[str, Binding] = {}
-        for name in bound_names(statement.body):
+        for name in bound_names(s for s in statement.body if not _declares_field(s)):
             bound = end.scope.get(name)
             if bound is not None:
                 attributes[f"{facts.name}.{name}"] = bound
@@ -277,6 +279,11 @@ def _amid(statement: m.Statement, before: State, raised: State | None) -> State 
     if raised is None:
         return None
     return replace(raised, scope=before.scope.forget(bound_names((statement,))))
+
+
+def _declares_field(statement: m.Statement) -> bool:
+    """Tell whether a statement of a class body declares what each object has, with a default at most."""
+    return isinstance(statement, m.Assign) and statement.annotation is not None
 
 
 def _mark_exit(state: State, position: int, how: str) -> State:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.processes import ALL, FIRST, MAIN, NOBODY, NOT_FIRST
+from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
 from fsrace_lint.project.resolve import as_function, is_property, qualified_name
 from fsrace_lint.project.splits import UNDIVIDED, choose, combine, compare_rank, compare_size, is_first, union
 from fsrace_lint.project.values import Argument, Either, Scope, Selected, Value
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import LinkedClass, LinkedFunction
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.splits import Split
+    from fsrace_lint.project.states import Exit
     from fsrace_lint.project.values import Binding
 
 _DEEPEST: Final = 12
@@ -39,7 +40,11 @@ class Guards:
     """Reads rank tests in the scopes of a project."""
 
     def __init__(
-        self, resolver: Resolver, catalog: Catalog, returned: Callable[[LinkedFunction], Split | None]
+        self,
+        resolver: Resolver,
+        catalog: Catalog,
+        returned: Callable[[LinkedFunction], Split | None],
+        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
     ) -> None:
         """Prepare for a project.
 
@@ -48,10 +53,12 @@ class Guards:
             catalog: What library names mean.
             returned: Gives which processes can see a function return something
                 true or false, or None while that very function is being followed.
+            exits: Gives the ways out of a function as far as they are known.
         """
         self.resolver = resolver
         self.catalog = catalog
         self.returned = returned
+        self.exits = exits
 
     def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
         """Tell which processes can see a test true, and which false.
@@ -82,6 +89,11 @@ class Guards:
                 )
             case m.Compare(left=left, operators=(operator,), rights=(right,)):
                 return self._compare(left, operator, right, scope, depth)
+            case m.Binary(operator="&" | "|" as operator, left=left, right=right):
+                sides = [self.split(left, scope, depth + 1), self.split(right, scope, depth + 1)]
+                return combine("and" if operator == "&" else "or", sides)
+            case m.Call(function=m.Name(id="bool"), arguments=(value,)):
+                return self.split(value, scope, depth + 1)
             case m.Walrus(value=value):
                 return self.split(value, scope, depth)
             case m.Name() | m.Attribute() | m.Call() | m.Subscript():
@@ -118,12 +130,14 @@ class Guards:
                 return self._item_rank(index)
             case m.Conditional(body=body, orelse=orelse):
                 return self.rank_scope(body, scope, depth + 1) or self.rank_scope(orelse, scope, depth + 1)
+            case m.Walrus(value=value):
+                return self.rank_scope(value, scope, depth + 1)
             case m.Boolean(operator="or", values=values):
                 return next(
                     filter(None, (self.rank_scope(value, scope, depth + 1) for value in values)), None
                 )
-            case m.Binary(operator="%", left=left) if self.rank_scope(left, scope, depth + 1) == "global":
-                return "local"
+            case m.Binary(operator="%", left=left, right=right) if not isinstance(right, m.Constant):
+                return "local" if self.rank_scope(left, scope, depth + 1) == "global" else None
             case _:
                 return None
 
@@ -136,7 +150,7 @@ class Guards:
         target = test.function if isinstance(test, m.Call) else test
         entity = self.resolver.entity(target, scope)
         name = qualified_name(entity)
-        guard = self.catalog.find("guard", name)
+        guard = self.catalog.find("guard", name or f"*.{last_name(target)}")
         if guard is not None and not (guard.is_property and isinstance(test, m.Call)):
             return is_first(guard.scope)
         world = self.catalog.find("world", name)
@@ -212,6 +226,8 @@ class Guards:
             rank = self.rank_scope(left, scope, depth + 1)
         if rank is not None:
             return self._compare_rank(rank, operator, right, scope, depth)
+        if operator == "==" and self._is_shifted_rank(left, scope, depth) and self._is_size(right, scope):
+            return ANOTHER, ALL
         if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
             return compare_size(operator, right.value)
         if (
@@ -222,6 +238,12 @@ class Guards:
             true, false = self.split(left, scope, depth + 1)
             return (true, false) if right.value == (operator in {"==", "is"}) else (false, true)
         return UNDIVIDED
+
+    def _is_shifted_rank(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
+        if not isinstance(expr, m.Binary) or not isinstance(expr.right, m.Constant):
+            return False
+        return self.rank_scope(expr.left, scope, depth + 1) in {"global", "filesystem"}
 
     def _compare_rank(self, rank: str, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
         if operator in {"in", "not in"}:
@@ -279,11 +301,13 @@ class Guards:
         own = as_function(self.resolver.entity(function, scope))
         if own is None:
             return None
-        returned = [statement for statement in own.facts.body if isinstance(statement, m.Return)]
-        final = self.resolver.final_scope(own)
-        if len(returned) != 1 or returned[0].value is None or final is None:
-            return None
-        return self.rank_scope(returned[0].value, final, depth + 2)
+        values = [
+            way for way in self.exits(own) if way.value is not None and not isinstance(way.value, m.Constant)
+        ]
+        ranks = {
+            self.rank_scope(way.value, way.state.scope, depth + 2) for way in values if way.value is not None
+        }
+        return ranks.pop() if len(ranks) == 1 else None
 
     def _named_rank(self, expr: m.Expr, scope: Scope, depth: int) -> str | None:
         known = self.known(expr, scope)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.flow import Walker
 from fsrace_lint.project.guards import Guards
 from fsrace_lint.project.modules import ModuleTable
 from fsrace_lint.project.paths import Paths
 from fsrace_lint.project.privacy import Privacy
-from fsrace_lint.project.processes import NOBODY
+from fsrace_lint.project.processes import ALL, NOBODY, Processes
 from fsrace_lint.project.resolve import Resolver
 from fsrace_lint.project.splits import UNDIVIDED
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.facts import model as m
     from fsrace_lint.project.modules import LinkedFunction, Module
     from fsrace_lint.project.splits import Split
     from fsrace_lint.project.states import Exit, Flow
     from fsrace_lint.project.values import Scope
 
-_DEEPEST = 20
+_DEEPEST: Final = 20
+_ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
 class Linker:
@@ -38,7 +40,7 @@ class Linker:
         self.catalog = catalog
         self.table = ModuleTable(modules)
         self.resolver = Resolver(self.table, catalog, self.final_scope)
-        self.guards = Guards(self.resolver, catalog, self.returned)
+        self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
         self._flows: dict[LinkedFunction, Flow] = {}
@@ -60,7 +62,7 @@ class Linker:
             return self._flows[function]
         if function in self._following or len(self._following) >= _DEEPEST:
             return None
-        walker = Walker(function, self.guards.split, self.resolver.qualify, self._kind)
+        walker = Walker(function, self.guards.split, self.resolver.qualify, self._kind, self._survivors)
         self._following[function] = walker
         try:
             self._flows[function] = walker.follow()
@@ -112,6 +114,19 @@ class Linker:
             "calls-followed": len(events),
             "calls-unresolved": unresolved,
         }
+
+    def _survivors(self, call: m.Call, scope: Scope) -> Processes:
+        """Give the processes that return from a call; only what can end the process is followed."""
+        callee = self.resolver.callee(call, scope)
+        if callee is None or _ENDING.isdisjoint(callee.facts.mentions) or callee.facts.is_generator:
+            return ALL
+        flow = self.flow(callee)
+        if flow is None:
+            return ALL
+        processes = NOBODY
+        for way in flow.exits:
+            processes |= way.state.processes
+        return processes
 
     def _kind(self, name: str | None) -> str:
         if name is None:

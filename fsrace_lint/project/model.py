@@ -99,7 +99,13 @@ class Site:
     @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
-        return self.runs in {Runs.MANY, Runs.OTHERS} and self.reach is not Reach.PRIVATE and not self.locked
+        several = self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
+        return several and self.reach is not Reach.PRIVATE and not self.locked
+
+    @property
+    def is_one_of_group(self) -> bool:
+        """Whether one process of each group runs it, which is one of the job where there is one group."""
+        return self.runs is Runs.PER_GROUP
 
     @property
     def callee(self) -> str:
@@ -125,6 +131,11 @@ class Site:
         return "the current directory" if self.spelled == "'.'" else self.spelled
 
     @property
+    def is_surely_a_path(self) -> bool:
+        """Whether the object whose method is called is known to be a path."""
+        return not self.act.api.startswith("*.")
+
+    @property
     def is_ordered(self) -> bool:
         """Whether the first process is done here before any other begins: its test then sees the result."""
         return self.first is not None
@@ -141,7 +152,9 @@ class Probe:
     `absent` says that it found the path missing; `exit` how the code was left
     where it came out otherwise (empty for a branch). `is_whole_test` says that
     the branch tests nothing else, `guards_only_the_site` that the branch holds
-    nothing but the site and has no `else`.
+    nothing but the site and has no `else`. `is_implied` says that the test cannot
+    come out that way otherwise, and `asks_presence` that it asks whether anything,
+    or a directory, is there.
     """
 
     span: Span
@@ -151,3 +164,5 @@ class Probe:
     exit: str
     is_whole_test: bool
     guards_only_the_site: bool
+    is_implied: bool
+    asks_presence: bool

@@ -74,6 +74,12 @@ class Path(msgspec.Struct, frozen=True):
         """Whether all of it was followed, so that it is not private unseen."""
         return all(symbol.certain for symbol in self.symbols())
 
+    def is_parent_of(self, other: Path) -> bool:
+        """Tell whether this is the folder of `other`, where the name of that is not known apart."""
+        only = self.components[0] if len(self.components) == 1 else ()
+        symbol = only[0] if len(only) == 1 else None
+        return isinstance(symbol, Symbol) and symbol.key == ("parent", tuple(other.pieces()))
+
     @property
     def names_its_last_part(self) -> bool:
         """Whether the file, below some folder, has a name of which a part is literal and none handed in."""

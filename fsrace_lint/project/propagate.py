@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.effects import given
 from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.protection import Protection
 from fsrace_lint.project.resolve import as_function, qualified_name
 from fsrace_lint.project.summarize import Summaries
-from fsrace_lint.project.values import Value
+from fsrace_lint.project.values import Argument, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,11 +97,36 @@ class Propagation:
             self._solve(self.upward(function, self.edges))
         return self._contexts[function]
 
+    def processes(self, event: Event) -> Processes:
+        """Tell who reaches a call within its function, also by tests of what the callers pass.
+
+        `if chosen:` on a parameter divides the processes as what is passed for it does.
+        """
+        processes = event.state.processes
+        for literal in event.state.literals:
+            test, truth = literal.test, literal.truth
+            while isinstance(test, m.Not):
+                test, truth = test.value, not truth
+            binding = literal.scope.get(test.id) if isinstance(test, m.Name) else None
+            if isinstance(binding, Argument) and binding.function is event.function:
+                processes &= self._passed(binding, truth=truth)
+        return processes
+
+    def _passed(self, binding: Argument, *, truth: bool) -> Processes:
+        """Tell who can be passed something true, or something false, for a parameter."""
+        processes = NOBODY
+        for edge in self.edges(binding.function):
+            value = None if edge.handed else passed(edge.event.call, binding.parameter, binding.function)
+            if value is None:
+                return ALL
+            processes |= self.linker.guards.split(value, edge.event.state.scope)[0 if truth else 1]
+        return processes or ALL
+
     def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give the ways into a function that several processes take."""
         contended = []
         for edge in self.edges(function):
-            processes = edge.event.state.processes & edge.only & self.context(edge.event.function).processes
+            processes = self.processes(edge.event) & edge.only & self.context(edge.event.function).processes
             if runs(processes) is not Runs.ONE:
                 contended.append(edge)
         return tuple(contended)
@@ -125,6 +151,11 @@ class Propagation:
         if function.facts.name in {"__init__", "__new__", "__post_init__"} and function.owner is not None:
             names = {class_.facts.name for class_ in function.owner.descendants()} | {"super"}
         if function.facts.name == "__call__":
+            return
+        if function.facts.name == "<lambda>" and function.enclosing is not None:
+            flow = self.linker.flow(function.enclosing)
+            for event in flow.events if flow is not None else ():
+                yield from self._edge(event, function)
             return
         names |= {alias for name in tuple(names) for alias in self.aliases(name)}
         candidates = {caller: None for name in sorted(names) for caller in self._mentioning.get(name, ())}
@@ -229,16 +260,24 @@ class Propagation:
             outer = self._contexts.get(edge.event.function) or contexts.get(edge.event.function)
             if outer is None:
                 continue
-            processes |= edge.event.state.processes & edge.only & outer.processes
+            processes |= self.processes(edge.event) & edge.only & outer.processes
             here = self.protection.caught(edge.event) & _PASSED_ON
             handled = frozenset() if edge.handed else here | outer.caught
             caught = handled if caught is None else caught & handled
             locked = locked and not edge.handed and (self.protection.locked(edge.event) or outer.locked)
         return None if caught is None else Context(processes & own, caught, locked)
 
+    def _hooked(self, function: LinkedFunction) -> Processes:
+        """Give the processes on which a framework calls a method of a class derived from its own."""
+        owner = function.owner
+        if owner is None or len(owner.facts.bases) <= len(owner.bases):
+            return ALL
+        entry = self.catalog.find("hook", f"*.{function.facts.name}")
+        return ALL if entry is None else FIRST[entry.scope]
+
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""
-        processes = ALL
+        processes = self._hooked(function)
         if function.facts.decorators and function.enclosing is not None:
             scope = self.linker.final_scope(function.enclosing)
             for decorator in function.facts.decorators if scope is not None else ():
@@ -252,6 +291,25 @@ class Propagation:
                     if isinstance(helper, LinkedFunction) and helper is not function:
                         processes &= self.summaries.runs_given(helper, None)
         return processes
+
+
+def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a call passes for a parameter of the function it calls.
+
+    Args:
+        call: The call.
+        parameter: The parameter.
+        function: The function called; for a method the object is passed unseen.
+
+    Returns:
+        The expression, or None where the default is used.
+    """
+    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
+    position = ""
+    if parameter.name in names:
+        index = names.index(parameter.name) - (1 if function.takes_object else 0)
+        position = str(index) if index >= 0 else ""
+    return given(call, f"{position}:{parameter.name}")
 
 
 def received(function: LinkedFunction, position: int | None, keyword: str | None) -> str | None:

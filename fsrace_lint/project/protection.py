@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.resolve import qualified_name
+from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.summarize import Summaries
-    from fsrace_lint.project.values import Value
+    from fsrace_lint.project.values import Scope
+
+_ALIASES_DEPTH: Final = 4
+_LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
 
 
 class Protection:
@@ -26,22 +31,26 @@ class Protection:
         self.summaries = summaries
 
     def caught(self, event: Event) -> frozenset[str]:
-        """Name the exceptions that are handled around a call, in its own function."""
+        """Name the exceptions that are handled around a call."""
         names: set[str] = set()
         for net in event.nets:
             for handler in net.handlers:
-                if handler.caught is None:
-                    types: tuple[m.Expr, ...] = (m.Name("BaseException"),)
-                else:
-                    types = (
-                        handler.caught.items if isinstance(handler.caught, m.Sequence) else (handler.caught,)
-                    )
-                spelled = {_last(self.linker.resolver.qualify(type_, net.scope)) for type_ in types}
-                if gives_up(handler):
-                    spelled &= {"FileExistsError"}
-                names |= spelled
-            names |= {_last(self.linker.resolver.qualify(type_, net.scope)) for type_ in net.suppressed}
+                caught = m.Name("BaseException") if handler.caught is None else handler.caught
+                spelled = self._exceptions(caught, net.scope, 0)
+                names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
+            for suppressed in net.suppressed:
+                names |= self._exceptions(suppressed, net.scope, 0)
         return frozenset(names)
+
+    def _exceptions(self, caught: m.Expr, scope: Scope, depth: int) -> set[str]:
+        """Name the exceptions of an `except` clause, also those of a tuple that has a name."""
+        if isinstance(caught, m.Sequence):
+            return {name for item in caught.items for name in self._exceptions(item, scope, depth)}
+        if depth < _ALIASES_DEPTH and isinstance(caught, (m.Name, m.Attribute)):
+            bound = self.linker.guards.known(caught, scope)
+            if isinstance(bound, Value):
+                return self._exceptions(bound.expr, bound.scope, depth + 1)
+        return {_last(self.linker.resolver.qualify(caught, scope))}
 
     def locked(self, event: Event) -> bool:
         """Tell whether a lock between processes is held around a call, in its own function."""
@@ -72,8 +81,21 @@ class Protection:
         entry = self.catalog.find("lock", name)
         if entry is not None:
             return bool(entry.kind == "context")
-        spelled = last_name(expr)
-        return "lock" in spelled.lower() and "block" not in spelled.lower()
+        if isinstance(entity, LinkedFunction) and self._holds_lock(entity):
+            return True
+        return _LOCK_NAME.search(last_name(expr)) is not None
+
+    def _holds_lock(self, function: LinkedFunction) -> bool:
+        """Tell whether a context manager of the project holds a lock while its body runs."""
+        if not function.facts.is_generator:
+            return False
+        flow = self.linker.flow(function)
+        contexts = {id(c): c for event in (flow.events if flow is not None else ()) for c in event.contexts}
+        return any(self._is_lock(context) for context in contexts.values()) or any(
+            self.catalog.find("lock", self.linker.resolver.qualify(event.call.function, event.state.scope))
+            is not None
+            for event in (flow.events if flow is not None else ())
+        )
 
 
 def gives_up(handler: m.Handler) -> bool:

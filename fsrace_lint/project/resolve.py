@@ -12,7 +12,7 @@ from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, Mod
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Scope, Selected, Unknown, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.values import Binding
@@ -162,8 +162,10 @@ class Resolver:
 
     @staticmethod
     def class_of(entity: Entity | None) -> LinkedClass | None:
-        """Give the class of the project that an object belongs to."""
-        return entity.of if isinstance(entity, Instance) and isinstance(entity.of, LinkedClass) else None
+        """Give the class of the project that an object belongs to, or the class itself."""
+        if isinstance(entity, Instance):
+            entity = entity.of
+        return entity if isinstance(entity, LinkedClass) else None
 
     def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
         """Find what `module.name` denotes."""
@@ -269,17 +271,24 @@ class Resolver:
         return _first(self.of_binding(value, depth + 1) for value in values)
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
-        """Give what the methods of a class, of its ancestors and of its descendants bind `self.name` to."""
+        """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
         found: list[Binding] = []
         for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
-            for method in relative.methods.values():
-                if name not in method.facts.attributes or not method.facts.parameters:
-                    continue
-                final = self.final_scope(method)
-                bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")
-                if bound is not None:
-                    found.append(bound)
+            outer = self.final_scope(relative.module.functions[relative.facts.parent])
+            bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
+            if bound is not None:
+                found.append(bound)
+            found += self._bound_in_methods(relative, name)
         return found
+
+    def _bound_in_methods(self, class_: LinkedClass, name: str) -> Iterator[Binding]:
+        for method in class_.methods.values():
+            if name not in method.facts.attributes or not method.facts.parameters:
+                continue
+            final = self.final_scope(method)
+            bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")
+            if bound is not None:
+                yield bound
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
         entity = self.entity(call.function, scope, depth)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.effects import Effects, given
+from fsrace_lint.project.effects import Effects
 from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.model import Reach, Site
 from fsrace_lint.project.paths import Path, Symbol
 from fsrace_lint.project.processes import runs
+from fsrace_lint.project.propagate import passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ class Sites:
         if act is None or act.op in {"probe", "list"} or self._is_sink(act.path, scope):
             return None
         path = self.linker.paths.normalize(act.path, scope)
-        return self._judged(act, event, event, path, spell(act.path), event.state.processes)
+        return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
 
     def _judged(
         self,
@@ -151,7 +152,7 @@ class Sites:
     def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
         path = self._substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
-        processes = site.own & event.state.processes
+        processes = site.own & self.propagation.processes(event)
         return self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
@@ -226,25 +227,6 @@ class Sites:
             path = self.linker.paths.normalize(value, edge.event.state.scope)
             answers.append(self._reach(path, edge.event.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
-
-
-def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a call passes for a parameter of the function it calls.
-
-    Args:
-        call: The call.
-        parameter: The parameter.
-        function: The function called; for a method the object is passed unseen.
-
-    Returns:
-        The expression, or None where the default is used.
-    """
-    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
-    position = ""
-    if parameter.name in names:
-        index = names.index(parameter.name) - (1 if function.takes_object else 0)
-        position = str(index) if index >= 0 else ""
-    return given(call, f"{position}:{parameter.name}")
 
 
 def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:

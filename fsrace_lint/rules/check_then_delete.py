@@ -60,6 +60,7 @@ def check(project: Project) -> Iterator[Finding]:
         ):
             continue
         is_tree = delete.act.api == "shutil.rmtree"
+        exact = probe.is_implied and delete.is_surely_a_path and not is_tree
         yield RULE.finding(
             delete,
             f"another process can delete {delete.spelled} after the check on line {probe.span.line}",
@@ -68,7 +69,7 @@ def check(project: Project) -> Iterator[Finding]:
             fix=Fix(
                 "missing-ok",
                 delete.span,
-                Applicability.UNSAFE if is_tree else Applicability.SAFE,
+                Applicability.SAFE if exact else Applicability.UNSAFE,
                 "accept that it is gone already" + (" (ignore_errors=True)" if is_tree else ""),
                 probe.span if probe.is_whole_test else None,
             ),

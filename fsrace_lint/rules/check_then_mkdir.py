@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
@@ -62,8 +63,14 @@ def check(project: Project) -> Iterator[Finding]:
             fix=Fix(
                 "exist-ok",
                 mkdir.span,
-                Applicability.SAFE if probe.guards_only_the_site else Applicability.UNSAFE,
+                _applicability(probe, mkdir),
                 "accept a directory that is there already (exist_ok=True)",
                 probe.span if probe.is_whole_test else None,
             ),
         )
+
+
+def _applicability(probe: Probe, mkdir: Site) -> Applicability:
+    """Safe where one process cannot tell: the test asks for this, and nothing else depends on it."""
+    exact = probe.guards_only_the_site and probe.is_implied and probe.asks_presence
+    return Applicability.SAFE if exact and mkdir.is_surely_a_path else Applicability.UNSAFE

@@ -61,5 +61,6 @@ def check(project: Project) -> Iterator[Finding]:
                 (Step(0, mkdir.told, "done"), Step(1, mkdir.told, "FileExistsError")),
                 "process 1 dies with FileExistsError",
             ),
+            strict=mkdir.is_one_of_group,
             fix=Fix("exist-ok", mkdir.span, Applicability.UNSAFE, "accept a directory that is there already"),
         )

@@ -23,10 +23,14 @@ Good:
         if dist.get_rank() == 0:
             torch.save(model.state_dict(), "checkpoint.pt")
 
-Silent when: one process of the job, of each node or of each group runs it (by a
-test here or in all callers); a lock is held; the path holds a rank, a process
-id or a temporary name; what the path holds could not be followed. Where it is
-not evident that several processes run it, only the strict profile reports it.
+Silent when: one process of the job or of each node runs it (by a test here or in
+all callers); a lock is held; the path holds a rank, a process id or a temporary
+name. Only the strict profile reports it where one process of each group runs it,
+where the file is appended to or changed in place, where what the path holds could
+not be followed, and where it is not evident that several processes run it.
+
+A function that writes the path it is given is not reported where its callers
+are known: each of them is judged, and the one without a guard is reported.
 """
 
 from __future__ import annotations
@@ -61,5 +65,5 @@ def check(project: Project) -> Iterator[Finding]:
                 f"{write.spelled} is empty or half written, and the content of process 0 is lost",
             ),
             related=done_at(write),
-            strict=write.act.appends or not write.certain,
+            strict=write.act.appends or write.is_one_of_group or not write.certain,
         )
