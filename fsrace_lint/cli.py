@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import errno
+import functools
 import os
 import secrets
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from fsrace_lint import __version__, pipeline, report, rules, settings
 from fsrace_lint.catalog import CatalogError
+from fsrace_lint.pipeline import Checked
 from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
+from fsrace_lint.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.fixes import Patch
-    from fsrace_lint.pipeline import Checked, Run
-    from fsrace_lint.settings import Settings
+    from fsrace_lint.pipeline import Run
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 """The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
 
+INTERRUPTED: Final = 130
+
 
 class _Commands(click.Group):
-    """Points out `check` where a path was given for a command."""
+    """Ends every command with a documented exit code and a message, whatever happens in it."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -37,29 +44,45 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if args and os.path.lexists(args[0]):
-                raise click.UsageError(f"{error.message} Did you mean `check {args[0]}`?", ctx) from None
-            raise
+            close = difflib.get_close_matches(args[0], self.commands, n=1)
+            if os.path.lexists(args[0]):
+                close = [f"check {args[0]}"]
+            if not close:
+                raise
+            message = f"No such command {args[0]!r}. Did you mean {close[0]!r}?"
+            raise click.UsageError(visible(message), error.ctx or ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with pipeline.guard(click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except pipeline.InternalError as error:
+            click.echo(visible(f"Error: {error}"), err=True)
+            ctx.exit(FAILED)
 
 
 def _choosing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the paths and the options that check and fix share."""
+    many = functools.partial(click.option, multiple=True)
     options = [
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
         click.option(
             "--profile",
             type=click.Choice(["default", "strict"]),
-            help="What is probably wrong, or everything.",
+            help="Report what is probably wrong, or everything.  [default: default]",
         ),
+        many("--select", metavar="RULES", help="Only these rules: codes, prefixes or names, with commas."),
+        many("--extend-select", metavar="RULES", help="These rules too."),
+        many("--ignore", metavar="RULES", help="Not these rules."),
+        many("--exclude", metavar="GLOBS", help="Skip these, and not what is skipped by default."),
+        many("--extend-exclude", metavar="GLOBS", help="Skip these too."),
         click.option(
-            "--select", multiple=True, metavar="RULES", help="Only these: codes, prefixes or names."
+            "--force-exclude",
+            is_flag=True,
+            help="Skip what is excluded even if it is named, as hooks name it.",
         ),
-        click.option("--extend-select", multiple=True, metavar="RULES", help="These rules too."),
-        click.option("--ignore", multiple=True, metavar="RULES", help="Not these rules."),
-        click.option(
-            "--exclude", multiple=True, metavar="GLOB", help="Skip these, not what is skipped by default."
-        ),
-        click.option("--extend-exclude", multiple=True, metavar="GLOB", help="Skip these too."),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
     ]
     for option in reversed(options):
@@ -68,20 +91,44 @@ def _choosing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  fsrace-lint check                     the races below the current folder
+  fsrace-lint check --format json src   the same for programs
+  fsrace-lint fix --diff                what can be fixed, and how
+  fsrace-lint explain FSR101            what a rule means
+""",
 )
 @click.version_option(__version__, prog_name="fsrace-lint")
 def main() -> None:
     """Find filesystem races in Python that many processes run at once, and fix them.
 
+    Settings are read from [tool.fsrace-lint] in pyproject.toml; what is given here goes first.
+
     Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
     """
 
 
-@main.command()
+@main.command(
+    short_help="Report the races in files and folders.",
+    epilog="""\b
+Examples:
+  fsrace-lint check train.py data/
+  fsrace-lint check --select FSR1,shared-extraction --profile strict
+  fsrace-lint check --format github
+  fsrace-lint check --format json --output-file races.json
+""",
+)
 @_choosing
 @click.option(
-    "--format", "form", type=click.Choice(sorted(report.FORMATS)), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(sorted(report.FORMATS)),
+    default="text",
+    show_default=True,
+    help="What the report is for: people, programs, GitHub Actions.",
 )
 @click.option(
     "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Write there, not to the screen."
@@ -99,10 +146,18 @@ def check(  # one parameter an option
     color: bool | None,
     **choices: Any,
 ) -> None:
-    """Report the races in files and folders (by default in the current folder)."""
+    """Report the races in files and folders (by default in the current folder).
+
+    A single file is judged together with all files of its project: guards stand elsewhere.
+    """
     _, checked = _run(paths, choices)
-    colored = output_file is None and _is_colored(color)
-    options = report.Options(color=colored, width=_width(), statistics=statistics)
+    to_screen = output_file is None
+    options = report.Options(
+        color=to_screen and _is_colored(color),
+        width=shutil.get_terminal_size((100, 24)).columns,
+        statistics=statistics,
+        list_errors=not to_screen,
+    )
     shown = report.render(form, checked.outcome, checked.sources, options)
     if output_file is None:
         _print(shown)
@@ -111,7 +166,15 @@ def check(  # one parameter an option
     _leave(checked, findings=len(checked.outcome.findings))
 
 
-@main.command()
+@main.command(
+    short_help="Rewrite files so that their races are gone.",
+    epilog="""\b
+Examples:
+  fsrace-lint fix --diff          look first
+  fsrace-lint fix
+  fsrace-lint fix --select FSR101 --unsafe-fixes src/
+""",
+)
 @_choosing
 @click.option("--unsafe-fixes", is_flag=True, help="Make the fixes that need a reader too.")
 @click.option("--diff", "only_diff", is_flag=True, help="Show what would change, and write nothing.")
@@ -122,6 +185,7 @@ def fix(
     """Rewrite files so that their races are gone, where that can be done.
 
     Safe fixes only, unless told otherwise: they behave the same for one process.
+
     Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change).
     """
     results, checked = _run(paths, choices)
@@ -146,11 +210,19 @@ def fix(
 @main.command("rules")
 def list_rules() -> None:
     """List the rules."""
-    for loaded in rules.load():
-        click.echo(f"{loaded.rule.code}  {loaded.rule.name:<24}  {loaded.title}")
+    width = max(len(loaded.rule.name) for loaded in rules.load())
+    rows = [f"{loaded.rule.code}  {loaded.rule.name:<{width}}  {loaded.title}\n" for loaded in rules.load()]
+    _print("".join(rows))
 
 
-@main.command()
+@main.command(
+    short_help="Print the page of a rule.",
+    epilog="""\b
+Examples:
+  fsrace-lint explain FSR101
+  fsrace-lint explain check-then-mkdir
+""",
+)
 @click.argument("rule")
 def explain(rule: str) -> None:
     """Print the page of a rule, named by its code or its name."""
@@ -159,42 +231,63 @@ def explain(rule: str) -> None:
         try:
             settings.normalize_selectors([rule], rules.names(), origin="explain")
         except settings.SettingsError as error:
-            raise click.UsageError(str(error)) from None
-        raise click.UsageError(f"explain: {rule!r} names several rules; see `fsrace-lint rules`.")
-    click.echo(f"{loaded.rule.code} {loaded.rule.name}\n\n{loaded.page}")
+            hint = "" if "did you mean" in str(error) else "; `fsrace-lint rules` lists them"
+            raise click.UsageError(visible(f"{error}{hint}")) from None
+        raise click.UsageError(f"explain: `{visible(rule)}` is not one rule; `fsrace-lint rules` lists them")
+    _print(f"{loaded.rule.code} {loaded.rule.name}\n\n{loaded.page}\n")
 
 
 def _run(paths: Sequence[Path], choices: dict[str, Any]) -> tuple[list[tuple[Run, Checked]], Checked]:
-    """Check what the user named with the settings of its projects and the choices of the command line."""
-    named = list(paths) or [Path()]
-    missing = [path for path in named if not os.path.lexists(path)]
-    if missing:
-        listed = ", ".join(visible(str(path)) for path in missing)
-        raise click.UsageError(f"no such file or folder: {listed}")
+    """Check what the user named with the settings of its projects and the choices of the command line.
+
+    A path or a project that cannot be checked is an error of the run, which goes on.
+    """
+    changes = _changes(choices)
+    load = functools.cache(lambda root: _settings(root, changes))
+    chosen: dict[Path, Settings] = {}
+    problems: list[report.Problem] = []
+    for path in paths or [Path()]:
+        if not os.path.lexists(path):
+            problems.append(report.Problem(str(path), "no such file or folder"))
+            continue
+        try:
+            chosen[path] = load(settings.find_root(path))
+        except settings.SettingsError as error:
+            problems.append(report.Problem("", str(error)))
     try:
-        results = pipeline.check(named, lambda path: _settings(path, choices))
-    except (settings.SettingsError, CatalogError) as error:
-        click.echo(f"Error: {error}", err=True)
+        results = pipeline.check(list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"])
+    except CatalogError as error:
+        click.echo(visible(f"Error: {error}"), err=True)
         sys.exit(FAILED)
-    checked = pipeline.merge(one for _, one in results)
-    if not checked.outcome.statistics.get("files"):
-        click.echo("Warning: no Python files to check here.", err=True)
+    failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
+    checked = pipeline.merge([failed, *(one for _, one in results)])
+    if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
+        named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
+        click.echo(f"Warning: no Python files to check in {named}", err=True)
     return results, checked
 
 
-def _settings(path: Path, choices: dict[str, Any]) -> Settings:
-    names = rules.names()
+def _changes(choices: dict[str, Any]) -> dict[str, Any]:
+    """Turn the options into fields of Settings, with None for what was not given."""
     changes: dict[str, Any] = {
         "profile": choices["profile"],
         "include_tests": choices["include_tests"] or None,
     }
-    for key in ("select", "extend_select", "ignore"):
-        given = [part for row in choices[key] for part in row.replace(",", " ").split()]
-        option = "--" + key.replace("_", "-")
-        changes[key] = settings.normalize_selectors(given, names, origin=option) if given else None
-    for key in ("exclude", "extend_exclude"):
-        changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
-    return settings.with_overrides(settings.load(settings.find_root(path), names), **changes)
+    try:
+        for key in ("select", "extend_select", "ignore"):
+            given = [part for row in choices[key] for part in row.split()]
+            origin = "--" + key.replace("_", "-")
+            changes[key] = settings.normalize_selectors(given, rules.names(), origin=origin) or None
+        for key in ("exclude", "extend_exclude"):
+            changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
+        settings.with_overrides(Settings(root=Path()), **changes)
+    except settings.SettingsError as error:
+        raise click.UsageError(visible(str(error))) from None
+    return changes
+
+
+def _settings(root: Path, changes: dict[str, Any]) -> Settings:
+    return settings.with_overrides(settings.load(root, rules.names()), **changes)
 
 
 def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
@@ -203,7 +296,7 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
     if _is_colored(color):
         _print(diff.colorize(shown))
     else:
-        click.echo(shown.encode("utf-8" if source.bom else source.encoding), nl=False)
+        _emit(shown.encode("utf-8" if source.bom else source.encoding))
 
 
 def _tell(
@@ -236,32 +329,52 @@ def _unsafe_hint(checked: Checked) -> str:
 
 def _leave(checked: Checked, *, findings: int) -> None:
     for problem in checked.outcome.errors:
-        click.echo(visible(f"Error: {problem.path}: {problem.message}"), err=True)
+        where = f"{problem.path}: " if problem.path else ""
+        click.echo(visible(f"Error: {where}{problem.message}"), err=True)
     sys.exit(FAILED if checked.outcome.errors else FOUND if findings else CLEAN)
 
 
 def _is_colored(choice: bool | None) -> bool:  # noqa: FBT001  # None leaves it to the terminal
+    """Decide as the Python interpreter does for its own tracebacks."""
     if choice is not None:
         return choice
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((100, 24)).columns
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
 
 
 def _print(shown: str) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(shown.encode(encoding, "backslashreplace"), nl=False)
+    _emit(shown.encode(encoding, "backslashreplace"))
+
+
+def _emit(data: bytes) -> None:
+    """Write to standard output; a reader that wants no more (`| head`) is no failure."""
+    try:
+        click.echo(data, nl=False)
+    except OSError as error:
+        # Python flushes what is left at exit, and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno not in {errno.EPIPE, errno.EINVAL}:
+            click.echo(f"Error: standard output cannot be written: {error.strerror}", err=True)
+            sys.exit(FAILED)
 
 
 def _write(file: Path, shown: str) -> None:
     """Write a report beside its place, then put it there: a reader sees the old one or the new one."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    data = shown.encode("utf-8", "backslashreplace")
+    target = file.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
-        temporary.write_bytes(shown.encode("utf-8", "backslashreplace"))
-        temporary.replace(file)
+        if file.exists() and not file.is_file():
+            file.write_bytes(data)
+        else:
+            temporary.write_bytes(data)
+            temporary.replace(target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        click.echo(f"Error: {file} cannot be written: {error.strerror}", err=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        click.echo(visible(f"Error: {file} cannot be written: {error.strerror}"), err=True)
         sys.exit(FAILED)

@@ -119,6 +119,9 @@ class Run:
     def check_file(self, relative: str, problems: list[Problem]) -> suppress.Suppressed:
         """Run the rules on one file; the project is linked the first time only.
 
+        A comment that suppresses what only the strict profile reports is not
+        unused in the default profile.
+
         Args:
             relative: The file's path from the project root, one of `files`.
             problems: Takes the failures of rules.
@@ -133,7 +136,13 @@ class Run:
         else:
             found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
         active = functools.partial(self._reports, relative=relative)
-        return suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
+        judged = suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
+        if self.settings.profile == "strict":
+            return judged
+        kept, suppressed = (
+            tuple(f for f in group if not f.strict) for group in (judged.kept, judged.suppressed)
+        )
+        return suppress.Suppressed(kept, suppressed, judged.unused)
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
@@ -174,7 +183,7 @@ class Run:
             if loaded.check is None or not self._reports(loaded.rule.code, module.relative):
                 continue
             try:
-                found += [f for f in loaded.check(about) if not f.strict or self.settings.profile == "strict"]
+                found += loaded.check(about)
             except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
                 if self._reports(RULE_FAILURE, module.relative):
                     found.append(_failed(loaded, module, error))

@@ -10,13 +10,11 @@ A document is prose. Each heading that has code directly below it is one case:
   the day that changes, the case fails and the mark goes. Marks are taken out
   before the file is written.
 * a ` ```toml ` block is the `pyproject.toml`.
-* ` ```diff ` is what `fix` changes, ` ```diff unsafe ` what it changes with
-  unsafe fixes too. ` ```text ` and ` ```text unsafe ` hold what it refuses
-  then, as `main.py:3: FSR101: reason`. A case without them comes out of a
-  safe fix byte for byte as it was, and with no refusal.
+* ` ```diff ` is what `fix` changes, ` ```diff unsafe ` what it changes with unsafe
+  fixes too; ` ```text ` and ` ```text unsafe ` are what it refuses then. Without
+  them a safe fix leaves every byte as it was, and refuses nothing.
 
-A fixed project must be clean of what was fixed, bring nothing new, and stay as
-it is when it is fixed again.
+A fixed project is clean of what was fixed, and stays as it is when it is fixed again.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.report import diff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.pipeline import Checked, Run
@@ -96,19 +94,11 @@ class Case:
 
     def write(self, root: Path, newline: str = "\n") -> Path:
         """Write the project below `root`; its bytes have these newlines."""
-        for path, text in (("pyproject.toml", self.toml or ""), *((f.path, f.text) for f in self.files.values())):
-            file = root / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text.replace("\n", newline).encode())
+        texts = {file.path: file.text for file in self.files.values()}
+        for path, text in ({"pyproject.toml": self.toml or ""} | texts).items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(text.replace("\n", newline).encode())
         return root
-
-
-class Answer(NamedTuple):
-    """What came of fixing a case: the two outputs, and what is wrong with the fixed project."""
-
-    diff: str
-    text: str
-    problems: list[str]
 
 
 def collect(folder: Path) -> list[Case]:
@@ -118,7 +108,7 @@ def collect(folder: Path) -> list[Case]:
 
 def parse(document: Path) -> list[Case]:
     """Read the cases of one document."""
-    lines = document.read_text("utf-8").splitlines()
+    lines = document.read_text("utf-8").split("\n")
     cases: dict[str, Case] = {}
     headings: list[str] = []
     case = Case(document, "", 0, 0)
@@ -130,7 +120,8 @@ def parse(document: Path) -> list[Case]:
             stop = next((n for n in range(index, len(lines)) if lines[n].strip() == "```"), None)
             if stop is None:
                 raise CaseError(f"{case.place(index)}: the block is not closed")
-            _add(case, Block(fence[1].strip(), index + 1, "".join(f"{x}\n" for x in lines[index:stop])), path)
+            text = "".join(f"{each}\n" for each in lines[index:stop])
+            _add(case, Block(fence[1].strip(), index + 1, text), path)
             cases[case.title] = case
             index, path, case.end = stop + 1, "", stop + 1
         elif line.strip() and path:
@@ -144,9 +135,8 @@ def parse(document: Path) -> list[Case]:
             path, path_line = named[1], index
     if path:
         raise CaseError(f"{case.place(path_line)}: `{path}` is not followed by a block")
-    for each in cases.values():
-        if not each.files:
-            raise CaseError(f"{each.place(each.line)}: there is no `py` block in this case")
+    for bare in (case for case in cases.values() if not case.files):
+        raise CaseError(f"{bare.place(bare.line)}: there is no `py` block in this case")
     return list(cases.values())
 
 
@@ -169,7 +159,8 @@ def _add(case: Case, block: Block, path: str) -> None:
     elif block.info in {"toml", *OUTPUTS}:
         raise CaseError(f"{where}: a second `{block.info}` block in this case")
     else:
-        raise CaseError(f"{where}: unknown kind of block `{block.info}`; there are py, toml, {', '.join(OUTPUTS)}")
+        kinds = ", ".join(("py", "toml", *OUTPUTS))
+        raise CaseError(f"{where}: unknown kind of block `{block.info}`; there are {kinds}")
 
 
 def _file(case: Case, block: Block, path: str) -> File:
@@ -178,7 +169,7 @@ def _file(case: Case, block: Block, path: str) -> File:
         raise CaseError(f"{case.place(block.line - 1)}: `{path}` leads out of the project")
     known = rules.names()
     marks: list[Mark] = []
-    lines = block.text.splitlines()
+    lines = block.text.split("\n")
     for index, line in enumerate(lines):
         where, rest = case.place(block.line + index), line
         while mark := _MARK.search(rest):
@@ -189,13 +180,13 @@ def _file(case: Case, block: Block, path: str) -> File:
         if _MARK_LIKE.search(rest):
             raise CaseError(f"{where}: this looks like a mark but is none: {line.strip()}")
         lines[index] = rest
-    return File(str(pure), block.line, "".join(f"{line}\n" for line in lines), tuple(marks))
+    return File(str(pure), block.line, "\n".join(lines), tuple(marks))
 
 
 def run(root: Path) -> tuple[Run, Checked]:
     """Check a project that lies in a folder, as the command line would."""
-    ((found, checked),) = pipeline.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
-    return found, checked
+    (result,) = pipeline.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
+    return result
 
 
 def relative(path: str, root: Path) -> str:
@@ -204,84 +195,72 @@ def relative(path: str, root: Path) -> str:
 
 
 def failures(case: Case, folder: Path, *, update: bool = False) -> list[str]:
-    """Run a case in an empty folder and say what is not as the document says.
-
-    With `update` the outputs in the document are replaced by those found.
-    """
+    """Say what is not as the document says; with `update` the outputs found are put into it instead."""
     _, checked = run(case.write(folder / "checked"))
     problems = [*_compare(case, checked, folder / "checked")]
-    answers: dict[str, str] = {}
+    outputs: dict[str, str] = {}
     for suffix in ("", " unsafe"):
-        if suffix and not any(name in case.outputs for name in OUTPUTS[2:]):
-            continue
-        answer = _fix(case, folder / f"fixed{suffix}", unsafe=bool(suffix))
-        answers |= {f"diff{suffix}": answer.diff, f"text{suffix}": answer.text}
-        problems += answer.problems
+        if not suffix or any(name.endswith(suffix) for name in case.outputs):
+            found = _fix(case, folder / f"fixed{suffix}", problems, unsafe=bool(suffix))
+            outputs |= {f"{name}{suffix}": text for name, text in found.items()}
     if update:
-        _update(case, answers)
+        _update(case, outputs)
         return problems
-    for name, text in answers.items():
-        problems += _differs(case, name, text)
-    return problems
+    return [*problems, *(problem for name, text in outputs.items() for problem in _differs(case, name, text))]
 
 
 def _compare(case: Case, checked: Checked, root: Path) -> Iterator[str]:
     """Compare the findings with the marks."""
-    marks = {(file.path, mark.line, mark.code): mark.kind for file in case.files.values() for mark in file.marks}
-    expected = Counter(
-        (file.path, mark.line, mark.code) for file in case.files.values() for mark in file.marks if mark.kind != MISS
-    )
-    findings = {_key(finding, root): finding for finding in checked.outcome.findings}
-    found = Counter(_key(finding, root) for finding in checked.outcome.findings)
+    marks = [
+        ((file.path, mark.line, mark.code), mark.kind) for file in case.files.values() for mark in file.marks
+    ]
+    kinds = dict(marks)
+    expected = Counter(key for key, kind in marks if kind != MISS)
+    findings = [
+        ((relative(finding.place.path, root), finding.place.span.line, finding.code), finding.message)
+        for finding in checked.outcome.findings
+    ]
+    messages, found = dict(findings), Counter(key for key, _ in findings)
     for key in sorted({*expected, *found}):
         path, line, code = key
-        where, kind = _place(case, path, line), marks.get(key)
+        where, kind = case.place(case.files[path].line + line - 1), kinds.get(key)
         if found[key] > expected[key]:
             known = f"; it was a {MISS}, write `# {ERROR}: {code}`" if kind == MISS else ""
-            yield f"{where}: expected nothing, found {code} ({findings[key].message}){known}"
+            yield f"{where}: expected nothing, found {code} ({messages[key]}){known}"
         elif found[key] < expected[key]:
             known = f"; it was a {FALSE_ALARM}, remove the mark" if kind == FALSE_ALARM else ""
             yield f"{where}: expected {code}, found nothing{known}"
-    yield from (f"{case.place(case.line)}: {problem.path}: {problem.message}" for problem in checked.outcome.errors)
+    for problem in checked.outcome.errors:
+        yield f"{case.place(case.line)}: {problem.path}: {problem.message}"
 
 
-def _key(finding: Finding, root: Path) -> tuple[str, int, str]:
-    return relative(finding.place.path, root), finding.place.span.line, finding.code
-
-
-def _place(case: Case, path: str, line: int) -> str:
-    file = case.files.get(path)
-    return f"{case.place(case.line)} ({path}:{line})" if file is None else case.place(file.line + line - 1)
-
-
-def _fix(case: Case, root: Path, *, unsafe: bool) -> Answer:
-    """Fix a case, write it, check it again, and fix it again."""
+def _fix(case: Case, root: Path, problems: list[str], *, unsafe: bool) -> dict[str, str]:
+    """Fix a case, write it, check it again, and fix it again; gives the two outputs."""
     found, checked = run(case.write(root))
     patches = pipeline.repair(found, checked, unsafe=unsafe)
-    shown, refused, problems = "", "", list[str]()
-    expected = Counter(_identity(finding, root) for finding in checked.outcome.findings)
+    where, shown, refused = case.place(case.line), "", ""
+    expected = _places(checked.outcome.findings, root)
     for patch in patches:
         path = relative(patch.path, root)
         shown += diff.unified(path, patch.before, patch.after, "utf-8")
         for refusal in patch.refused:
             finding = refusal.finding
             refused += f"{path}:{finding.place.span.line}: {finding.code}: {refusal.reason}\n"
-        expected -= Counter(_identity(finding, root) for finding in patch.applied)
+        expected -= _places(patch.applied, root)
         reason = pipeline.write(patch)
         if reason is not None:
-            problems.append(f"{case.place(case.line)}: {path} was not written: {reason}")
+            problems.append(f"{where}: {path} was not written: {reason}")
     found, checked = run(root)
-    left = Counter(_identity(finding, root) for finding in checked.outcome.findings)
-    problems += [f"{case.place(case.line)}: the fix leaves or brings {x[1]} in {x[0]}" for x in sorted(left - expected)]
-    problems += [f"{case.place(case.line)}: the fix also hides {x[1]} in {x[0]}" for x in sorted(expected - left)]
-    again = pipeline.repair(found, checked, unsafe=unsafe)
-    if any(patch.before != patch.after for patch in again):
-        problems.append(f"{case.place(case.line)}: fixing it again changes it again")
-    return Answer(shown, refused, problems)
+    left = _places(checked.outcome.findings, root)
+    for change, more in (("leaves or brings", left - expected), ("also hides", expected - left)):
+        problems += [f"{where}: the fix {change} {code} in {path}" for path, code, _ in sorted(more)]
+    if any(patch.before != patch.after for patch in pipeline.repair(found, checked, unsafe=unsafe)):
+        problems.append(f"{where}: fixing it again changes it again")
+    return {"diff": shown, "text": refused}
 
 
-def _identity(finding: Finding, root: Path) -> tuple[str, str, str]:
-    return relative(finding.place.path, root), finding.code, finding.function
+def _places(findings: Iterable[Finding], root: Path) -> Counter[tuple[str, str, str]]:
+    return Counter((relative(f.place.path, root), f.code, f.function) for f in findings)
 
 
 def _differs(case: Case, name: str, text: str) -> Iterator[str]:
@@ -290,26 +269,26 @@ def _differs(case: Case, name: str, text: str) -> Iterator[str]:
     if wanted == given:
         return
     where = case.place(case.line if block is None else block.line - 1)
-    what = f"there is no `{name}` block for what `fix` does" if block is None else f"the `{name}` block differs"
+    what = f"there is no `{name}` block for this" if block is None else f"the `{name}` block differs"
     delta = "".join(difflib.unified_diff(wanted, given, "expected", "found", n=99))
     yield f"{where}: {what} (FSRACE_UPDATE_CASES=1 writes it)\n{delta}"
 
 
 def _trimmed(text: str) -> list[str]:
     """Give lines whose empty ones are empty: editors take the blank off an empty context line."""
-    return [line if line.strip() else "\n" for line in text.splitlines(keepends=True)]
+    return [f"{line}\n" if line.strip() else "\n" for line in text.split("\n")[:-1]]
 
 
 def _update(case: Case, answers: dict[str, str]) -> None:
     """Put the outputs into the document; it may have changed since the case was read."""
     now = next(other for other in parse(case.document) if other.title == case.title)
-    lines = case.document.read_text("utf-8").splitlines(keepends=True)
+    lines = [f"{line}\n" for line in case.document.read_text("utf-8").split("\n")[:-1]]
     changes: list[tuple[int, int, list[str]]] = []
     for name, text in answers.items():
         body = [f"```{name}\n", *_trimmed(text), "```\n"] if text else []
         block = now.outputs.get(name)
         if block is not None:
-            stop = block.line + len(block.text.splitlines())
+            stop = block.line + block.text.count("\n")
             changes.append((block.line - 2 if body else block.line - 3, stop, body))
         elif body:
             changes.append((now.end, now.end, ["\n", *body]))

@@ -50,7 +50,10 @@ def test_newlines_make_no_difference(case: Case, tmp_path: Path) -> None:
         root = tmp_path / str(len(newline))
         _, checked = run(case.write(root, newline))
         shown.append(
-            [(relative(f.place.path, root), f.place.span, f.code, f.message) for f in checked.outcome.findings]
+            [
+                (relative(f.place.path, root), f.place.span, f.code, f.message)
+                for f in checked.outcome.findings
+            ]
         )
     assert shown[0] == shown[1]
 

@@ -306,7 +306,7 @@ def test_the_root_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_without_a_marker_the_folder_is_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fsrace_lint.settings._ROOT_MARKERS", ("no-such-marker",))
+    monkeypatch.setattr("fsrace_lint.settings.ROOT_MARKERS", ("no-such-marker",))
     (tmp_path / "x.py").touch()
     assert find_root(tmp_path) == tmp_path
     assert find_root(tmp_path / "x.py") == tmp_path

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import switch_on, with_keyword
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
+from fsrace_lint.fixes.handler import handle
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
 from fsrace_lint.fixes.statements import unwrap
+from fsrace_lint.fixes.text import is_text
 from fsrace_lint.fixes.tree import comments
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 _TESTS: Final = frozenset(("exists", "isdir", "is_dir"))
-_BYTES_MAKERS: Final = frozenset(("bytes", "encode", "fsencode"))
 _THIRD: Final = 2
 _SEVENTH: Final = 6
 
@@ -27,8 +25,8 @@ def recipe(target: Target) -> Change:
     """Set `exist_ok`, and drop the existence test where it stands alone around the call."""
     tree, call = target.tree, target.call
     name = called(tree, call)
-    imports: tuple[str, ...] = ()
-    rewrite: Callable[[cst.Call], cst.Call]
+    if name == "os.mkdir":
+        return _mkdir(target)
     if name == "shutil.copytree":
         # Without its test the copy would run each time.
         return Change((Edit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
@@ -38,35 +36,45 @@ def recipe(target: Target) -> Change:
         refuse_text_argument(name, call)
         third = _THIRD if name.startswith(".") else _THIRD + 1
         rewrite = switch_on(call, "exist_ok", third, tree.newline)
-    elif name == "os.mkdir":
-        path_type, imports = spell(target, "pathlib", "Path", "from pathlib import Path")
-        _check_mkdir(call)
-        rewrite = partial(_as_method, path_type=path_type, newline=tree.newline)
     else:
         raise RefusalError(f"{name.lstrip('.')} does not create a directory")
-    return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=True)), imports)
+    return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=True)))
 
 
-def _check_mkdir(call: cst.Call) -> None:
-    for argument in call.args:
-        if argument.star:
-            raise RefusalError("os.mkdir with unpacked arguments has no pathlib spelling")
-        if argument.keyword is not None and argument.keyword.value == "dir_fd":
-            raise RefusalError("pathlib knows no dir_fd")
-    path = call.args[0] if call.args else None
-    if path is None or (path.keyword is not None and path.keyword.value != "path"):
+def _mkdir(target: Target) -> Change:
+    """Use pathlib, which has an `exist_ok`, for what it evidently takes, and a handler for the rest."""
+    tree, call = target.tree, target.call
+    path = _path(call)
+    dropped = unwrap(target, _TESTS, negated=True)
+    if not is_text(tree, path.value):
+        edit, imports = handle(target, path.value)
+        # Of bytes, `str(path)` is another path.
+        return Change((edit,) if _tests_copy(target) else (edit, *dropped), imports)
+    if path is not call.args[0]:
         raise RefusalError("the path is not the first argument")
-    if _is_bytes(path.value):
-        raise RefusalError("pathlib takes no bytes")
+    path_type, imports = spell(target, "pathlib", "Path", "from pathlib import Path")
+    rewrite = partial(_as_method, path_type=path_type, newline=tree.newline)
+    return Change((Edit(call, rewrite), *dropped), imports)
 
 
-def _is_bytes(path: cst.BaseExpression) -> bool:
-    match path:
-        case cst.SimpleString() | cst.ConcatenatedString():
-            return isinstance(path.evaluated_value, bytes)
-        case cst.Call(func=cst.Attribute(attr=name) | (cst.Name() as name)):
-            return name.value in _BYTES_MAKERS
-    return False
+def _path(call: cst.Call) -> cst.Arg:
+    found = None
+    for index, argument in enumerate(call.args):
+        keyword = None if argument.keyword is None else argument.keyword.value
+        if argument.star:
+            raise RefusalError("unpacked arguments may hold more than a path and a mode")
+        if keyword == "dir_fd":
+            raise RefusalError("the path is relative to dir_fd, which a check of the path does not know")
+        if keyword == "path" or (keyword is None and index == 0):
+            found = argument
+    if found is None:
+        raise RefusalError("the call has no path")
+    return found
+
+
+def _tests_copy(target: Target) -> bool:
+    check = None if target.fix.check is None else target.tree.calls.get(target.fix.check)
+    return check is not None and any(isinstance(argument.value, cst.Call) for argument in check.args)
 
 
 def _as_method(call: cst.Call, path_type: cst.BaseExpression, newline: cst.Newline) -> cst.Call:

@@ -79,11 +79,18 @@ class Names(msgspec.Struct, frozen=True):
         return name in self.bound or name in self.imported
 
 
+def count_bindings(scope: cst.CSTNode, name: str) -> int:
+    """Count the places that bind a name within a node, in whatever scope."""
+    collector = _Collector()
+    scope.visit(collector)
+    return collector.bound.count(name) + len(collector.imported.get(name, ()))
+
+
 class _Collector(cst.CSTVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.imported: dict[str, list[Binding]] = {}
-        self.bound: set[str] = set()
+        self.bound: list[str] = []
         self.starred: set[str] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -119,7 +126,7 @@ class _Collector(cst.CSTVisitor):
 
     def _bind(self, target: cst.CSTNode | None) -> None:
         if isinstance(target, cst.Name):
-            self.bound.add(target.value)
+            self.bound.append(target.value)
         elif isinstance(target, cst.Tuple | cst.List):
             for element in target.elements:
                 self._bind(element.value)

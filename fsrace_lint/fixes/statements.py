@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import libcst as cst
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
 Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
+_Inner = cst.SimpleStatementLine | cst.Try
+_Block = TypeVar("_Block", cst.Try, cst.With)
 
 _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
 
@@ -51,6 +53,16 @@ def wrap(target: Target, manager: cst.BaseExpression) -> Edit:
         raise RefusalError("the call is not a statement of its own")
     indent = target.tree.indent(line)
     return Edit(line, partial(_wrapped, manager=manager, indent=indent, newline=target.tree.newline))
+
+
+def enclosed(
+    line: Suite, outer: _Block, indent: str | None, newline: cst.Newline
+) -> _Block | cst.IndentedBlock:
+    """Put a compound statement at the place of the line that it was made from."""
+    if isinstance(line, cst.SimpleStatementLine):
+        return outer.with_changes(leading_lines=line.leading_lines)
+    header = cst.TrailingWhitespace(newline=newline)
+    return cst.IndentedBlock(body=[outer], header=header, indent=indent)
 
 
 def _guard(target: Target) -> cst.If | None:
@@ -90,24 +102,36 @@ def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
     return None
 
 
-def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
+def _unwrapped(guard: cst.If, newline: cst.Newline) -> _Inner:
     block = guard.body
     header = cst.TrailingWhitespace()
+    inner: _Inner
     if isinstance(block, cst.SimpleStatementSuite):
         inner = cst.SimpleStatementLine(body=block.body, trailing_whitespace=block.trailing_whitespace)
     else:
         body = cst.ensure_type(block, cst.IndentedBlock)
-        header = body.header
-        inner = cst.ensure_type(body.body[0], cst.SimpleStatementLine)
+        header, first = body.header, body.body[0]
+        inner = first if isinstance(first, cst.Try) else cst.ensure_type(first, cst.SimpleStatementLine)
     kept = [cst.EmptyLine(comment=comment, newline=newline) for comment in comments(guard.test)]
     if header.comment is not None:
-        if inner.trailing_whitespace.comment is None and _PRAGMA.match(header.comment.value):
-            trailing = header.with_changes(newline=inner.trailing_whitespace.newline)
-            inner = inner.with_changes(trailing_whitespace=trailing)
-        else:
+        marked = _marked(inner, header) if _PRAGMA.match(header.comment.value) else None
+        if marked is None:
             kept.append(cst.EmptyLine(comment=header.comment, newline=header.newline))
+        inner = marked or inner
     own = [line for line in inner.leading_lines if line.comment is not None]
     return inner.with_changes(leading_lines=[*guard.leading_lines, *kept, *own])
+
+
+def _marked(inner: _Inner, mark: cst.TrailingWhitespace) -> _Inner | None:
+    """Put a comment that is meant for tools on the first line, unless another one stands there."""
+    if isinstance(inner, cst.Try):
+        block = cst.ensure_type(inner.body, cst.IndentedBlock)
+        header = mark.with_changes(newline=block.header.newline)
+        return inner.with_changes(body=block.with_changes(header=header))
+    ending = inner.trailing_whitespace
+    if ending.comment is not None:
+        return None
+    return inner.with_changes(trailing_whitespace=mark.with_changes(newline=ending.newline))
 
 
 def _footer_edits(target: Target, guard: cst.If) -> Sequence[Edit]:
@@ -132,7 +156,4 @@ def _wrapped(
     header = cst.TrailingWhitespace(newline=newline)
     inner = cst.SimpleStatementLine(body=line.body, trailing_whitespace=line.trailing_whitespace)
     block = cst.IndentedBlock(body=[inner], header=header, indent=indent)
-    outer = cst.With(items=[cst.WithItem(manager)], body=block)
-    if isinstance(line, cst.SimpleStatementLine):
-        return outer.with_changes(leading_lines=line.leading_lines)
-    return cst.IndentedBlock(body=[outer], header=header, indent=indent)
+    return enclosed(line, cst.With(items=[cst.WithItem(manager)], body=block), indent, newline)

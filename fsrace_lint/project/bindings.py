@@ -52,7 +52,8 @@ def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
             for inner, part in zip(target.items, value.items, strict=True):
                 found.update(assigned(inner, part, scope))
             return found
-        return {name: Unknown() for item in target.items for name in targets_of(item, Unknown())}
+        whole = Element(Value(value, scope))
+        return {name: whole for item in target.items for name in targets_of(item, whole)}
     return dict.fromkeys(targets_of(target, Unknown()), Unknown())
 
 

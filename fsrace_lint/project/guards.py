@@ -145,7 +145,7 @@ class Guards:
         """The truth of a name, an attribute, an item or a call."""
         if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
             found = self._bound_split(known, depth + 1)
-            if found != UNDIVIDED:
+            if found != UNDIVIDED or _is_understood(known):
                 return found
         target = test.function if isinstance(test, m.Call) else test
         entity = self.resolver.entity(target, scope)
@@ -162,9 +162,17 @@ class Guards:
             if found != UNDIVIDED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)
+        if rank is not None and self._is_environment(test, scope):
+            return ALL, MAIN
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
         return self._heuristic(target)
+
+    def _is_environment(self, test: m.Expr, scope: Scope) -> bool:
+        """Tell whether a value is the text of an environment variable: true wherever a launcher set it."""
+        if isinstance(test, m.Subscript):
+            return self.resolver.qualify(test.value, scope) == "os.environ"
+        return isinstance(test, m.Call) and self.resolver.qualify(test.function, scope) in _ENVIRONMENT_CALLS
 
     def _heuristic(self, target: m.Expr) -> Split:
         """What the usual name of a guard or of a setup test promises."""
@@ -343,6 +351,11 @@ class Guards:
                 return variable.scope if variable is not None and variable.means == "rank" else None
             case _:
                 return None
+
+
+def _is_understood(binding: Binding) -> bool:
+    """Tell whether a value is a test that was read to the end, so that its name promises nothing more."""
+    return isinstance(binding, Value) and isinstance(binding.expr, (m.Compare, m.Constant, m.Not))
 
 
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:

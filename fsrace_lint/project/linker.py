@@ -86,7 +86,7 @@ class Linker:
         """Tell which processes can see a function return something true, and which something false."""
         if function in self._returned:
             return self._returned[function]
-        if function in self._asking or function.facts.is_generator:
+        if function in self._asking or len(self._asking) >= _DEEPEST or function.facts.is_generator:
             return None
         flow = self.flow(function)
         if flow is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding, Scope
 
 _DEEPEST: Final = 12
-_PERCENT: Final = re.compile(r"%[-+ 0]*\d*(?:\.\d+)?[sdif]")
+_PERCENT: Final = re.compile(r"%[sdi]")
 _SAME_PATH: Final = frozenset(
     {
         "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
@@ -37,12 +38,14 @@ _JOINING: Final = frozenset(
 )
 
 
-class Symbol(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True, eq=False)
+class Symbol:
     """A part of a path whose text is not known.
 
-    Two symbols are equal when they must have the same text. `private` says that
-    the text differs from process to process; `certain` that nothing in it could
-    do so unseen. `parameter` names the parameter it stands for.
+    Two symbols are equal when their keys are: then they have the same text,
+    however the source spells them. `private` says that the text differs from
+    process to process; `certain` that nothing in it could do so unseen.
+    `parameter` names the parameter it stands for.
     """
 
     key: tuple[object, ...]
@@ -50,6 +53,14 @@ class Symbol(msgspec.Struct, frozen=True):
     private: bool = False
     certain: bool = True
     parameter: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what it stands for."""
+        return isinstance(other, Symbol) and self.key == other.key
+
+    def __hash__(self) -> int:
+        """Go with equality."""
+        return hash(self.key)
 
 
 Piece: TypeAlias = "str | Symbol"
@@ -99,6 +110,9 @@ class Path(msgspec.Struct, frozen=True):
 
     def pieces(self) -> Iterable[Piece]:
         """Give its text and symbols in a row, with a slash between components."""
+        if self.components == ((),):
+            yield "/"
+            return
         for index, component in enumerate(self.components):
             if index:
                 yield "/"
@@ -220,10 +234,11 @@ class Paths:
             found = self._pieces(part, scope, depth)
             if found is None:
                 return None
-            if found and isinstance(found[0], str) and found[0].startswith("/"):
-                joined = list(found)
+            written = [piece for piece in found if piece != ""]
+            if not joined or (written and isinstance(written[0], str) and written[0].startswith("/")):
+                joined = written
             else:
-                joined.extend(("/", *found) if joined else found)
+                joined += ["/", *written]
         return tuple(joined)
 
     def _call(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
@@ -289,7 +304,9 @@ class Paths:
             return None
         path = _split(pieces)
         last = path.components[-1] if path.components else ()
-        if len(path.components) > 1 and any(isinstance(piece, str) for piece in last):
+        ends = pieces[-1] if pieces else ""
+        open_ended = isinstance(ends, str) and ends.endswith("/")
+        if len(path.components) > 1 and not open_ended and any(isinstance(piece, str) for piece in last):
             return tuple(Path(path.components[:-1]).pieces())
         return (self._derived("parent", (pieces,), whole, scope, depth),)
 

@@ -35,11 +35,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How to show it; a format ignores what it has no use for."""
+    """How to show it; a format ignores what it has no use for.
+
+    Without `list_errors` the text only counts the failures of the run, which
+    are on standard error already.
+    """
 
     color: bool = False
     width: int = 100
     statistics: bool = False
+    list_errors: bool = True
 
 
 class Renderer(Protocol):

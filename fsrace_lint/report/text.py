@@ -96,7 +96,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     lines: list[Line] = []
     for finding in outcome.findings:
         lines += [*_finding(finding, page), []]
-    if outcome.errors:
+    if outcome.errors and options.list_errors:
         lines += [*(_problem(problem) for problem in outcome.errors), []]
     if options.statistics:
         lines += [*_statistics(outcome), []]

@@ -20,10 +20,11 @@ Good:
     def prepare(out: str) -> None:
         os.makedirs(out, exist_ok=True)
 
-Fix: `exist-ok` (safe where the `if` holds nothing else) passes `exist_ok=True`
-and drops the check. `os.mkdir` becomes `Path(…).mkdir(exist_ok=True)`, which
-makes one level as before. A file, not a directory, at that path now raises
-FileExistsError at once.
+Fix: `exist-ok` (safe where the test asks whether the path or the directory is
+there, and the `if` holds nothing else) passes `exist_ok=True` and drops the check.
+`os.mkdir`, which has no such flag, becomes `Path(…).mkdir(exist_ok=True)`, or
+stands in a `try` that accepts FileExistsError for a directory: both make one level
+as before. A file, not a directory, at that path then raises FileExistsError at once.
 
 Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception
 is handled or suppressed; one process of the job runs it, or runs it before all
@@ -64,7 +65,7 @@ def check(project: Project) -> Iterator[Finding]:
                 "exist-ok",
                 mkdir.span,
                 _applicability(probe, mkdir),
-                "accept a directory that is there already (exist_ok=True)",
+                "accept a directory that is there already",
                 probe.span if probe.is_whole_test else None,
             ),
         )

@@ -1,0 +1,235 @@
+"""Find the files to check: folders are walked, and patterns and `.gitignore` files count below them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pathspec import GitIgnoreSpec
+
+from fsrace_lint.settings import glob, matcher
+from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsrace_lint.settings import Settings
+
+DEFAULT_EXCLUDES: Final = tuple(
+    ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
+    "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/".split()
+)
+TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
+_SUFFIXES: Final = (".py", ".pyw")
+
+
+def _patterns(line: str) -> list[Any]:
+    """Translate a line of a `.gitignore` file; like git, leave out one that is not well formed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return list(GitIgnoreSpec.from_lines([line]).patterns)
+    except (ValueError, re.error, FutureWarning):
+        return []
+
+
+class _Ignore:
+    """One `.gitignore` file: its lines, the last first, and the folder they count from.
+
+    The lines are tried one by one, each on the entry itself: a pattern that only
+    matches a parent of the entry must not decide, or `*` with `!*/` would
+    ignore everything.
+    """
+
+    def __init__(self, folder: str, base: str) -> None:
+        file = Path(folder, ".gitignore")
+        try:
+            text = file.read_text("utf-8-sig", "replace") if file.is_file() else ""
+        except OSError:
+            text = ""
+        self._base = len(base)
+        self._lines: list[tuple[Callable[[str], re.Match[str] | None], bool, bool]] = []
+        for line in reversed(text.split("\n")):
+            stripped = line if line.endswith("\\ ") else line.rstrip()
+            for pattern in _patterns(stripped.rstrip("/")):
+                if pattern.include is not None:
+                    self._lines.append((pattern.regex.search, pattern.include, stripped.endswith("/")))
+
+    def decides(self, path: str, *, folder: bool) -> bool | None:
+        """Tell whether an entry is ignored; None if no line says anything about it."""
+        path = path[self._base :]
+        for search, ignored, folders_only in self._lines:
+            if folders_only and not folder:
+                continue
+            match = search(path)
+            if match is not None and match.lastindex is None:
+                return ignored
+        return None
+
+
+def _ignored(ignores: Sequence[_Ignore], path: str, *, folder: bool) -> bool:
+    answers = (ignore.decides(path, folder=folder) for ignore in reversed(ignores))
+    return next((answer for answer in answers if answer is not None), False)
+
+
+def _above(file: str, root: str) -> str:
+    """Give the folder from which a walk comes to a file: the root, or one above both."""
+    try:
+        return os.path.commonpath((file, root))
+    except ValueError:
+        return root
+
+
+class _Walk:
+    """What one call of `find` shares between the folders it walks."""
+
+    def __init__(self, settings: Settings, *, include_tests: bool) -> None:
+        self.root = absolute_path(settings.root)
+        self.settings = settings
+        chosen = DEFAULT_EXCLUDES if settings.exclude is None else settings.exclude
+        tests = () if include_tests else TEST_PATTERNS
+        globs = [glob(text) for text in (*chosen, *settings.extend_exclude, *tests)]
+        self.excludes_folder = matcher(globs)
+        self.excludes_file = matcher([g for g in globs if not g.folders_only])
+        self._ignore = functools.cache(_Ignore)
+
+    def ignores_above(self, top: str) -> tuple[_Ignore, ...]:
+        """Read the `.gitignore` files from the root to just above a folder.
+
+        Where they ignore the folder itself, naming it has overruled them.
+        """
+        below = path_below(top, self.root)
+        if not below or not self.settings.respect_gitignore:
+            return ()
+        found, folder, base = list[_Ignore](), self.root, ""
+        for name in Path(below).parts:
+            found.append(_Ignore(folder, base))
+            if _ignored(found, base + name, folder=True):
+                return ()
+            folder, base = os.path.join(folder, name), f"{base}{name}/"  # noqa: PTH118
+        return tuple(found)
+
+    def leaves_out(self, file: str) -> bool:
+        """Tell whether a walk from the root does not come to a file or a folder."""
+        folder, base, ignores = _above(file, self.root), "", list[_Ignore]()
+        names = Path(path_below(file, folder) or "").parts
+        for index, name in enumerate(names, 1):
+            if self.settings.respect_gitignore:
+                ignores.append(self._ignore(folder, base))
+            folder, path = os.path.join(folder, name), base + name  # noqa: PTH118
+            is_folder = index < len(names) or os.path.isdir(folder)  # noqa: PTH112
+            excludes = self.excludes_folder if is_folder else self.excludes_file
+            if excludes(name, path) or _ignored(ignores, path, folder=is_folder):
+                return True
+            if is_folder and self.settings.exclude is None and Path(folder, "pyvenv.cfg").exists():
+                return True
+            base = f"{path}/"
+        return False
+
+    def walk(self, top: str) -> Iterator[str | Unreadable]:
+        """Yield the files below a folder, which is not itself subject to the patterns."""
+        below = path_below(top, self.root)
+        prefix = f"{below}/" if below else ""
+        pending = [(top, prefix, self.ignores_above(top))]
+        while pending:
+            folder, prefix, ignores = pending.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    found = {entry.name: entry for entry in entries}
+            except OSError as error:
+                reason = f"cannot be listed: {error.strerror or error}"
+                yield Unreadable(*names_of(Path(folder), Path(self.root)), reason)
+                continue
+            if self.settings.exclude is None and folder != top and "pyvenv.cfg" in found:
+                continue
+            if self.settings.respect_gitignore and ".gitignore" in found:
+                ignores = (*ignores, _Ignore(folder, prefix))
+            for name, entry in found.items():
+                path = prefix + name
+                if entry.is_dir(follow_symlinks=False):
+                    if not self.excludes_folder(name, path) and not _ignored(ignores, path, folder=True):
+                        pending.append((entry.path, f"{path}/", ignores))
+                elif (
+                    name.endswith(_SUFFIXES)
+                    and not self.excludes_file(name, path)
+                    and not _ignored(ignores, path, folder=False)
+                    and os.path.isfile(entry.path)  # noqa: PTH113
+                ):
+                    yield entry.path
+
+
+def is_test_path(relative: str) -> bool:
+    """Tell whether a file is a test or belongs to the documentation.
+
+    Args:
+        relative: The file's path from the project root, with forward slashes.
+
+    Returns:
+        True if its name or one of its folders says so.
+    """
+    return any(glob(text).covers(relative) for text in TEST_PATTERNS)
+
+
+def leaves_out(file: Path, settings: Settings) -> bool:
+    """Tell whether a file is none of those to check where its project is named.
+
+    Args:
+        file: The file; it need not exist, and its name may end in anything.
+        settings: The settings of its project.
+
+    Returns:
+        True if a pattern or a `.gitignore` file excludes it or a folder it lies in.
+    """
+    return _Walk(settings, include_tests=settings.include_tests).leaves_out(absolute_path(file))
+
+
+def find(
+    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False
+) -> Iterator[Path | Unreadable]:
+    """Find the files to check.
+
+    What is named is always checked, whatever the patterns say of it; naming a
+    folder of tests asks for the tests in it.
+
+    Args:
+        paths: Files and folders as named on the command line.
+        settings: The settings, whose patterns count below the folders named.
+        force_exclude: Whether they count for what is named too.
+
+    Yields:
+        Absolute paths in sorted order and without repeats, and the folders that
+        cannot be listed.
+    """
+    found: dict[str, Path | Unreadable] = {}
+    whole = _Walk(settings, include_tests=settings.include_tests)
+    for path in paths:
+        top = absolute_path(path)
+        if force_exclude and whole.leaves_out(top):
+            continue
+        if not os.path.isdir(top):  # noqa: PTH112
+            found[top] = Path(top)
+            continue
+        is_test = is_test_path(f"{relative_path(top, whole.root)}/-") and not force_exclude
+        walk = _Walk(settings, include_tests=True) if is_test else whole
+        for item in walk.walk(top):
+            if isinstance(item, Unreadable):
+                found[str(item.file)] = item
+            else:
+                found[item] = Path(item)
+    yield from (found[name] for name in sorted(found))
+
+
+def find_all(settings: Settings) -> list[Path]:
+    """Find the files of the whole project, over which linking happens.
+
+    Args:
+        settings: The settings.
+
+    Returns:
+        Absolute paths in sorted order.
+    """
+    return [item for item in find([settings.root], settings) if isinstance(item, Path)]

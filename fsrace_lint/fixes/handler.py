@@ -1,0 +1,112 @@
+"""Put an `os.mkdir` into a `try` that accepts a directory that is already there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+from libcst import matchers as m
+
+from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.recipe import Edit, RefusalError
+from fsrace_lint.fixes.statements import Suite, enclosed, own_statement
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Target
+    from fsrace_lint.fixes.tree import Tree
+
+_ERROR: Final = "FileExistsError"
+
+
+def handle(target: Target, path: cst.BaseExpression) -> tuple[Edit, tuple[str, ...]]:
+    """Give the edit that puts the call into a `try`, and the import lines that it needs.
+
+    The call itself stays as it is. Its path is written a second time, in the
+    handler, so it must be one that can be read twice.
+    """
+    tree = target.tree
+    again = _copy(path)
+    if again is None:
+        raise RefusalError(
+            "the path may be bytes, which pathlib does not take, and is not plain enough to repeat"
+        )
+    line = own_statement(target)
+    if line is None:
+        raise RefusalError("the path may be bytes, and the call is not a statement of its own")
+    if tree.names.knows(_ERROR):
+        raise RefusalError(f"the name {_ERROR} also means something else in this file")
+    _refuse_handled(target)
+    functions, imports = _os_path(target)
+    test = cst.Call(func=cst.Attribute(functions, cst.Name("isdir")), args=[cst.Arg(again)])
+    end = line.trailing_whitespace
+    if _ends_file(tree, line):
+        end = end.with_changes(newline=tree.newline)
+    indent = tree.indent(line)
+    return Edit(line, partial(_handled, end=end, test=test, indent=indent, newline=tree.newline)), imports
+
+
+def _copy(path: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Write an expression again, without its layout, where reading it twice gives the same twice."""
+    match path:
+        case cst.Name(value=name):
+            return cst.Name(name)
+        case cst.SimpleString(value=literal) | cst.Integer(value=literal):
+            return type(path)(literal)
+        case cst.Attribute(value=owner, attr=attr):
+            copied = _copy(owner)
+            return None if copied is None else cst.Attribute(copied, cst.Name(attr.value))
+        case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=key, star=None))]):
+            copied, index = _copy(owner), _constant(key)
+            if copied is not None and index is not None:
+                return cst.Subscript(copied, [cst.SubscriptElement(cst.Index(index))])
+    return None
+
+
+def _constant(key: cst.BaseExpression) -> cst.BaseExpression | None:
+    match key:
+        case cst.SimpleString() | cst.Integer():
+            return _copy(key)
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value=digits)):
+            return cst.UnaryOperation(cst.Minus(), cst.Integer(digits))
+    return None
+
+
+def _refuse_handled(target: Target) -> None:
+    inner: cst.CSTNode = target.call
+    for node in target.tree.ancestors(target.call):
+        if isinstance(node, cst.FunctionDef | cst.Lambda):
+            return
+        if isinstance(node, cst.Try | cst.TryStar) and node.body is inner:
+            kinds = [handler.type for handler in node.handlers if handler.type is not None]
+            if any(m.findall(kind, m.Name(_ERROR)) for kind in kinds):
+                raise RefusalError(f"{_ERROR} is handled around the call already")
+        inner = node
+
+
+def _os_path(target: Target) -> tuple[cst.BaseExpression, tuple[str, ...]]:
+    match target.call.func:
+        case cst.Attribute(value=cst.Name(value=module)):
+            return cst.Attribute(cst.Name(module), cst.Name("path")), ()
+    return spell(target, "os", "path", "import os")
+
+
+def _ends_file(tree: Tree, line: Suite) -> bool:
+    """Tell whether a line is the last, and has no line ending of its own."""
+    last = tree.module.code.count("\n") + 1
+    return not tree.module.has_trailing_newline and tree.positions[line].end.line == last
+
+
+def _handled(
+    line: Suite, end: cst.TrailingWhitespace, test: cst.Call, indent: str | None, newline: cst.Newline
+) -> cst.Try | cst.IndentedBlock:
+    header = cst.TrailingWhitespace(newline=newline)
+
+    def block(statement: cst.BaseStatement) -> cst.IndentedBlock:
+        return cst.IndentedBlock(body=[statement], header=header, indent=indent)
+
+    again = cst.SimpleStatementLine(body=[cst.Raise()], trailing_whitespace=header)
+    other = cst.If(test=cst.UnaryOperation(cst.Not(), test), body=block(again))
+    inner = cst.SimpleStatementLine(body=line.body, trailing_whitespace=end)
+    handler = cst.ExceptHandler(type=cst.Name(_ERROR), body=block(other))
+    return enclosed(line, cst.Try(body=block(inner), handlers=[handler]), indent, newline)

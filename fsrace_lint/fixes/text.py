@@ -1,0 +1,110 @@
+"""Tell what is evidently text or a path object: what `Path()` takes, and never bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+from libcst import matchers as m
+
+from fsrace_lint.fixes.names import count_bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsrace_lint.fixes.tree import Tree
+
+_PATHS: Final = frozenset(("pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath", "pathlib.PurePosixPath"))
+_TYPES: Final = _PATHS | {"str", "None", "os.PathLike"}
+_GENERICS: Final = frozenset(("os.PathLike", "typing.Optional", "typing.Union"))
+_BUILTINS: Final = frozenset(("str", "None"))
+_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Module)
+_ASSIGNMENTS: Final = m.Assign() | m.AnnAssign()
+
+
+def is_text(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> bool:
+    """Tell whether an expression gives text or a path object; `seen` are the names that led to it."""
+    match expression:
+        case cst.FormattedString():
+            return True
+        case cst.SimpleString():
+            return isinstance(expression.evaluated_value, str)
+        case cst.ConcatenatedString(left=first):
+            return is_text(tree, first, seen)
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Divide(), right=right):
+            return is_text(tree, left, seen) or is_text(tree, right, seen)
+        case cst.BinaryOperation(left=left, operator=cst.Modulo()):
+            return is_text(tree, left, seen)
+        case cst.Call(func=cst.Attribute(value=template, attr=cst.Name(value="format"))):
+            return is_text(tree, template, seen)
+        case cst.Call():
+            return _makes_text(tree, expression, seen)
+        case cst.Name():
+            return _names_text(tree, expression, seen)
+    return False
+
+
+def _makes_text(tree: Tree, call: cst.Call, seen: frozenset[str]) -> bool:
+    name = _meaning(tree, call.func)
+    if name == "os.path.join":
+        return any(is_text(tree, part.value, seen) for part in call.args if not part.star)
+    return name == "str" or name in _PATHS
+
+
+def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
+    """Tell it of a name that is bound once in the function around it: what else binds it is unknown."""
+    scope = _scope(tree, name)
+    word = name.value
+    if word in seen or _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
+        return False
+    for parameter in _parameters(scope):
+        if parameter.name.value == word:
+            return parameter.annotation is not None and _is_text_type(tree, parameter.annotation.annotation)
+    for found in m.findall(scope, _ASSIGNMENTS):
+        if _scope(tree, found) is not scope:
+            continue
+        match found:
+            case cst.AnnAssign(target=cst.Name(value=target), annotation=annotation) if target == word:
+                return _is_text_type(tree, annotation.annotation)
+            case cst.Assign(targets=targets, value=value):
+                if any(m.matches(each.target, m.Name(word)) for each in targets):
+                    return is_text(tree, value, seen | {word})
+    return False
+
+
+def _is_text_type(tree: Tree, annotation: cst.BaseExpression) -> bool:
+    match annotation:
+        case cst.SimpleString():
+            try:
+                return _is_text_type(tree, cst.parse_expression(annotation.raw_value))
+            except cst.ParserSyntaxError:
+                return False
+        case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
+            return _is_text_type(tree, left) and _is_text_type(tree, right)
+        case cst.Subscript(value=generic, slice=elements):
+            kinds = [element.slice.value for element in elements if isinstance(element.slice, cst.Index)]
+            known = _meaning(tree, generic) in _GENERICS and len(kinds) == len(elements)
+            return known and all(_is_text_type(tree, kind) for kind in kinds)
+    return _meaning(tree, annotation) in _TYPES
+
+
+def _meaning(tree: Tree, expression: cst.BaseExpression) -> str | None:
+    if isinstance(expression, cst.Name) and expression.value in _BUILTINS:
+        return None if tree.names.knows(expression.value) else expression.value
+    return tree.names.meaning(expression)
+
+
+def _scope(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
+    return next((around for around in tree.ancestors(node) if isinstance(around, _SCOPES)), tree.module)
+
+
+def _is_from_outside(scope: cst.CSTNode, name: str) -> bool:
+    """Tell whether a `global` or `nonlocal` statement names it."""
+    return bool(m.findall(scope, m.NameItem(name=m.Name(name))))
+
+
+def _parameters(scope: cst.CSTNode) -> Sequence[cst.Param]:
+    if not isinstance(scope, cst.FunctionDef):
+        return ()
+    given = scope.params
+    return (*given.posonly_params, *given.params, *given.kwonly_params)

@@ -1,0 +1,150 @@
+"""flake8: options to Settings, and the findings of one file to flake8's tuples; nothing else."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+from flake8.exceptions import ExecutionError  # type: ignore[import-untyped,unused-ignore]
+from flake8.violation import Violation  # type: ignore[import-untyped,unused-ignore]
+
+from fsrace_lint import __version__, discover, pipeline, rules, settings, source
+from fsrace_lint.catalog import CatalogError
+
+if TYPE_CHECKING:
+    import argparse
+    import ast
+    from collections.abc import Iterator, Sequence
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.pipeline import Run
+    from fsrace_lint.settings import Settings
+
+Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
+
+STDIN: Final = "-"
+MISTAKES: Final = (settings.SettingsError, CatalogError)
+
+
+class Plugin:
+    """The checker that flake8 makes for each file."""
+
+    name: ClassVar[str] = "fsrace-lint"
+    version: ClassVar[str] = __version__
+    profile: ClassVar[str | None] = None
+    noqa: ClassVar[bool] = True
+    stdin: ClassVar[str | None] = None
+    named: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:  # noqa: ARG002  # `tree` is what makes flake8 call this once a file
+        """Take what flake8 knows of a file: the name it reports, and the lines without a BOM."""
+        self.filename = filename
+        self.lines = lines
+
+    @classmethod
+    def add_options(cls, manager: Any) -> None:
+        """Tell flake8 the options."""
+        manager.add_option(
+            "--fsrace-profile",
+            choices=("default", "strict"),
+            default=None,
+            parse_from_config=True,
+            help="What fsrace-lint reports: what is probably wrong (default), or everything (strict). "
+            "It goes before `profile` in [tool.fsrace-lint].",
+        )
+
+    @classmethod
+    def parse_options(cls, options: argparse.Namespace) -> None:
+        """Take the values of the options; flake8 does this before it starts processes, or in each."""
+        cls.profile = options.fsrace_profile
+        cls.noqa = not options.disable_noqa
+        cls.stdin = (options.stdin_display_name or "stdin") if STDIN in options.filenames else None
+        cls.named = tuple(source.absolute_path(Path(name)) for name in options.filenames or ["."])
+        if multiprocessing.parent_process() is None:
+            cls._prepare()
+
+    @classmethod
+    def _prepare(cls) -> None:
+        """Read the settings, and link the projects where the processes to come can share that.
+
+        Raises:
+            ExecutionError: That failed, and flake8 prints why. It must be said here: an exception
+                in one of flake8's processes can leave the others, and flake8, waiting for a lock.
+        """
+        try:
+            with pipeline.guard(*MISTAKES):
+                for root in dict.fromkeys(settings.find_root(Path(name)) for name in cls.named):
+                    chosen = _settings(root, cls.profile)
+                    is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
+                    if is_project and cls.stdin is None and _forks():
+                        _run(chosen).link()
+        except (*MISTAKES, pipeline.InternalError) as error:
+            raise ExecutionError(f"fsrace-lint: {error}") from error
+
+    def run(self) -> Iterator[Row]:
+        """Yield the findings; a failure is one of them."""
+        try:
+            with pipeline.guard(*MISTAKES):
+                found = list(self._found())
+        except (*MISTAKES, pipeline.InternalError) as error:
+            yield 1, 0, f"{pipeline.RULE_FAILURE} {error}", type(self)
+            return
+        for finding in found:
+            span = finding.place.span
+            yield span.line, span.column - 1, f"{finding.code} {finding.message}", type(self)
+
+    def _found(self) -> Iterator[Finding]:
+        file = Path(self.filename)
+        chosen = _settings(settings.find_root(self._through()), self.profile)
+        run = _run(chosen)
+        _, _, relative = source.names_of(file, chosen.root)
+        known = run.files.get(relative)
+        if known is None and discover.leaves_out(file, chosen):
+            return
+        if known is None and self.filename != self.stdin:
+            read = source.read(file, chosen.root)
+            if isinstance(read, source.Unreadable):
+                yield from pipeline.unreadable([read], chosen)
+                return
+        text = "".join(self.lines)
+        if known is None or known.source.text.replace("\r\n", "\n").replace("\r", "\n") != text:
+            run = run.with_source(source.of_text(text, file, chosen.root))
+        result = run.check_file(relative, [])
+        yield from result.kept
+        if self.noqa:
+            yield from result.unused
+        yield from (finding for finding in result.suppressed if not self.noqa or self._flake8_drops(finding))
+
+    def _through(self) -> Path:
+        """Give what was named on the command line and led to the file: its project is the one that counts."""
+        file = source.absolute_path(Path(self.filename))
+        above = [name for name in self.named if source.path_below(file, name) and self.filename != self.stdin]
+        return Path(max(above, key=len, default=file))
+
+    def _flake8_drops(self, finding: Finding) -> bool:
+        """Tell whether flake8 reads the comment as we do.
+
+        What it drops itself is left to it, so that its statistics, and plugins
+        that look for needless `noqa`s, see that the comment is needed.
+        """
+        line = finding.place.span.line
+        violation = Violation(finding.code, self.filename, line, 1, "", "".join(self.lines[line - 1 : line]))
+        return bool(violation.is_inline_ignored(disable_noqa=False))
+
+
+def _forks() -> bool:
+    """Tell how flake8 starts its processes, without deciding it."""
+    method = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
+    return method == "fork"
+
+
+@functools.cache
+def _settings(root: Path, profile: str | None) -> Settings:
+    return settings.with_overrides(settings.load(root, rules.names()), profile=profile)
+
+
+@functools.cache
+def _run(chosen: Settings) -> Run:
+    return pipeline.Run(chosen, ())

@@ -1,0 +1,322 @@
+"""What cannot be read or understood: a clear message, the documented exit code, and the rest checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from fsrace_lint import cli, source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+GOOD = "good.py:4:5 FSR101 another process can create 'd' after the check on line 3"
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX filesystems have")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project with one good file, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "good.py").write_text(HAZARD)
+
+
+class Told(NamedTuple):
+    code: int
+    findings: list[str]
+    errors: list[str]
+    stderr: str
+
+
+def check(*arguments: str) -> Told:
+    """Run check in the text format too: it must say the same, and nothing may end in a traceback."""
+    result = CliRunner().invoke(cli.main, ["check", "--format=json", *arguments])
+    text = CliRunner().invoke(cli.main, ["check", *arguments])
+    for one in (result, text):
+        assert one.exception is None or isinstance(one.exception, SystemExit), one.exc_info
+        assert "Traceback" not in one.output
+    assert (text.exit_code, text.stderr) == (result.exit_code, result.stderr)
+    document = json.loads(result.stdout)
+    findings = ["{path}:{line}:{column} {code} {message}".format(**row) for row in document["findings"]]
+    for row in document["findings"]:
+        assert row["code"] in text.stdout
+    errors = [
+        f"{row['path']}: {row['message']}" if row["path"] else row["message"] for row in document["errors"]
+    ]
+    assert result.stderr.splitlines()[-len(errors) :] == [f"Error: {error}" for error in errors] or not errors
+    return Told(result.exit_code, findings, errors, result.stderr)
+
+
+class TestContent:
+    @pytest.mark.parametrize(
+        ("data", "finding"),
+        [
+            (b"x = 1\nname = '\xe9'\n", "2:9 FSR001 is not encoded as UTF-8: byte 0xe9"),
+            (b"# coding: latin-1\nx = '\xe9'\n", None),
+            (b"# coding: ascii\nx = '\xc3\xa9'\n", "2:6 FSR001 is not encoded as ASCII: byte 0xc3"),
+            (b"# coding: klingon\n", "1:1 FSR001 cannot be decoded: unknown encoding: klingon"),
+            (b"# coding: rot13\nvzcbeg bf\n", "1:1 FSR001 cannot be decoded: "),
+            (b"# coding: hex\n", "1:1 FSR001 cannot be decoded: "),
+            (b"\xef\xbb\xbf# coding: latin-1\n", "1:1 FSR001 cannot be decoded: encoding problem: utf-8"),
+            (b"\xef\xbb\xbfx = '\xe9'\n", "1:6 FSR001 is not encoded as UTF-8: byte 0xe9"),
+            (b"\xff\xfex\x00", "1:1 FSR001 is not encoded as UTF-8: byte 0xff"),
+            (b"x = 1\ny = '\0'\n", "2:6 FSR001 contains a NUL character"),
+            (b"\0" * 1000, "1:1 FSR001 contains a NUL character"),
+            (b"def f(:\n", "1:7 FSR001 "),
+            (b"if x:\n\ty\n        z\n", "3:"),
+            (b"print 'old'\n", "1:1 FSR001 "),
+            (b"'''never closed", "1:1 FSR001 "),
+            (b"x = (\n", "1:5 FSR001 "),
+            (b"\\", "1:"),
+            (b"return 1\n", None),
+            (b"x = " + b"(" * 5000 + b")" * 5000, "1:"),
+            (b"x = " + b"-" * 100_000 + b"1\n", "1:1 FSR001 the code is nested too deeply to be analyzed"),
+            (b"x = 1" + b" + 1" * 20_000, "1:1 FSR001 the code is nested too deeply to be analyzed"),
+            (b"x = " + b"9" * 5000 + b"\n", "1:"),
+            (b"", None),
+            (b"\xef\xbb\xbf", None),
+            (b"\x0c\n\r\r\n", None),
+            (b"\x1a", "1:1 FSR001 "),
+        ],
+        ids=lambda value: repr(value[:24]) if isinstance(value, bytes) else "",
+    )
+    def test_a_file_that_is_no_python(self, data: bytes, finding: str | None) -> None:
+        Path("bad.py").write_bytes(data)
+        told = check(".")
+        assert told.code == 1
+        assert told.findings[-1] == GOOD
+        assert len(told.findings) == (1 if finding is None else 2)
+        if finding is not None:
+            assert told.findings[0].startswith(f"bad.py:{finding}")
+            assert " FSR001 " in told.findings[0]
+        assert told.errors == []
+
+    def test_fix_repairs_the_others(self) -> None:
+        Path("bad.py").write_bytes(b"\xff")
+        result = CliRunner().invoke(cli.main, ["fix"])
+        assert result.exit_code == 1
+        assert result.stderr == "Fixed 1 problem in 1 file; 1 left.\n"
+        assert Path("bad.py").read_bytes() == b"\xff"
+
+    def test_a_name_that_is_no_text(self) -> None:
+        if sys.platform != "linux":
+            pytest.skip("file names are text here")
+        Path(os.fsdecode(b"\xff.py")).write_text(HAZARD)
+        assert [row.partition(":")[0] for row in check(".").findings] == ["good.py", "\\udcff.py"]
+
+
+class TestFiles:
+    def test_a_path_that_does_not_exist(self) -> None:
+        told = check("good.py", "missing.py", "missing/")
+        assert told.code == 2
+        assert told.findings == [GOOD]
+        assert told.errors == ["missing.py: no such file or folder", "missing: no such file or folder"]
+
+    def test_nothing_but_a_path_that_does_not_exist(self) -> None:
+        told = check("missing")
+        assert (told.code, told.findings) == (2, [])
+        assert told.stderr == "Error: missing: no such file or folder\n"
+        result = CliRunner().invoke(cli.main, ["check", "missing"])
+        assert result.stdout == "No filesystem races found; 1 failure in the run itself.\n"
+
+    def test_fix_goes_on_without_it(self) -> None:
+        result = CliRunner().invoke(cli.main, ["fix", "missing.py", "good.py"])
+        assert result.exit_code == 2
+        assert result.stderr.splitlines() == [
+            "Fixed 1 problem in 1 file; 0 left.",
+            "Error: missing.py: no such file or folder",
+        ]
+
+    def test_an_empty_folder(self) -> None:
+        Path("empty").mkdir()
+        told = check("empty")
+        assert (told.code, told.findings, told.errors) == (0, [], [])
+        assert told.stderr == f"Warning: no Python files to check in {Path('empty').absolute()}\n"
+        assert check("empty", "good.py") == Told(1, [GOOD], [], "")
+
+    def test_a_folder_without_python(self) -> None:
+        Path("texts").mkdir()
+        Path("texts/a.txt").write_text(HAZARD)
+        assert "no Python files to check in" in check("texts").stderr
+
+    def test_a_folder_called_like_a_file(self) -> None:
+        Path("folder.py").mkdir()
+        Path("folder.py/inner.py").write_text(HAZARD)
+        assert [row.partition(":")[0] for row in check(".").findings] == ["folder.py/inner.py", "good.py"]
+        assert check("folder.py").code == 1
+
+    @posix
+    def test_a_pipe(self) -> None:
+        os.mkfifo("pipe.py")
+        assert check(".").findings == [GOOD]
+        told = check("pipe.py", "good.py")
+        assert (told.code, told.findings[0]) == (1, GOOD)
+        assert told.findings[1] == "pipe.py:1:1 FSR001 is a pipe, a socket or a device, not a regular file"
+
+    @posix
+    def test_links(self) -> None:
+        Path("loop.py").symlink_to("loop.py")
+        Path("folder").mkdir()
+        Path("folder/round").symlink_to(".", target_is_directory=True)
+        Path("dangling.py").symlink_to("nowhere.py")
+        assert check(".") == Told(1, [GOOD], [], "")
+        told = check("loop.py", "dangling.py", "good.py", "folder/round")
+        assert told.code == 1
+        assert told.findings == [
+            "dangling.py:1:1 FSR001 the file does not exist",
+            GOOD,
+            "loop.py:1:1 FSR001 cannot be read: Too many levels of symbolic links",
+        ]
+
+    @posix
+    def test_a_file_without_permission(self) -> None:
+        if os.geteuid() == 0:
+            pytest.skip("root may read everything; the next test pretends")
+        Path("secret.py").touch(0o000)
+        assert check(".").findings[1] == "secret.py:1:1 FSR001 cannot be read: Permission denied"
+
+    @pytest.mark.parametrize(
+        ("error", "reason"),
+        [
+            (PermissionError(13, "Permission denied"), "cannot be read: Permission denied"),
+            (FileNotFoundError(2, "No such file or directory"), "the file does not exist"),
+            (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
+            (IsADirectoryError(21, "Is a directory"), "cannot be read: Is a directory"),
+        ],
+    )
+    def test_a_file_that_cannot_be_read(
+        self, error: OSError, reason: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also: it was there when its folder was listed, and is gone now."""
+        Path("secret.py").write_text(HAZARD)
+        read_bytes = Path.read_bytes
+
+        def failing(file: Path) -> bytes:
+            if file.name == "secret.py":
+                raise error
+            return read_bytes(file)
+
+        monkeypatch.setattr(Path, "read_bytes", failing)
+        told = check(".")
+        assert (told.code, told.errors) == (1, [])
+        assert told.findings == [GOOD, f"secret.py:1:1 FSR001 {reason}"]
+
+    def test_a_folder_that_cannot_be_listed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("secret").mkdir()
+        scandir = os.scandir
+
+        def failing(folder: str) -> object:
+            if folder.endswith("secret"):
+                raise PermissionError(13, "Permission denied")
+            return scandir(folder)
+
+        monkeypatch.setattr(os, "scandir", failing)
+        told = check(".")
+        assert told.code == 1
+        assert told.findings == [GOOD, "secret:1:1 FSR001 cannot be listed: Permission denied"]
+
+    def test_a_file_that_vanishes_before_it_is_looked_at(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("gone.py").write_text(HAZARD)
+        read = source.read
+
+        def vanish(file: Path, root: Path) -> source.Source | source.Unreadable:
+            Path("gone.py").unlink(missing_ok=True)
+            return read(file, root)
+
+        monkeypatch.setattr(source, "read", vanish)
+        result = CliRunner().invoke(cli.main, ["check", "."])
+        assert result.exit_code == 1
+        assert "gone.py:1:1: FSR001 unreadable-source: the file does not exist" in result.stdout
+        assert "good.py:4:5: FSR101" in result.stdout
+
+    @posix
+    def test_the_current_folder_is_gone(self) -> None:
+        leave = "import os; os.mkdir('x'); os.chdir('x'); os.rmdir('../x')"
+        program = f"{leave}; from fsrace_lint.cli import main; main()"
+        for arguments in (["check", str(Path("good.py").absolute())], ["check"]):
+            done = subprocess.run(
+                [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+            )
+            assert done.returncode in (0, 1, 2)
+            assert "Traceback" not in done.stderr
+
+    def test_names_that_no_filesystem_takes(self) -> None:
+        long = "x" * 5000
+        assert check("good.py", long).errors == [f"{long}: no such file or folder"]
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("[tool.fsrace-lint\n", ":1: is not valid TOML: "),
+            ("x = 1\nx = 2\n", "is not valid TOML: "),
+            (
+                "[tool.fsrace-lint]\nprofil = 'strict'\n",
+                "unknown key `profil` in [tool.fsrace-lint]; did you mean `profile`?",
+            ),
+            ("[tool.fsrace-lint]\nextend_select = []\n", "did you mean `extend-select`?"),
+            ("[tool.fsrace-lint]\nignore = 'FSR101'\n", ": `ignore`: expected array, found string"),
+            ("[tool.fsrace-lint]\ninclude-tests = 1\n", ": `include-tests`: expected boolean, found integer"),
+            ("[tool.fsrace-lint]\nselect = ['FSR999']\n", ": `select`: unknown rule `FSR999`"),
+            ("[tool.fsrace-lint]\nignore = ['check-then-mkdri']\n", "did you mean `check-then-mkdir`?"),
+            ("[tool.fsrace-lint]\nprofile = 'strickt'\n", "did you mean `strict`?"),
+            ("[tool]\nfsrace-lint = 3\n", ": `tool.fsrace-lint`: expected table, found int"),
+            ("[tool.fsrace-lint]\nroot = 'nowhere'\n", ": `root`: `nowhere` is not an existing folder"),
+            ("[tool.fsrace-lint.per-file-ignores]\n'a.py' = ['nope']\n", "per-file-ignores.a.py"),
+        ],
+    )
+    def test_a_mistake(self, text: str, message: str) -> None:
+        Path("broken").mkdir()
+        Path("broken/pyproject.toml").write_text(text)
+        Path("broken/a.py").write_text(HAZARD)
+        told = check("broken/a.py", "good.py", "broken")
+        assert told.code == 2
+        assert told.findings == [GOOD]
+        assert len(told.errors) == 1
+        assert told.errors[0].startswith(str(Path("broken/pyproject.toml").absolute()))
+        assert message in told.errors[0]
+
+    @pytest.mark.parametrize("make", [Path.mkdir, lambda file: file.write_bytes(b"x = '\xff'\n")])
+    def test_a_file_that_is_none(self, make: Callable[[Path], object]) -> None:
+        Path("broken").mkdir()
+        make(Path("broken/pyproject.toml"))
+        told = check("broken", "good.py")
+        assert (told.code, told.findings, len(told.errors)) == (2, [GOOD], 1)
+
+    def test_fix_writes_nothing_there(self) -> None:
+        Path("pyproject.toml").write_text("[tool.fsrace-lint]\nfix = true\n")
+        result = CliRunner().invoke(cli.main, ["fix"])
+        assert result.exit_code == 2
+        assert "unknown key `fix`" in result.stderr
+        assert Path("good.py").read_text() == HAZARD
+
+
+def test_many_broken_files_at_once(tmp_path: Path) -> None:
+    for number in range(50):
+        Path(f"bad{number:02}.py").write_bytes(b"\xff" if number % 2 else b"def")
+    told = check(".")
+    assert (told.code, len(told.findings), told.errors) == (1, 51, [])
+
+
+def test_a_real_process() -> None:
+    """Nothing of the above needs the test runner's help."""
+    shutil.copy("good.py", "other.py")
+    Path("bad.py").write_bytes(b"\0")
+    command = [sys.executable, "-m", "fsrace_lint", "check", "missing.py", "bad.py", "good.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "Error: missing.py: no such file or folder\n"
+    assert "bad.py:1:1: FSR001" in done.stdout
+    assert "good.py:4:5: FSR101" in done.stdout

@@ -1,0 +1,528 @@
+"""The command line: options, output, messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from fsrace_lint import __version__, cli, pipeline, rules
+from fsrace_lint.catalog import CatalogError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+FIRST = "a.py:4:5: FSR101 check-then-mkdir: another process can create 'd' after the check on line 3"
+COMMANDS = ("check", "fix", "rules", "explain")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, which is the current folder, and an environment without wishes."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "FSRACE_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+def write(files: dict[str, str]) -> None:
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def run(*arguments: str, code: int) -> Result:
+    result = CliRunner().invoke(cli.main, arguments, prog_name="fsrace-lint")
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def reported(*arguments: str, code: int = 1) -> list[str]:
+    rows = json.loads(run("check", "--format=json", *arguments, code=code).stdout)["findings"]
+    return [f"{row['path']}:{row['line']} {row['code']}" for row in rows]
+
+
+def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "fsrace_lint", *arguments]
+    return subprocess.run(
+        command, check=False, capture_output="stdout" not in options, timeout=120, **options
+    )
+
+
+class TestHelp:
+    def test_version(self) -> None:
+        assert run("--version", code=0).stdout == f"fsrace-lint, version {__version__}\n"
+
+    @pytest.mark.parametrize("arguments", [(), *[(name,) for name in COMMANDS]])
+    def test_every_option_is_explained(self, arguments: tuple[str, ...]) -> None:
+        assert run(*arguments, "-h", code=0).stdout == run(*arguments, "--help", code=0).stdout
+        command = cli.main.commands[arguments[0]] if arguments else cli.main
+        assert command.help
+        for parameter in command.params:
+            assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
+
+    def test_examples_work(self) -> None:
+        write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD})
+        tried = 0
+        for command in (cli.main, *cli.main.commands.values()):
+            for line in (command.epilog or "").splitlines():
+                if line.startswith("  fsrace-lint "):
+                    words = line.strip().partition("   ")[0].split()
+                    assert start(*words[1:]).returncode in (0, 1), line
+                    tried += 1
+        assert tried > 10
+
+    def test_the_module_can_be_run(self) -> None:
+        assert start("--help").stdout.startswith(b"Usage: fsrace-lint [OPTIONS] COMMAND")
+
+    def test_the_installed_command(self) -> None:
+        script = Path(sys.executable).with_name("fsrace-lint")
+        if not script.exists():
+            pytest.skip("the package is not installed beside this Python")
+        assert subprocess.run([script, "--version"], capture_output=True, check=True).stdout
+
+
+class TestCheck:
+    def test_text(self) -> None:
+        write({"a.py": HAZARD})
+        lines = run("check", code=1).stdout.splitlines()
+        assert lines[0] == FIRST
+        assert lines[-1] == "Found 1 problem (1 error) in 1 file; 1 fixable with fsrace-lint fix."
+
+    def test_nothing_found(self) -> None:
+        write({"a.py": "x = 1\n"})
+        assert run("check", ".", code=0).output == "No filesystem races found in 1 file.\n"
+
+    def test_json(self) -> None:
+        write({"a.py": HAZARD})
+        result = run("check", "--format", "json", code=1)
+        assert result.stderr == ""
+        document = json.loads(result.stdout)
+        assert [row["code"] for row in document["findings"]] == ["FSR101"]
+        assert document["errors"] == []
+
+    def test_github(self) -> None:
+        write({"a.py": HAZARD})
+        assert run("check", "--format=github", code=1).stdout.startswith("::error file=a.py,line=4,")
+
+    def test_statistics(self) -> None:
+        write({"a.py": "x = 1\n"})
+        assert "1  files-linked" in run("check", "--statistics", code=0).stdout
+
+    def test_a_guard_in_a_file_that_was_not_named(self) -> None:
+        text = "import os\ndef prepare(d):\n    if not os.path.exists(d):\n        os.mkdir(d)\n"
+        caller = (
+            "import torch.distributed as dist\nimport work\nif dist.get_rank() == 0:\n    work.prepare('d')\n"
+        )
+        write({"work.py": text, "train.py": caller})
+        assert reported("work.py", code=0) == []
+        Path("train.py").unlink()
+        assert reported("work.py") == ["work.py:4 FSR101"]
+
+    def test_a_file_named_twice_is_reported_once(self) -> None:
+        write({"a.py": HAZARD})
+        assert reported("a.py", "a.py", ".", "./a.py") == ["a.py:4 FSR101"]
+
+    def test_projects_inside_a_project(self) -> None:
+        write(
+            {"a.py": HAZARD, "in/a.py": HAZARD, "in/pyproject.toml": "[tool.fsrace-lint]\nignore = ['ALL']"}
+        )
+        assert reported(".") == ["a.py:4 FSR101", "in/a.py:4 FSR101"]
+        assert reported("in", code=0) == []
+        assert reported("a.py", "in") == ["a.py:4 FSR101"]
+        write({"in/pyproject.toml": ""})
+        assert reported(".", "in") == ["a.py:4 FSR101", "in/a.py:4 FSR101"]
+
+    def test_two_settings_for_one_root(self) -> None:
+        table = "[tool.fsrace-lint]\nroot = '..'\n"
+        write({"x/a.py": HAZARD, "x/pyproject.toml": table + "ignore = ['FSR101']", "y/a.py": HAZARD})
+        write({"y/pyproject.toml": table})
+        assert reported("x", "y") == ["y/a.py:4 FSR101"]
+
+
+class TestSelection:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("--select=FSR2",),
+            ("--select", "FSR103,FSR2", "--select", "unguarded-write"),
+            ("--ignore=check-then-mkdir",),
+            ("--ignore=fsr1",),
+            ("--ignore", "FSR101 FSR103"),
+        ],
+    )
+    def test_rules_that_are_off(self, arguments: tuple[str, ...]) -> None:
+        write({"a.py": HAZARD})
+        assert reported(*arguments, code=0) == []
+
+    def test_options_go_before_the_settings(self) -> None:
+        write(
+            {"a.py": HAZARD, "pyproject.toml": "[tool.fsrace-lint]\nselect = ['FSR2']\nignore = ['FSR1']\n"}
+        )
+        assert reported(code=0) == []
+        assert reported("--extend-select=FSR101") == ["a.py:4 FSR101"]
+        assert reported("--select=FSR101") == ["a.py:4 FSR101"]
+
+    def test_profile(self) -> None:
+        write({"tool.py": "open('results.json', 'w').write('x')\n"})
+        assert reported(code=0) == []
+        assert reported("--profile=strict") == ["tool.py:1 FSR201"]
+        assert (
+            "'pedantic' is not one of 'default', 'strict'"
+            in run("check", "--profile=pedantic", code=2).stderr
+        )
+
+    @pytest.mark.parametrize("rule", ["FSR101", "FSR2", "FSR003"])
+    def test_what_could_not_be_checked_is_always_told(
+        self, rule: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write({"a.py": "def f(:\n"})
+        Path("b.py").write_bytes(b"'\xff'\n")
+        assert reported("--select", rule) == ["a.py:1 FSR001", "b.py:1 FSR001"]
+        assert reported("--ignore=FSR001", code=0) == []
+        assert reported("--select=FSR001,FSR1", "--ignore=FSR0", "a.py") == ["a.py:1 FSR001"]
+        write({"pyproject.toml": "[tool.fsrace-lint.per-file-ignores]\n'a.py' = ['unreadable-source']"})
+        assert reported("--select", rule) == ["b.py:1 FSR001"]
+
+    def test_a_rule_that_fails_is_always_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def failing(project: object) -> Iterator[Any]:
+            raise KeyError("oh no")
+
+        broken = [
+            rules.LoadedRule(
+                loaded.rule, loaded.page, failing if loaded.rule.code == "FSR201" else loaded.check
+            )
+            for loaded in rules.load()
+        ]
+        monkeypatch.setattr(rules, "load", lambda: tuple(broken))
+        write({"a.py": HAZARD})
+        assert reported(code=2) == ["a.py:1 FSR002", "a.py:4 FSR101"]
+        assert reported("--select=FSR2", code=2) == ["a.py:1 FSR002"]
+        assert reported("--ignore=FSR002", code=2) == ["a.py:4 FSR101"]
+        assert reported("--select=FSR101") == ["a.py:4 FSR101"]
+        assert "Error: a.py: FSR201 failed: KeyError: 'oh no'" in run("check", code=2).stderr
+
+
+class TestFiles:
+    FILES: Final = ("a.py", "build/b.py", "tests/c.py", "old/d.py", "ignored/e.py", "script")
+
+    @pytest.fixture(autouse=True)
+    def files(self) -> None:
+        write({**dict.fromkeys(self.FILES, HAZARD), ".gitignore": "ignored/\n"})
+        write({"pyproject.toml": "[tool.fsrace-lint]\nextend-exclude = ['old']\n"})
+
+    def named(self, *arguments: str) -> list[str]:
+        result = run("check", "--format=json", *arguments, code=1)
+        return [row["path"] for row in json.loads(result.stdout)["findings"]]
+
+    def test_what_is_skipped(self) -> None:
+        assert self.named(".") == ["a.py"]
+        assert self.named("--exclude=a.py,tests") == ["build/b.py"]
+        assert self.named("--include-tests", "--extend-exclude", "a.*") == ["tests/c.py"]
+
+    def test_what_is_named_is_checked(self) -> None:
+        assert self.named(*self.FILES) == sorted(self.FILES)
+        assert self.named("tests", "build", "old") == ["build/b.py", "old/d.py", "tests/c.py"]
+
+    def test_unless_the_exclusions_are_forced(self) -> None:
+        assert self.named("--force-exclude", *self.FILES) == ["a.py", "script"]
+        assert self.named("--force-exclude", "--include-tests", "tests", "build", "ignored") == ["tests/c.py"]
+        assert self.named("--force-exclude", ".") == ["a.py"]
+        assert self.named("--force-exclude", "--exclude=a.py", *self.FILES) == ["build/b.py", "script"]
+
+    def test_forced_exclusions_that_leave_nothing_are_no_reason_to_warn(self) -> None:
+        result = run("check", "--force-exclude", "tests/c.py", "old", code=0)
+        assert (result.stdout, result.stderr) == ("No filesystem races found in 0 files.\n", "")
+
+    def test_fix_takes_the_same_options(self) -> None:
+        run("fix", "--force-exclude", *self.FILES, code=0)
+        assert [name for name in self.FILES if Path(name).read_text() != HAZARD] == ["a.py", "script"]
+
+
+class TestFix:
+    def test_a_file_is_rewritten(self) -> None:
+        write({"a.py": HAZARD})
+        result = run("fix", code=0)
+        assert (result.stdout, result.stderr) == ("", "Fixed 1 problem in 1 file; 0 left.\n")
+        assert "exist_ok=True" in Path("a.py").read_text()
+        assert run("fix", code=0).stderr == "Fixed 0 problems in 0 files; 0 left.\n"
+
+    def test_a_diff_writes_nothing(self) -> None:
+        write({"a.py": HAZARD})
+        result = run("fix", "--diff", code=1)
+        assert result.stdout.startswith("--- a/a.py\n+++ b/a.py\n@@")
+        assert result.stderr == "Would fix 1 problem in 1 file; 0 left.\n"
+        assert Path("a.py").read_text() == HAZARD
+        assert run("fix", "--diff", "--select=FSR2", code=0).stdout == ""
+
+    def test_unsafe_fixes_are_asked_for(self) -> None:
+        text = "import os\nimport torch.distributed as dist\nprint(dist.get_rank())\nos.makedirs('d/e')\n"
+        write({"a.py": text})
+        assert run("fix", code=1).stderr == (
+            "Fixed 0 problems in 0 files; 1 left, 1 of them fixable with --unsafe-fixes.\n"
+        )
+        run("fix", "--unsafe-fixes", code=0)
+        assert "exist_ok=True" in Path("a.py").read_text()
+
+    def test_a_fix_that_cannot_be_written(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"a.py": HAZARD})
+        monkeypatch.setattr(pipeline, "write", lambda patch: "is read-only")
+        assert run("fix", code=1).stderr.splitlines() == [
+            "a.py:4:5: FSR101 not fixed: is read-only",
+            "Fixed 0 problems in 0 files; 1 left.",
+        ]
+
+    def test_the_diff_has_the_encoding_of_the_file(self) -> None:
+        Path("a.py").write_bytes(b"# coding: latin-1\n# \xe9\n" + HAZARD.encode())
+        assert b"\n # \xe9\n" in start("fix", "--diff").stdout
+
+
+class TestRules:
+    def test_the_columns_are_aligned(self) -> None:
+        lines = run("rules", code=0).stdout.splitlines()
+        assert len(lines) == len(rules.load())
+        assert len({line.index(loaded.title) for line, loaded in zip(lines, rules.load(), strict=True)}) == 1
+
+    @pytest.mark.parametrize("rule", ["FSR101", "fsr101", "check-then-mkdir", "Check-Then-Mkdir"])
+    def test_explain(self, rule: str) -> None:
+        page = run("explain", rule, code=0).stdout
+        assert page.startswith("FSR101 check-then-mkdir\n\n")
+        assert "Bad:" in page
+
+    @pytest.mark.parametrize("loaded", rules.load(), ids=lambda loaded: loaded.rule.code)
+    def test_every_page(self, loaded: rules.LoadedRule) -> None:
+        assert loaded.title in run("explain", loaded.rule.name, code=0).stdout
+
+    @pytest.mark.parametrize(
+        ("rule", "message"),
+        [
+            ("FSR104x", "unknown rule `FSR104x`; did you mean `FSR10"),
+            ("check-then-mkdr", "unknown rule `check-then-mkdr`; did you mean `check-then-mkdir`?"),
+            ("FSR999", "unknown rule `FSR999`; "),
+            ("nonsense", "unknown rule `nonsense`; `fsrace-lint rules` lists them"),
+            ("FSR1", "`FSR1` is not one rule; `fsrace-lint rules` lists them"),
+            ("", "`fsrace-lint rules` lists them"),
+        ],
+    )
+    def test_explain_something_else(self, rule: str, message: str) -> None:
+        assert message in run("explain", rule, code=2).stderr
+
+
+class TestWrongUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("chek",), "No such command 'chek'. Did you mean 'check'?"),
+            (("a.py",), "No such command 'a.py'. Did you mean 'check a.py'?"),
+            (("frobnicate",), "No such command 'frobnicate'."),
+            (("check", "--selct=FSR1"), "'--select'"),
+            (("check", "--select=FSR77"), "--select: unknown rule `FSR77`"),
+            (("check", "--ignore=check-then-mkdri"), "did you mean `check-then-mkdir`?"),
+            (("check", "--extend-exclude=[z-a]"), "`[z-a]` is a malformed pattern"),
+            (("check", "--format=xml"), "'xml' is not one of"),
+            (("check", "--output-file=."), "is a directory"),
+            (("fix", "--format=json"), "--format"),
+            (("explain",), "Missing argument 'RULE'"),
+        ],
+    )
+    def test_a_message_and_the_exit_code(self, arguments: tuple[str, ...], message: str) -> None:
+        write({"a.py": HAZARD})
+        result = run(*arguments, code=2)
+        assert result.stdout == ""
+        assert message in result.stderr
+
+
+class TestFailures:
+    def test_a_bug_of_ours(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def failing(self: pipeline.Run) -> None:
+            raise ValueError("two\nlines")
+
+        monkeypatch.setattr(pipeline.Run, "link", failing)
+        write({"a.py": HAZARD})
+        result = run("check", code=2)
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        assert result.stderr.startswith("Error: internal failure: ValueError: two lines (test_cli.py:")
+        assert "please report it" in result.stderr
+        assert "FSRACE_DEBUG=1" in result.stderr
+
+    def test_a_bug_of_ours_for_us(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def failing(self: pipeline.Run) -> None:
+            raise ValueError("oh no")
+
+        monkeypatch.setattr(pipeline.Run, "link", failing)
+        monkeypatch.setenv("FSRACE_DEBUG", "1")
+        write({"a.py": HAZARD})
+        result = CliRunner().invoke(cli.main, ["check"])
+        assert isinstance(result.exception, ValueError)
+
+    def test_a_broken_catalog(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def failing(*arguments: object, **options: object) -> None:
+            raise CatalogError("x.toml: effect `a.b`: oh no")
+
+        monkeypatch.setattr(pipeline, "check", failing)
+        write({"a.py": HAZARD})
+        assert run("check", code=2).stderr == "Error: x.toml: effect `a.b`: oh no\n"
+
+    def test_an_interrupt(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(*arguments: object, **options: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(pipeline, "check", interrupted)
+        assert run("check", code=130).output == ""
+
+    @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX does")
+    def test_a_real_interrupt(self) -> None:
+        program = """
+            import os, signal
+            from fsrace_lint import cli, pipeline
+
+            pipeline.check = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGINT)
+            cli.main(["check"])
+            """
+        command = [sys.executable, "-c", dedent(program)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"")
+
+
+class TestOutput:
+    @pytest.mark.skipif(os.name != "posix", reason="pipes as POSIX has them")
+    @pytest.mark.parametrize(
+        "command", [("check",), ("check", "--format=json"), ("fix", "--diff"), ("rules",)]
+    )
+    def test_a_reader_that_wants_no_more(self, command: tuple[str, ...]) -> None:
+        write({f"a{number}.py": HAZARD * 50 for number in range(4)})
+        expected = start(*command).returncode
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = start(*command, stdout=writing, stderr=subprocess.PIPE)
+        os.close(writing)
+        assert done.returncode == expected
+        assert b"rror" not in done.stderr.replace(b"Would fix", b"")
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    def test_a_full_disk(self) -> None:
+        write({"a.py": HAZARD})
+        with Path("/dev/full").open("w") as full:
+            done = start("check", stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 2
+        assert done.stderr == b"Error: standard output cannot be written: No space left on device\n"
+
+    @pytest.mark.skipif(os.name != "posix", reason="the shell closes it")
+    def test_no_standard_output(self) -> None:
+        write({"a.py": HAZARD})
+        shell = f"exec '{sys.executable}' -m fsrace_lint check >&-"
+        done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (1, b"")
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+    def test_characters_that_the_terminal_does_not_have(self, encoding: str) -> None:
+        write({"é☃.py": HAZARD.replace('"d"', '"☃é"')})
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = start("check", env=environment)
+        assert done.returncode == 1
+        assert "FSR101" in done.stdout.decode(encoding)
+        assert done.stderr == b""
+        assert start("explain", "FSR003", env=environment).stderr == b""
+        assert start("rules", env=environment).stderr == b""
+
+    def test_a_report_in_a_file(self) -> None:
+        write({"a.py": HAZARD, "report.json": "old"})
+        result = run("check", "--format=json", "--output-file=report.json", code=1)
+        assert result.output == ""
+        assert json.loads(Path("report.json").read_text())["findings"]
+        assert sorted(file.name for file in Path().iterdir()) == ["a.py", "pyproject.toml", "report.json"]
+
+    def test_a_report_in_a_file_tells_what_failed(self) -> None:
+        run("check", "missing.py", "--output-file=report.txt", code=2)
+        assert "missing.py: error: no such file or folder" in Path("report.txt").read_text()
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links and devices")
+    def test_a_report_where_a_link_or_a_device_stands(self) -> None:
+        write({"a.py": HAZARD, "real/report.txt": "old"})
+        Path("link").symlink_to("real/report.txt")
+        run("check", "--output-file=link", code=1)
+        assert Path("link").is_symlink()
+        assert Path("real/report.txt").read_text().startswith(FIRST)
+        assert [file.name for file in Path("real").iterdir()] == ["report.txt"]
+        before = Path(os.devnull).stat().st_mode
+        run("check", f"--output-file={os.devnull}", code=1)
+        assert stat.S_ISCHR(before)
+        assert Path(os.devnull).stat().st_mode == before
+        assert start("check", "--output-file=/dev/stdout").stdout.startswith(FIRST.encode())
+
+    @pytest.mark.parametrize("name", ["missing/report.txt", "a.py/report.txt"])
+    def test_a_report_that_cannot_be_written(self, name: str) -> None:
+        write({"a.py": HAZARD})
+        result = run("check", "--output-file", name, code=2)
+        assert result.stderr.startswith(f"Error: {name} cannot be written: ")
+        assert result.stdout == ""
+
+
+class TestColor:
+    @pytest.mark.parametrize(
+        ("environment", "terminal", "expected"),
+        [
+            ({}, True, True),
+            ({}, False, False),
+            ({"NO_COLOR": "1"}, True, False),
+            ({"NO_COLOR": ""}, True, True),
+            ({"TERM": "dumb"}, True, False),
+            ({"TERM": "xterm"}, False, False),
+            ({"FORCE_COLOR": "1"}, False, True),
+            ({"FORCE_COLOR": ""}, False, False),
+            ({"FORCE_COLOR": "1", "TERM": "dumb"}, False, True),
+            ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+        ],
+    )
+    def test_the_environment(
+        self, environment: dict[str, str], terminal: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+        assert cli._is_colored(None) is expected
+        assert cli._is_colored(True) is True
+        assert cli._is_colored(False) is False
+
+    def test_escape_sequences(self) -> None:
+        write({"a.py": HAZARD})
+        environment = {**os.environ, "FORCE_COLOR": "1"}
+        for command in (["check"], ["fix", "--diff"]):
+            assert b"\x1b[" in start(*command, env=environment).stdout
+            assert b"\x1b[" in start(*command, "--color").stdout
+            assert b"\x1b[" not in start(*command, "--no-color", env=environment).stdout
+            assert b"\x1b[" not in start(*command).stdout
+        start("check", "--color", "--output-file=report.txt")
+        assert "\x1b" not in Path("report.txt").read_text()
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+    def test_a_terminal(self) -> None:
+        import pty
+
+        write({"a.py": HAZARD})
+        main, other = pty.openpty()
+        with subprocess.Popen(
+            [sys.executable, "-m", "fsrace_lint", "check"],
+            stdout=other,
+            stderr=other,
+            env={**os.environ, "TERM": "xterm"},
+        ) as process:
+            os.close(other)
+            shown = os.read(main, 100)
+            process.send_signal(signal.SIGKILL)
+        os.close(main)
+        assert shown.startswith(b"\x1b[1ma.py:4:5\x1b[0m: ")

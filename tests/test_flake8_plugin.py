@@ -1,0 +1,482 @@
+"""The plugin in the real flake8: what it reports, for which files, and the same as the command line."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from fsrace_lint import pipeline, rules, settings
+
+ROOT = Path(__file__).parent.parent
+HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+MESSAGE = "FSR101 another process can create 'd' after the check on line 3"
+
+GUARDED_ELSEWHERE = {
+    "work.py": """
+        import os
+
+
+        def prepare(out):
+            if not os.path.exists(out):
+                os.makedirs(out)
+        """,
+    "train.py": """
+        import torch.distributed as dist
+
+        from work import prepare
+
+
+        def main(out):
+            if dist.get_rank() == 0:
+                prepare(out)
+            dist.barrier()
+
+
+        main("out")
+        """,
+}
+UNGUARDED_ELSEWHERE = {
+    **GUARDED_ELSEWHERE,
+    "train.py": """
+        import torch.distributed as dist
+
+        from work import prepare
+
+
+        def main(out):
+            print(dist.get_rank())
+            prepare(out)
+
+
+        main("out")
+        """,
+}
+SEVERAL = {
+    **UNGUARDED_ELSEWHERE,
+    "package/__init__.py": "",
+    "package/à la carte.py": 'import os\nname = "é"; os.path.exists(name) or os.mkdir(name)\n',
+    "package/crlf.py": HAZARD.replace("\n", "\r\n"),
+    "package/bom.py": "\ufeff" + HAZARD,
+    "package/unused.py": HAZARD + "x = 1  # noqa: FSR101\ny = 1  # noqa: E501, FSR201\n",
+    "package/silenced.py": HAZARD.replace('mkdir("d")', 'mkdir("d")  # noqa: FSR101'),
+    "tests/test_it.py": HAZARD,
+    "test_top.py": HAZARD,
+    "build/lib.py": HAZARD,
+    "ignored/it.py": HAZARD,
+    ".gitignore": "/ignored/\n",
+    "tools/old.py": HAZARD,
+}
+TABLE = '[tool.fsrace-lint]\nextend-exclude = ["old.py"]\n'
+
+
+def project(folder: Path, files: dict[str, str], table: str = TABLE) -> Path:
+    for name, text in {"pyproject.toml": table, **files}.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(dedent(text).lstrip("\n").encode())
+    return folder
+
+
+def flake8(
+    folder: Path, *arguments: str, text: str | None = None, jobs: int = 1
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flake8", "--isolated", f"--jobs={jobs}", *arguments]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        env=environment,
+        check=False,
+        timeout=120,
+    )
+
+
+def reported(folder: Path, *arguments: str, text: str | None = None, jobs: int = 1) -> list[str]:
+    done = flake8(folder, "--select=FSR", *(arguments or (".",)), text=text, jobs=jobs)
+    assert done.stderr == ""
+    assert done.returncode == (1 if done.stdout else 0)
+    return sorted(line.removeprefix("./") for line in done.stdout.splitlines())
+
+
+def checked(folder: Path, *arguments: str) -> list[str]:
+    command = [sys.executable, "-m", "fsrace_lint", "check", "--format", "json", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return sorted(
+        "{path}:{line}:{column}: {code} {message}".format(**row)
+        for row in json.loads(done.stdout)["findings"]
+    )
+
+
+def test_it_reports_what_the_message_says(tmp_path: Path) -> None:
+    project(tmp_path, {"a.py": HAZARD})
+    assert reported(tmp_path) == [f"a.py:4:5: {MESSAGE}"]
+
+
+def test_flake8_shows_the_plugin_and_its_option(tmp_path: Path) -> None:
+    assert "fsrace-lint: " in flake8(tmp_path, "--version").stdout
+    assert "--fsrace-profile {default,strict}" in flake8(tmp_path, "--help").stdout
+
+
+def test_it_loads_neither_the_codemod_nor_the_command_line() -> None:
+    code = "import sys, fsrace_lint.flake8_plugin; print({'libcst', 'rich', 'click'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+class TestLinking:
+    def test_a_guard_in_another_file_silences(self, tmp_path: Path) -> None:
+        project(tmp_path, GUARDED_ELSEWHERE)
+        assert reported(tmp_path) == []
+        assert reported(tmp_path, "work.py") == []
+
+    def test_no_guard_in_the_other_file(self, tmp_path: Path) -> None:
+        project(tmp_path, UNGUARDED_ELSEWHERE)
+        assert [row[:18] for row in reported(tmp_path, "work.py")] == ["work.py:6:9: FSR10"]
+
+    def test_the_project_of_a_file_is_not_the_current_folder(self, tmp_path: Path) -> None:
+        project(tmp_path / "inner", GUARDED_ELSEWHERE)
+        (tmp_path / "outside.py").write_text(HAZARD)
+        assert reported(tmp_path, "inner/work.py", "outside.py") == [f"outside.py:4:5: {MESSAGE}"]
+
+    def test_an_absolute_path(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD})
+        assert reported(tmp_path, str(tmp_path / "a.py")) == [f"{tmp_path}/a.py:4:5: {MESSAGE}"]
+
+    def test_projects_inside_a_project(self, tmp_path: Path) -> None:
+        """As for the command line, what was named decides which project counts."""
+        project(tmp_path, {"a.py": HAZARD})
+        project(tmp_path / "inner", {"b.py": HAZARD}, '[tool.fsrace-lint]\nignore = ["FSR101"]\n')
+        for named, count in ((["."], 2), (["a.py", "inner"], 1), (["inner/b.py"], 0)):
+            expected = checked(tmp_path, *named)
+            assert len(expected) == count
+            assert reported(tmp_path, *named) == expected
+
+    def test_a_file_that_does_not_parse_costs_only_its_own_guards(self, tmp_path: Path) -> None:
+        project(tmp_path, {**GUARDED_ELSEWHERE, "a.py": HAZARD, "broken.py": "def f(:\n"})
+        assert reported(tmp_path) == [f"a.py:4:5: {MESSAGE}"]
+
+
+class TestTheSameAsTheCommandLine:
+    @pytest.mark.parametrize("jobs", [1, 2])
+    @pytest.mark.parametrize("profile", ["default", "strict"])
+    def test_several_files(self, profile: str, jobs: int, tmp_path: Path) -> None:
+        project(tmp_path, SEVERAL)
+        expected = checked(tmp_path, "--profile", profile, ".")
+        assert {row.partition(":")[0] for row in expected} == {
+            "work.py",
+            "package/à la carte.py",
+            "package/crlf.py",
+            "package/bom.py",
+            "package/unused.py",
+        }
+        assert reported(tmp_path, f"--fsrace-profile={profile}", ".", jobs=jobs) == expected
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            "[tool.fsrace-lint]\ninclude-tests = true\nrespect-gitignore = false\n",
+            '[tool.fsrace-lint]\nselect = ["FSR003"]\n',
+            '[tool.fsrace-lint]\nignore = ["FSR003", "check-then-mkdir"]\n',
+            '[tool.fsrace-lint]\nper-file-ignores = {"package/" = ["ALL"], "tools/" = ["FSR1"]}\n',
+            '[tool.fsrace-lint]\nexclude = ["package/"]\nprofile = "strict"\n',
+            '[tool.fsrace-lint]\nroot = "package"\n',
+            "",
+        ],
+    )
+    def test_settings_of_the_project(self, table: str, tmp_path: Path) -> None:
+        project(tmp_path, SEVERAL, table)
+        assert reported(tmp_path) == checked(tmp_path, ".")
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_the_example(self, jobs: int, tmp_path: Path) -> None:
+        shutil.copytree(ROOT / "examples", tmp_path / "examples")
+        expected = checked(tmp_path, "--profile", "strict", "examples")
+        assert len(expected) > 5
+        assert reported(tmp_path, "--fsrace-profile=strict", "examples", jobs=jobs) == expected
+
+    def test_the_order_of_the_files_does_not_matter(self) -> None:
+        """flake8 hands the files to its processes in an order of its own."""
+        folder = ROOT / "examples"
+        chosen = settings.with_overrides(settings.load(folder, rules.names()), profile="strict")
+        files = list(pipeline.Run(chosen, ()).files)
+
+        def run(order: list[str]) -> dict[str, list[object]]:
+            fresh = pipeline.Run(chosen, ())
+            return {name: list(fresh.check_file(name, []).kept) for name in order}
+
+        shuffled = random.Random(1).sample(files, len(files))
+        assert run(files) == run(files[::-1]) == run(shuffled)
+
+
+class TestNoqa:
+    @pytest.mark.parametrize(
+        "comment",
+        [
+            "# noqa",
+            "# NOQA:FSR101",
+            "# noqa: E501, FSR101",
+            "# noqa: FSR1",
+            "# noqa: fsr101",
+            "# noqa : FSR101",
+        ],
+    )
+    def test_a_comment_on_the_line(self, comment: str, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD.rstrip() + f"  {comment}\n"})
+        assert reported(tmp_path) == checked(tmp_path, ".") == []
+
+    @pytest.mark.parametrize("comment", ["# noqa: E501", "# noqa: FSR2"])
+    def test_a_comment_about_something_else(self, comment: str, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD.rstrip() + f"  {comment}\n"})
+        assert f"a.py:4:5: {MESSAGE}" in reported(tmp_path)
+
+    def test_an_unused_suppression(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": "x = 1  # noqa: FSR101\n"})
+        assert reported(tmp_path) == ["a.py:1:16: FSR003 `noqa: FSR101` suppresses nothing here"]
+
+    def test_unused_suppressions_can_be_left_out_in_either_configuration(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": "x = 1  # noqa: FSR101\n"})
+        assert reported(tmp_path, "--ignore=FSR003", ".") == []
+        project(tmp_path, {}, '[tool.fsrace-lint]\nignore = ["FSR003"]\n')
+        assert reported(tmp_path) == []
+
+    @pytest.mark.parametrize("codes", ["FSR003, FSR101", "FSR0, FSR101"])
+    def test_a_comment_about_unused_suppressions_is_read_by_flake8_alone(
+        self, codes: str, tmp_path: Path
+    ) -> None:
+        project(
+            tmp_path, {"a.py": f"x = 1  # noqa: {codes}\n", "b.py": "y = '# noqa'; z = 1  # noqa: FSR1\n"}
+        )
+        assert reported(tmp_path) == []
+        assert len(checked(tmp_path, ".")) == 3
+
+    def test_without_noqa(self, tmp_path: Path) -> None:
+        text = HAZARD.rstrip() + "  # noqa: FSR101\nx = 1  # noqa: FSR201\n"
+        project(tmp_path, {"a.py": text, "b.py": "# flake8: noqa: FSR101\n" + HAZARD})
+        expected = [f"a.py:4:5: {MESSAGE}", f"b.py:5:5: {MESSAGE.replace('3', '4')}"]
+        assert reported(tmp_path, "--disable-noqa", ".") == expected
+
+    def test_a_comment_for_the_file(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": "# flake8: noqa\n" + HAZARD, "b.py": "# flake8: noqa: FSR101\n" + HAZARD})
+        assert reported(tmp_path) == checked(tmp_path, ".") == []
+
+    def test_flake8_itself_drops_what_it_can(self, tmp_path: Path) -> None:
+        """Plugins that look for needless comments ask which findings flake8 has dropped."""
+        project(tmp_path, {"a.py": HAZARD.rstrip() + "  # noqa: FSR101\n"})
+        log = tmp_path / "log"
+        flake8(tmp_path, "--select=FSR", "-vv", f"--output-file={log}", "a.py")
+        assert "is ignored specifically inline with ``# noqa: FSR101" in log.read_text()
+
+
+class TestStdin:
+    def test_the_text_counts_and_not_the_file(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": "x = 1\n"})
+        assert reported(tmp_path, "--stdin-display-name=a.py", "-", text="\n" + HAZARD) == [
+            f"a.py:5:5: {MESSAGE.replace('3', '4')}"
+        ]
+        project(tmp_path, {"a.py": HAZARD})
+        assert reported(tmp_path, "--stdin-display-name=a.py", "-", text="x = 1\n") == []
+
+    def test_without_a_name(self, tmp_path: Path) -> None:
+        project(tmp_path, {})
+        assert reported(tmp_path, "-", text=HAZARD) == [f"stdin:4:5: {MESSAGE}"]
+
+    def test_linked_with_the_files_of_the_project(self, tmp_path: Path) -> None:
+        project(tmp_path, GUARDED_ELSEWHERE)
+        text = (tmp_path / "work.py").read_text() + "# changed\n"
+        assert reported(tmp_path, "--stdin-display-name=work.py", "-", text=text) == []
+        (tmp_path / "train.py").unlink()
+        assert len(reported(tmp_path, "--stdin-display-name=work.py", "-", text=text)) == 1
+
+    def test_a_new_file(self, tmp_path: Path) -> None:
+        project(tmp_path, {})
+        assert len(reported(tmp_path, "--stdin-display-name=src/new.py", "-", text=HAZARD)) == 1
+
+    @pytest.mark.parametrize("name", ["tests/new.py", "test_new.py", "build/new.py", "tools/old.py"])
+    def test_a_new_file_that_is_left_out(self, name: str, tmp_path: Path) -> None:
+        project(tmp_path, {})
+        assert reported(tmp_path, f"--stdin-display-name={name}", "-", text=HAZARD) == []
+
+    def test_the_file_on_disk_cannot_be_read(self, tmp_path: Path) -> None:
+        project(tmp_path, {})
+        (tmp_path / "a.py").write_bytes(b"x = '\xe9'\n")
+        assert reported(tmp_path, "--stdin-display-name=a.py", "-", text=HAZARD) == [f"a.py:4:5: {MESSAGE}"]
+
+    def test_text_that_names_another_encoding(self, tmp_path: Path) -> None:
+        project(tmp_path, {})
+        text = '# coding: latin-1\nimport os\n"é"; os.path.exists("d") or os.mkdir("d")\n'
+        command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "-"]
+        done = subprocess.run(
+            command, cwd=tmp_path, input=text.encode("latin-1"), capture_output=True, check=False
+        )
+        assert done.stdout.startswith(b"stdin:3:29: FSR101")
+
+
+class TestWhatIsLeftOut:
+    @pytest.mark.parametrize("name", ["tests/test_a.py", "conftest.py", "docs/conf.py", "tools/old.py"])
+    def test_a_file_that_is_named(self, name: str, tmp_path: Path) -> None:
+        project(tmp_path, {name: HAZARD})
+        assert reported(tmp_path, name) == []
+
+    def test_tests_on_demand(self, tmp_path: Path) -> None:
+        project(tmp_path, {"tests/test_a.py": HAZARD}, "[tool.fsrace-lint]\ninclude-tests = true\n")
+        assert len(reported(tmp_path)) == 1
+
+    def test_a_script_without_a_suffix(self, tmp_path: Path) -> None:
+        project(tmp_path, {"script": HAZARD})
+        assert reported(tmp_path, "script") == checked(tmp_path, "script") == [f"script:4:5: {MESSAGE}"]
+
+    def test_flake8s_own_exclusions(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD, "b.py": HAZARD, "c.py": HAZARD})
+        arguments = ("--exclude=b.py", "--per-file-ignores=c.py:FSR101", ".")
+        assert reported(tmp_path, *arguments) == [f"a.py:4:5: {MESSAGE}"]
+        assert reported(tmp_path, "--extend-ignore=FSR1", ".") == []
+
+
+class TestWhatGoesWrong:
+    def test_a_syntax_error_is_reported_once_by_flake8(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": "def f(:\n", "b.py": HAZARD, "c.py": "x = '\0'\n"})
+        done = flake8(tmp_path, "--select=E9,FSR", ".")
+        codes = sorted((line[2:6], line.split()[1]) for line in done.stdout.splitlines())
+        assert ("a.py", "E999") in codes
+        assert ("b.py", "FSR101") in codes
+        assert not [code for name, code in codes if name != "b.py" and code.startswith("FSR")]
+
+    def test_a_file_in_no_known_encoding_which_flake8_takes_for_latin_1(self, tmp_path: Path) -> None:
+        project(tmp_path, {})
+        (tmp_path / "a.py").write_bytes(b"x = 1\nname = '\xe9'\n" + HAZARD.encode())
+        expected = ["a.py:2:9: FSR001 is not encoded as UTF-8: byte 0xe9"]
+        assert reported(tmp_path) == checked(tmp_path, ".") == expected
+        assert reported(tmp_path, "--ignore=FSR001", ".") == []
+        project(tmp_path, {}, '[tool.fsrace-lint]\nignore = ["FSR001"]\n')
+        assert reported(tmp_path) == []
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    @pytest.mark.parametrize(
+        ("table", "message"),
+        [
+            (
+                '[tool.fsrace-lint]\nprofil = "strict"\n',
+                "unknown key `profil` in [tool.fsrace-lint]; did you",
+            ),
+            ("[tool.fsrace-lint]\nignore = 1\n", "`ignore`: expected array, found integer"),
+            ("[tool\n", "is not valid TOML"),
+        ],
+    )
+    def test_wrong_settings(self, table: str, message: str, jobs: int, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD, "b.py": HAZARD}, table)
+        done = flake8(tmp_path, ".", jobs=jobs)
+        assert done.returncode == 1
+        assert done.stdout.startswith(
+            f"There was a critical error during execution of Flake8:\nfsrace-lint: {tmp_path}/pyproject.toml"
+        )
+        assert message in done.stdout
+        assert done.stdout.count("\n") == 2
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_a_bug_of_ours_where_flake8_can_still_say_so(self, jobs: int, tmp_path: Path) -> None:
+        done = self.broken("Run.link", tmp_path, jobs)
+        first, second = done.stdout.splitlines()
+        assert first == "There was a critical error during execution of Flake8:"
+        assert second.startswith("fsrace-lint: internal failure: KeyError: 'oh no' (")
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_a_bug_of_ours_in_one_of_flake8s_processes(self, jobs: int, tmp_path: Path) -> None:
+        """An exception there can leave flake8 waiting for ever."""
+        done = self.broken("Run.check_file", tmp_path, jobs)
+        start = ".py:1:1: FSR002 internal failure: KeyError: 'oh no' ("
+        assert [row[3:].startswith(start) for row in done.stdout.splitlines()] == [True, True]
+
+    def broken(self, what: str, folder: Path, jobs: int) -> subprocess.CompletedProcess[str]:
+        project(folder, {"a.py": HAZARD, "b.py": HAZARD})
+        program = f"""
+            import sys
+            from fsrace_lint import pipeline
+            from flake8.main.cli import main
+
+            def broken(*arguments):
+                raise KeyError("oh no")
+
+            pipeline.{what} = broken
+            sys.exit(main(["--isolated", "--select=FSR", "--jobs={jobs}", "."]))
+            """
+        command = [sys.executable, "-c", dedent(program)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "FSRACE_DEBUG=1" in done.stdout
+        assert done.stderr == ""
+        return done
+
+
+class TestOptions:
+    def test_the_profile_from_flake8s_configuration(self, tmp_path: Path) -> None:
+        project(tmp_path, {"tool.py": "open('results.json', 'w').write('x')\n"})
+        strict = checked(tmp_path, "--profile=strict", ".")
+        assert strict
+        assert reported(tmp_path) == checked(tmp_path, ".") == []
+        (tmp_path / ".flake8").write_text("[flake8]\nselect = FSR\nfsrace-profile = strict\n")
+        command = [sys.executable, "-m", "flake8", "."]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stdout.replace("./", "").splitlines() == strict
+
+    def test_an_unknown_profile(self, tmp_path: Path) -> None:
+        done = flake8(tmp_path, "--fsrace-profile=pedantic")
+        assert done.returncode != 0
+        assert "invalid choice: 'pedantic'" in done.stderr
+
+    @pytest.mark.parametrize(
+        "method", [m for m in ("spawn", "forkserver") if m in multiprocessing.get_all_start_methods()]
+    )
+    def test_processes_that_are_not_forked(self, method: str, tmp_path: Path) -> None:
+        project(tmp_path, UNGUARDED_ELSEWHERE)
+        program = f"""
+            import multiprocessing, sys
+            from flake8.main.cli import main
+
+            if __name__ == "__main__":
+                multiprocessing.set_start_method("{method}")
+                sys.exit(main(["--isolated", "--jobs=2", "--select=FSR", "--fsrace-profile=strict", "."]))
+            """
+        script = tmp_path / "tests" / "run.py"
+        script.parent.mkdir()
+        script.write_text(dedent(program))
+        done = subprocess.run(
+            [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        rows = sorted(line.removeprefix("./") for line in done.stdout.splitlines())
+        assert rows == checked(tmp_path, "--profile=strict", ".")
+        assert done.stderr == ""
+
+    def test_the_project_is_linked_once(self, tmp_path: Path) -> None:
+        project(tmp_path, SEVERAL)
+        program = """
+            import sys
+            from fsrace_lint.project import queries
+            from flake8.main.cli import main
+
+            link = queries.Project.__init__
+
+            def counted(*arguments):
+                print("linked", file=sys.stderr, flush=True)
+                link(*arguments)
+
+            queries.Project.__init__ = counted
+            main(["--isolated", "--select=FSR", "--exit-zero", sys.argv[1], "."])
+            """
+        for jobs in ("--jobs=1", "--jobs=2"):
+            command = [sys.executable, "-c", dedent(program), jobs]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+            assert done.stderr == "linked\n"

@@ -1,0 +1,229 @@
+"""What may import what: a table, and our own imports read and held against it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import fsrace_lint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(fsrace_lint.__file__).parent
+NAME = "fsrace_lint"
+
+
+class Room(NamedTuple):
+    """Modules that may import the same; all names are patterns, and ours are without `fsrace_lint.`.
+
+    A module that is named in full belongs to that room and to none that only a pattern puts it in.
+    `libraries` are those beyond the ordinary standard library.
+    """
+
+    modules: str
+    ours: str = ""
+    libraries: str = ""
+
+
+DATA = "facts.model facts.names facts.spell facts.annotations"
+# Ordinary everywhere but these, which have a room; and what nobody here may use at all.
+SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})
+ROOMS = (
+    Room("__init__"),
+    Room("__main__", "cli"),
+    Room("spans", "", "msgspec"),
+    Room("settings", "", "msgspec tomllib tomli"),
+    Room("findings", "spans", "msgspec"),
+    Room("source", "spans", "msgspec tokenize"),
+    Room("discover", "settings source", "pathspec"),
+    Room("catalog", "", "msgspec tomllib tomli"),
+    Room("facts"),
+    Room("facts.model", "spans", "msgspec"),
+    Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
+    Room("facts.extract facts.expressions", f"{DATA} facts.expressions source spans", "ast msgspec"),
+    Room("project project.*", f"{DATA} catalog project.* spans", "msgspec"),
+    Room("rules.base", "facts.spell findings project.model spans", "msgspec"),
+    Room("rules", "findings project.queries rules.base", "msgspec"),
+    Room("rules.*", "findings project.model project.queries rules.base"),
+    Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
+    Room("report report.*", "findings report report.* source spans", "msgspec"),
+    Room("report.text", "findings report report.words source spans", "rich"),
+    Room("suppress", "findings source spans", "msgspec tokenize"),
+    Room("baseline", "findings source spans", "msgspec"),
+    Room("cache", "facts.model facts.extract source", "msgspec"),
+    Room(
+        "pipeline",
+        "baseline cache catalog discover facts.extract facts.model findings fixes fixes.apply"
+        " project.modules project.queries report rules settings source spans suppress",
+        "msgspec",
+    ),
+    Room(
+        "cli",
+        "__init__ baseline catalog explore findings fixes pipeline report report.* rules settings",
+        "click",
+    ),
+    Room("flake8_plugin", "__init__ catalog discover findings pipeline rules settings source", "ast flake8"),
+    Room("explore explore.*", "explore explore.*"),
+    Room("safe"),
+)
+
+
+def modules() -> dict[str, Path]:
+    """Our modules by their names within the package; a package goes by its own name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def matches(name: str, patterns: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns.split())
+
+
+def rooms_of(module: str) -> list[Room]:
+    named = [room for room in ROOMS if module in room.modules.split()]
+    return named or [room for room in ROOMS if matches(module, room.modules)]
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Every import, wherever it stands: what is imported from a package is named with it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "we import by full names"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def our_module(name: str) -> str:
+    """The module of ours that an import reads: `fsrace_lint.facts.model.Name` is `facts.model`."""
+    parts = name.split(".")[1:]
+    while parts and ".".join(parts) not in MODULES:
+        parts.pop()
+    return ".".join(parts) or "__init__"
+
+
+def violations(module: str, text: str) -> list[str]:
+    """What a module with this text imports and must not."""
+    (room,) = rooms_of(module)
+    found = set()
+    for name in imported(ast.parse(text)):
+        top = name.partition(".")[0]
+        if top == NAME:
+            target = our_module(name)
+            if target != module and not matches(target, room.ours):
+                found.add(target)
+        elif (top in SPECIAL or top not in sys.stdlib_module_names) and not matches(top, room.libraries):
+            found.add(top)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_lives_in_one_room(module: str) -> None:
+    assert len(rooms_of(module)) == 1, f"{module}: give it one room in the table of {Path(__file__).name}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_table_is_kept(module: str) -> None:
+    assert violations(module, MODULES[module].read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "found"),
+    [
+        ("spans", "from fsrace_lint.findings import Finding", ["findings"]),
+        ("settings", "from fsrace_lint import source", ["source"]),
+        ("findings", "import ast", ["ast"]),
+        ("source", "from pathspec import GitIgnoreSpec", ["pathspec"]),
+        ("catalog", "from fsrace_lint.facts import model as m", ["facts.model"]),
+        ("facts.model", "from fsrace_lint.facts.names import dotted", ["facts.names"]),
+        ("facts.spell", "import ast", ["ast"]),
+        ("facts.extract", "from fsrace_lint.catalog import load", ["catalog"]),
+        ("facts.extract", "from fsrace_lint.settings import Settings", ["settings"]),
+        ("project.flow", "from fsrace_lint.facts.extract import extract", ["facts.extract"]),
+        ("project.flow", "def f():\n    from fsrace_lint.findings import Finding", ["findings"]),
+        ("project.flow", "if TYPE_CHECKING:\n    import ast", ["ast"]),
+        ("project.flow", "import tomllib, libcst, tokenize", ["libcst", "tokenize", "tomllib"]),
+        (
+            "rules.check_then_mkdir",
+            "from fsrace_lint.rules import check_then_delete",
+            ["rules.check_then_delete"],
+        ),
+        (
+            "rules.check_then_mkdir",
+            "from fsrace_lint.rules.check_then_delete import RULE",
+            ["rules.check_then_delete"],
+        ),
+        ("rules.check_then_mkdir", "from fsrace_lint.facts.model import Call", ["facts.model"]),
+        ("rules.check_then_mkdir", "import ast, msgspec", ["ast", "msgspec"]),
+        ("rules.base", "from fsrace_lint.rules import load", ["rules"]),
+        ("fixes.exist_ok", "from fsrace_lint.project.queries import Project", ["project.queries"]),
+        ("fixes.exist_ok", "from fsrace_lint import pipeline", ["pipeline"]),
+        ("report.json", "import rich.text", ["rich"]),
+        ("report.text", "from fsrace_lint.project.model import Site", ["project.model"]),
+        ("pipeline", "import libcst", ["libcst"]),
+        ("pipeline", "from fsrace_lint.rules.check_then_mkdir import RULE", ["rules.check_then_mkdir"]),
+        ("pipeline", "from fsrace_lint.cli import main", ["cli"]),
+        ("cli", "from fsrace_lint.project.queries import Project", ["project.queries"]),
+        ("flake8_plugin", "import click", ["click"]),
+        ("suppress", "import pickle", ["pickle"]),
+        ("spans", "import requests", ["requests"]),
+        ("spans", "import os, re, functools", []),
+        ("project.flow", "import fsrace_lint.project.values\nfrom fsrace_lint.project import states", []),
+    ],
+)
+def test_the_table_forbids(module: str, text: str, found: list[str]) -> None:
+    assert module in MODULES
+    assert violations(module, text) == found
+
+
+def test_a_new_module_has_no_room() -> None:
+    assert rooms_of("helpers") == []
+    assert rooms_of("facts.helpers") == []
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from fsrace_lint import pipeline, rules, settings
+
+root = Path(sys.argv[1])
+((run, checked),) = pipeline.check([root], lambda path: settings.load(path, rules.names()))
+if sys.argv[2] == "fix":
+    pipeline.repair(run, checked, unsafe=False)
+loaded = [name for name in ("libcst", "rich", "flake8", "click") if name in sys.modules]
+print(json.dumps([len(checked.outcome.findings), loaded]))
+"""
+CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
+HAZARD = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "expected"),
+    [
+        (CLEAN, "check", [0, []]),
+        (HAZARD, "check", [1, []]),
+        (CLEAN, "fix", [0, ["libcst"]]),
+        (HAZARD, "fix", [1, ["libcst"]]),
+    ],
+)
+def test_what_is_loaded(tmp_path: Path, text: str, task: str, expected: list[object]) -> None:
+    """A check loads nothing of what repairs, prints or plugs in."""
+    (tmp_path / "pyproject.toml").write_text("", "utf-8")
+    (tmp_path / "main.py").write_text(text, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, tmp_path, task], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == expected

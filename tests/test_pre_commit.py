@@ -1,0 +1,134 @@
+"""The hooks under the real pre-commit, which installs this project into an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PARTS = ("fsrace_lint", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.makedirs("d")\n'
+OFFLINE = re.compile(
+    "Failed to establish a new connection|Temporary failure in name resolution|Max retries exceeded"
+    "|ConnectTimeoutError|ProxyError|Network is unreachable|NameResolutionError"
+)
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit needs git")
+
+
+def environment(home: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PRE_COMMIT"))}
+    kept.pop("SKIP", None)
+    identity = {
+        f"GIT_{who}_{what}": "nobody" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    return {**kept, **identity, "PRE_COMMIT_HOME": str(home), "PRE_COMMIT_COLOR": "never"}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def commit(folder: Path) -> str:
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all", "--force")
+    git(folder, "commit", "--quiet", "--message=all")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def pre_commit(folder: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pre_commit", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(home), capture_output=True, text=True, check=False
+    )
+    if done.returncode and OFFLINE.search(done.stdout + done.stderr):
+        pytest.skip("the package index cannot be reached, and pre-commit installs from there")
+    return done
+
+
+@pytest.fixture
+def hooks(tmp_path: Path) -> Path:
+    """This project as it stands, committed to a repository of its own."""
+    folder = tmp_path / "hooks"
+    folder.mkdir()
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, folder)
+    commit(folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("")
+    (folder / "train.py").write_text(HAZARD)
+    (folder / "tests" / "test_train.py").write_text(HAZARD)
+    commit(folder)
+    return folder
+
+
+def test_try_repo(hooks: Path, project: Path, tmp_path: Path) -> None:
+    done = pre_commit(project, tmp_path / "home", "try-repo", str(hooks), "fsrace-lint", "--all-files")
+    assert done.returncode == 1, done.stderr
+    assert re.search(r"^fsrace-lint\.+Failed$", done.stdout, flags=re.MULTILINE)
+    assert "- exit code: 1" in done.stdout
+    assert "train.py:4:5: FSR101 check-then-mkdir: " in done.stdout
+    assert "test_train" not in done.stdout
+    assert (project / "train.py").read_text() == HAZARD
+
+
+def test_hooks_of_a_configuration(hooks: Path, project: Path, tmp_path: Path) -> None:
+    """Fails, fixes, passes; and only a file that nobody guards is reported."""
+    configuration = f"""
+repos:
+  - repo: {hooks}
+    rev: {git(hooks, "rev-parse", "HEAD")}
+    hooks:
+      - id: fsrace-fix
+      - id: fsrace-lint
+        args: [--profile=strict, --format=github]
+"""
+    (project / ".pre-commit-config.yaml").write_text(configuration)
+    git(project, "add", ".pre-commit-config.yaml")
+    home = tmp_path / "home"
+    first = pre_commit(project, home, "run", "--all-files")
+    assert first.returncode == 1, first.stderr
+    assert re.search(r"fsrace-fix\.+Failed", first.stdout)
+    assert "- files were modified by this hook" in first.stdout
+    assert "Fixed 1 problem in 1 file; 0 left." in first.stdout
+    assert re.search(r"fsrace-lint\.+Passed", first.stdout)
+    assert (project / "train.py").read_text() == 'import os\n\nos.makedirs("d", exist_ok=True)\n'
+    assert (project / "tests" / "test_train.py").read_text() == HAZARD
+    git(project, "add", "--update")
+    second = pre_commit(project, home, "run", "--all-files")
+    assert (second.returncode, second.stderr) == (0, "")
+    assert second.stdout.count("Passed") == 2
+
+    (project / "work.py").write_text(
+        "import os\n\n\ndef f(d):\n    if not os.path.exists(d):\n        os.mkdir(d)\n"
+    )
+    (project / "train.py").write_text(
+        "import torch.distributed as dist\nimport work\n\nif dist.get_rank() == 0:\n    work.f('d')\n"
+    )
+    git(project, "add", "--all")
+    guarded = pre_commit(project, home, "run", "--files", "work.py")
+    assert guarded.returncode == 0, guarded.stdout
+    (project / "train.py").write_text("import work\n\nwork.f('d')\n")
+    git(project, "add", "--all")
+    unguarded = pre_commit(project, home, "run", "fsrace-lint", "--files", "work.py")
+    assert unguarded.returncode == 1
+    assert "::error file=work.py,line=6," in unguarded.stdout

@@ -1,0 +1,545 @@
+"""What names mean: imports, attributes, methods; and that nothing goes on forever."""
+
+from __future__ import annotations
+
+import sys
+from textwrap import indent
+from typing import TYPE_CHECKING
+
+import pytest
+from test_guards import SITE, project, runs
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.modules import module_name
+from fsrace_lint.project.processes import Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsrace_lint.project.queries import Project
+    from fsrace_lint.project.states import Event
+
+LIB = "def f(): pass\nclass C:\n    def m(self): pass\n    @staticmethod\n    def s(): pass\nvalue = 1\n"
+
+
+def marked(linked: Project) -> Event:
+    """Find the one call of `mark` in a project."""
+    (event,) = [
+        event
+        for module in linked.linker.table.modules
+        for function in module.functions
+        if (flow := linked.linker.flow(function)) is not None
+        for event in flow.events
+        if event.call.function == m.Name("mark")
+    ]
+    return event
+
+
+def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py") -> str | None:
+    """Spell what an expression denotes in a function of one more file; an object by its class."""
+    text = f"{head}\ndef main(a, b):\n    mark({expr})\n"
+    event = marked(linked := project({**files, path: text}))
+    resolver = linked.linker.resolver
+    return resolver.type_name(resolver.entity(event.call.arguments[0], event.state.scope))
+
+
+@pytest.mark.parametrize(
+    ("head", "expr", "expected"),
+    [
+        ("from lib import f", "f", "lib.f"),
+        ("from lib import f as g", "g", "lib.f"),
+        ("import lib", "lib.f", "lib.f"),
+        ("import lib as other", "other.f", "lib.f"),
+        ("from lib import C", "C", "lib.C"),
+        ("from lib import C", "C()", "lib.C"),
+        ("from lib import C", "C().m", "lib.C.m"),
+        ("from lib import C", "C.s", "lib.C.s"),
+        ("from lib import *", "f", "lib.f"),
+        ("from lib import *", "C().m", "lib.C.m"),
+        ("import lib\nf = lib.f", "f", "lib.f"),
+        ("import lib\nc = lib.C()", "c.m", "lib.C.m"),
+        ("from lib import value", "value", "lib.value"),
+        ("from lib import absent", "absent", "lib.absent"),
+        ("import os", "os.path.join", "os.path.join"),
+        ("import os as system", "system.makedirs", "os.makedirs"),
+        ("import os.path", "os.path.join", "os.path.join"),
+        ("import os.path as p", "p.join", "os.path.join"),
+        ("from os import makedirs as mk", "mk", "os.makedirs"),
+        ("from pathlib import Path", "Path('a')", "pathlib.Path"),
+        ("from pathlib import Path", "Path('a') / 'b'", "pathlib.Path"),
+        ("from pathlib import Path", "(Path('a') / 'b').mkdir", "pathlib.Path.mkdir"),
+        ("from pathlib import Path", "Path('a').parent.mkdir", "pathlib.Path.mkdir"),
+        ("from pathlib import Path", "Path.cwd().mkdir", "pathlib.Path.mkdir"),
+        ("from pathlib import Path", "Path('a').with_suffix('.b').unlink", "pathlib.Path.unlink"),
+        ("import tarfile", "tarfile.open('a').extractall", "tarfile.TarFile.extractall"),
+        ("import zipfile", "zipfile.ZipFile('a').extractall", "zipfile.ZipFile.extractall"),
+        ("", "open", "open"),
+        ("", "a.anything", None),
+        ("", "a()", None),
+        ("", "unknown", "unknown"),
+        ("", "'text'.format", None),
+        ("", "(lambda: 1)", "main.main.<lambda>"),
+        ("from lib import f", "f if a else b", "lib.f"),
+        ("from lib import f", "a or f", "lib.f"),
+    ],
+)
+def test_names(head: str, expr: str, expected: str | None) -> None:
+    assert meaning({"lib.py": LIB}, head, expr) == expected
+
+
+PACKAGE = {
+    "pkg/__init__.py": "from .core import f as exported\nfrom .core import *\nfrom . import extra\n",
+    "pkg/core.py": LIB,
+    "pkg/extra.py": "from pkg.core import C as D\ndef e(): pass\n",
+    "pkg/sub/__init__.py": "",
+    "pkg/sub/deep.py": "from ..core import f\nfrom ... import nothing\ndef d(): pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "expr", "expected"),
+    [
+        ("main.py", "from pkg import exported", "exported", "pkg.core.f"),
+        ("main.py", "from pkg import f", "f", "pkg.core.f"),
+        ("main.py", "import pkg", "pkg.C", "pkg.core.C"),
+        ("main.py", "import pkg.core", "pkg.core.f", "pkg.core.f"),
+        ("main.py", "import pkg.core as c", "c.f", "pkg.core.f"),
+        ("main.py", "import pkg.sub.deep", "pkg.sub.deep.d", "pkg.sub.deep.d"),
+        ("main.py", "from pkg.sub import deep", "deep.d", "pkg.sub.deep.d"),
+        ("main.py", "from pkg.sub.deep import f", "f", "pkg.core.f"),
+        ("main.py", "from pkg.extra import D", "D().m", "pkg.core.C.m"),
+        ("main.py", "from pkg import extra", "extra.e", "pkg.extra.e"),
+        ("pkg/main.py", "from .core import f", "f", "pkg.core.f"),
+        ("pkg/main.py", "from . import core", "core.f", "pkg.core.f"),
+        ("pkg/main.py", "from .sub.deep import d", "d", "pkg.sub.deep.d"),
+        ("pkg/main.py", "from pkg.core import f", "f", "pkg.core.f"),
+        ("pkg/main.py", "from core import f", "f", "pkg.core.f"),
+        ("pkg/sub/main.py", "from ..core import f", "f", "pkg.core.f"),
+        ("pkg/sub/main.py", "from .. import core", "core.C", "pkg.core.C"),
+        ("pkg/sub/main.py", "from ..extra import D", "D", "pkg.core.C"),
+        ("pkg/sub/main.py", "from .deep import d", "d", "pkg.sub.deep.d"),
+    ],
+)
+def test_packages(path: str, head: str, expr: str, expected: str) -> None:
+    assert meaning(PACKAGE, head, expr, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "head", "expr", "expected"),
+    [
+        pytest.param(
+            {"src/pkg/__init__.py": "", "src/pkg/lib.py": LIB},
+            "src/pkg/main.py", "from pkg.lib import f", "f", "src.pkg.lib.f", id="src layout, inside",
+        ),
+        pytest.param(
+            {"src/pkg/__init__.py": "", "src/pkg/lib.py": LIB},
+            "train.py", "from pkg.lib import f", "f", "src.pkg.lib.f", id="src layout, outside",
+        ),
+        pytest.param(
+            {"src/lib.py": LIB}, "train.py", "from lib import f", "f", "src.lib.f", id="src layout, a module",
+        ),
+        pytest.param(
+            {"scripts/lib.py": LIB, "lib.py": "def f(): pass\n"},
+            "scripts/main.py", "from lib import f", "f", "scripts.lib.f", id="neighbor before root",
+        ),
+        pytest.param(
+            {"scripts/lib.py": LIB}, "scripts/main.py", "import lib", "lib.f", "scripts.lib.f", id="neighbor",
+        ),
+        pytest.param(
+            {"scripts/tools/lib.py": LIB},
+            "scripts/main.py", "from tools.lib import f", "f", "scripts.tools.lib.f", id="neighbor folder",
+        ),
+        pytest.param(
+            {"space/part/lib.py": LIB},
+            "main.py", "from space.part.lib import f", "f", "space.part.lib.f", id="namespace package",
+        ),
+        pytest.param(
+            {"space/part/lib.py": LIB},
+            "main.py", "import space.part.lib", "space.part.lib.f", "space.part.lib.f",
+            id="namespace package, by attributes",
+        ),
+        pytest.param(
+            {"space/part/lib.py": LIB},
+            "main.py", "from space.part import lib", "lib.f", "space.part.lib.f", id="namespace package, from",
+        ),
+        pytest.param(
+            {"app/logging.py": LIB, "app/__init__.py": ""},
+            "app/main.py", "import logging", "logging.f", "logging.f", id="a neighbor named as the standard library's",
+        ),
+        pytest.param(
+            {"app/logging.py": LIB, "app/__init__.py": ""},
+            "app/main.py", "from . import logging", "logging.f", "app.logging.f", id="the same, relative",
+        ),
+        pytest.param(
+            {"app/logging.py": LIB, "app/__init__.py": ""},
+            "app/main.py", "from app.logging import f", "f", "app.logging.f", id="the same, absolute",
+        ),
+        pytest.param(
+            {}, "torch.py", "import torch", "torch.save", "torch.save", id="a file that imports what it is named after",
+        ),
+        pytest.param(
+            {"one/lib.py": LIB, "two/lib.py": LIB},
+            "two/main.py", "from lib import f", "f", "two.lib.f", id="the nearest",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from .a import *\n", "pkg/a.py": "from .b import *\n", "pkg/b.py": LIB},
+            "main.py", "from pkg import f", "f", "pkg.b.f", id="star of star",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from .a import f\n", "pkg/a.py": "from .b import f\n", "pkg/b.py": LIB},
+            "main.py", "import pkg as p", "p.f", "pkg.b.f", id="re-exported twice",
+        ),
+        pytest.param(
+            {"lib.py": "try:\n    from fast import f\nexcept ImportError:\n    from slow import f\n", "slow.py": LIB},
+            "main.py", "from lib import f", "f", "slow.f", id="the last import of a name",
+        ),
+    ],
+)  # fmt: skip
+def test_layouts(files: dict[str, str], path: str, head: str, expr: str, expected: str) -> None:
+    assert meaning(files, head, expr, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("relative", "expected"),
+    [
+        ("a.py", "a"),
+        ("pkg/a.py", "pkg.a"),
+        ("pkg/__init__.py", "pkg"),
+        ("__init__.py", ""),
+        ("gui.pyw", "gui"),
+        ("./a.py", "a"),
+    ],
+)
+def test_module_names(relative: str, expected: str) -> None:
+    assert module_name(relative) == expected
+
+
+CLASSES = """\
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional, Union
+
+class Base:
+    shared = Path("a")
+    def over(self): pass
+    def kept(self): pass
+    @classmethod
+    def build(cls):
+        return cls()
+    @property
+    def prop(self): return Path("a")
+
+class Middle(Base):
+    pass
+
+class Derived(Middle):
+    def over(self): pass
+    def __init__(self):
+        self.helper = Helper()
+        self.path = Path("a")
+        self.late: Helper = make()
+        if self.path:
+            self.maybe = Helper()
+        else:
+            self.maybe = None
+
+class Helper:
+    def act(self): pass
+    def __call__(self): pass
+
+def make(): ...
+def made(): return Helper()
+def made_late():
+    helper = Helper()
+    return helper
+"""
+
+
+@pytest.mark.parametrize(
+    ("signature", "code", "expr", "expected"),
+    [
+        pytest.param("self", "", "self.kept", "lib.Base.kept", id="self, inherited"),
+        pytest.param("self", "", "self.over", "lib.Derived.over", id="self, overridden"),
+        pytest.param("self", "", "super().over", "lib.Base.over", id="super",
+                     marks=pytest.mark.xfail(reason="super() is not followed")),
+        pytest.param("self", "", "self.helper.act", "lib.Helper.act", id="attribute of a class"),
+        pytest.param("self", "", "self.path.mkdir", "pathlib.Path.mkdir", id="attribute of a library class"),
+        pytest.param("self", "", "self.maybe.act", "lib.Helper.act", id="attribute set in a branch"),
+        pytest.param("self", "", "self.shared.mkdir", "pathlib.Path.mkdir", id="class attribute"),
+        pytest.param("self", "h = self.helper", "h.act", "lib.Helper.act", id="attribute, one hop"),
+        pytest.param("x: Helper", "", "x.act", "lib.Helper.act", id="annotation"),
+        pytest.param("x: 'Helper'", "", "x.act", "lib.Helper.act", id="annotation as text"),
+        pytest.param("x: Optional[Helper]", "", "x.act", "lib.Helper.act", id="optional"),
+        pytest.param("x: 'Optional[Helper]'", "", "x.act", "lib.Helper.act", id="optional as text"),
+        pytest.param("x: Union[None, Helper]", "", "x.act", "lib.Helper.act", id="union"),
+        pytest.param("x: Helper | None", "", "x.act", "lib.Helper.act", id="or None"),
+        pytest.param("x: None | Helper", "", "x.act", "lib.Helper.act", id="None or"),
+        pytest.param("x: 'Helper | None'", "", "x.act", "lib.Helper.act", id="or None as text"),
+        pytest.param("x: Path", "", "x.mkdir", "pathlib.Path.mkdir", id="library annotation"),
+        pytest.param("x: str | Path", "", "x.mkdir", "pathlib.Path.mkdir", id="a text or a path"),
+        pytest.param("x: list[Helper]", "", "x.act", None, id="a list of it"),
+        pytest.param("x=Path('a')", "", "x.mkdir", None, id="default alone"),
+        pytest.param("x", "x = Helper()", "x.act", "lib.Helper.act", id="local"),
+        pytest.param("x", "x: Helper = x", "x.act", None, id="annotated local"),
+        pytest.param("x", "x = made()", "x.act", "lib.Helper.act", id="returned"),
+        pytest.param("x", "x = made_late()", "x.act", "lib.Helper.act", id="returned, one hop"),
+        pytest.param("x", "x = make()", "x.act", None, id="returned, unknown"),
+        pytest.param("x", "with Helper() as x: pass", "x.act", "lib.Helper.act", id="with as"),
+        pytest.param("x", "if x: x = Helper()\nelse: x = None", "x.act", "lib.Helper.act", id="one of two"),
+        pytest.param("x", "x = Derived.build()", "x.over", "lib.Derived.over", id="class method",
+                     marks=pytest.mark.xfail(reason="cls() in a class method is not followed")),
+        pytest.param("x", "", "Derived().kept", "lib.Base.kept", id="inherited"),
+        pytest.param("x", "", "Derived().prop.mkdir", "pathlib.Path.mkdir", id="property",
+                     marks=pytest.mark.xfail(reason="what a property of the project returns is not followed")),
+        pytest.param("x", "f = functools.partial(made)", "f", None, id="partial"),
+        pytest.param("x", "f = made", "f", "lib.made", id="alias of a function"),
+        pytest.param("x", "def inner(): pass", "inner", "lib.Derived.main.inner", id="nested function"),
+        pytest.param("x", "for x in (Helper(), Helper()): pass", "x.act", None, id="element"),
+    ],
+)  # fmt: skip
+def test_objects(signature: str, code: str, expr: str, expected: str | None) -> None:
+    """In `main`, a method of Derived."""
+    body = indent(f"{code}\nmark({expr})\n", "        ")
+    first = "" if signature == "self" else "self, "
+    derived, helper = CLASSES.split("class Helper:")
+    text = f"{derived}    def main({first}{signature}):\n{body}\nclass Helper:{helper}"
+    event = marked(linked := project({"lib.py": text}))
+    resolver = linked.linker.resolver
+    assert resolver.type_name(resolver.entity(event.call.arguments[0], event.state.scope)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            f"""
+            import os
+            class Base:
+                def run(self, rank):
+                    if rank == 0:
+                        self.save()
+                def save(self): pass
+            class Derived(Base):
+                def save(self):
+                    {SITE}
+            """,
+            Runs.ONE,
+            id="an override is called through the base class",
+        ),
+        pytest.param(
+            f"""
+            import os
+            class Base:
+                def save(self):
+                    {SITE}
+            class Derived(Base):
+                def run(self, rank):
+                    if rank == 0:
+                        self.save()
+            """,
+            Runs.ONE,
+            id="an inherited method",
+        ),
+        pytest.param(
+            f"""
+            import os
+            class Base:
+                def save(self):
+                    {SITE}
+            class Derived(Base):
+                def save(self):
+                    if self.rank == 0:
+                        super().save()
+            """,
+            Runs.ONE,
+            id="super",
+            marks=pytest.mark.xfail(reason="super() is not followed"),
+        ),
+        pytest.param(
+            f"""
+            import os
+            class Helper:
+                def __init__(self):
+                    {SITE}
+            def main(rank):
+                if rank == 0:
+                    Helper()
+            """,
+            Runs.ONE,
+            id="a constructor",
+        ),
+        pytest.param(
+            f"""
+            import os
+            class Helper:
+                def save(self):
+                    {SITE}
+            class Main:
+                def __init__(self):
+                    self.helper = Helper()
+                def run(self, rank):
+                    if rank == 0:
+                        self.helper.save()
+            """,
+            Runs.ONE,
+            id="an attribute",
+        ),
+        pytest.param(
+            f"""
+            import os
+            def even(n, rank):
+                if rank == 0:
+                    odd(n - 1, rank)
+            def odd(n, rank):
+                {SITE}
+                if n: even(n - 1, rank)
+            """,
+            Runs.MANY,
+            id="mutual recursion behind a guard, which may be entered anywhere",
+        ),
+        pytest.param(
+            f"""
+            import os
+            def even(n, rank):
+                if n: odd(n - 1, rank)
+            def odd(n, rank):
+                {SITE}
+                if n: even(n - 1, rank)
+            def main(rank):
+                if rank == 0:
+                    even(3, rank)
+            """,
+            Runs.ONE,
+            id="mutual recursion, entered behind a guard",
+        ),
+        pytest.param(
+            f"""
+            import os
+            def even(n, rank):
+                if n: odd(n - 1, rank)
+            def odd(n, rank):
+                {SITE}
+                if n: even(n - 1, rank)
+            """,
+            Runs.MANY,
+            id="mutual recursion that nobody enters",
+        ),
+        pytest.param(
+            f"""
+            import os
+            def main(rank, n):
+                {SITE}
+                if rank == 0:
+                    main(rank, n - 1)
+            """,
+            Runs.MANY,
+            id="recursion behind a guard is not the first call",
+        ),
+        pytest.param(
+            f"""
+            import os
+            def main(rank):
+                walk(1)
+            def walk(n):
+                {SITE}
+                if n: walk(n - 1)
+            """,
+            Runs.MANY,
+            id="recursion, entered by all",
+        ),
+    ],
+)
+def test_calls_are_followed_to_methods(text: str, expected: Runs) -> None:
+    assert runs({"main.py": text}) is expected
+
+
+CYCLES = {
+    "two files that import each other": {
+        "a.py": "from b import g\ndef f(): return g()\n",
+        "b.py": "from a import f\ndef g(): return f()\n",
+    },
+    "a star cycle": {"a.py": "from b import *\nx = y\n", "b.py": "from a import *\ny = x\n"},
+    "a name that only goes around": {"a.py": "from b import x\n", "b.py": "from a import x\n"},
+    "a package and its part": {
+        "pkg/__init__.py": "from .part import f\n",
+        "pkg/part.py": "from pkg import f\nfrom . import f as g\n",
+    },
+    "a class that is its own base": {"a.py": "class A(A): pass\n"},
+    "two classes that are each other's base": {
+        "a.py": "from b import B\nclass A(B): pass\n",
+        "b.py": "from a import A\nclass B(A): pass\n",
+    },
+    "a function that returns itself": {"a.py": "def f(): return f()\nx = f().y.z\n"},
+    "two functions that return each other": {"a.py": "def f(): return g()\ndef g(): return f()\nx = f() == 0\n"},
+    "an attribute of itself": {"a.py": "class A:\n    def f(self):\n        self.x = self.x.x\n        self.x.f()\n"},
+    "a variable of itself": {"a.py": "x = x\ny = y.y\nz = z()\n"},
+    "two variables": {"a.py": "from b import y\nx = y\n", "b.py": "from a import x\ny = x\n"},
+    "a property of itself": {"a.py": "class A:\n    @property\n    def p(self): return self.p == 0\n"},
+    "a default that is a call of itself": {"a.py": "def f(x=f()): return x\n"},
+    "a parameter passed to itself": {"a.py": "def f(x):\n    if x == 0: f(x)\n    if x: open(x, 'w')\nf(f)\n"},
+    "a decorator that decorates itself": {"a.py": "@d\ndef d(f):\n    return d(f)\n"},
+}
+
+
+def everything(linked: Project) -> int:
+    """Ask for all that a check asks for."""
+    sites = [*linked.sites("mkdir", "write"), *linked.exposed("mkdir", "write")]
+    for module in linked.linker.table.modules:
+        for function in module.functions:
+            linked.linker.flow(function)
+            linked.linker.returned(function)
+    assert linked.statistics()["functions"] > 0
+    return len(sites) + sum(linked.is_probed(site) for site in sites)
+
+
+@pytest.mark.parametrize("files", CYCLES.values(), ids=CYCLES)
+def test_cycles_end(files: dict[str, str]) -> None:
+    users = "\n".join(f"from {path[:-3].replace('/', '.')} import *" for path in files if "__init__" not in path)
+    body = "if f() == 0 or x == 0 or A().p:\n    open(x, 'w')\n    open(A().f(), 'w')\n    A().x.f()\n"
+    everything(project({**files, "main.py": f"{users}\n{body}"}))
+
+
+def chain(count: int, call: str) -> str:
+    body = "".join(f"def f{i}(x, r):\n    {call.format(n=i + 1)}\n" for i in range(count))
+    return f"import os\n{body}def f{count}(x, r):\n    os.makedirs(x)\n"
+
+
+CHAINS = {
+    "calls": chain(500, "f{n}(x, r)"),
+    "results": chain(500, "return f{n}(x, r)"),
+    "tests": chain(500, "if f{n}(x, r) == 0: return f{n}(x, r) == 0"),
+    "paths": chain(500, "return os.path.join(f{n}(x, r), 'a')"),
+    "upward": "import os\n" + "".join(
+        f"def g{i}(x, r):\n    {'os.makedirs(x)' if i == 0 else f'g{i - 1}(x, r)'}\n" for i in range(500)
+    ),
+    "aliases": "import os\nx0 = 1\n" + "".join(f"x{i + 1} = x{i}\n" for i in range(500)) + "os.makedirs(x500)\n",
+    "joins": "import os\nx0 = 'a'\n"
+    + "".join(f"x{i + 1} = os.path.join(x{i}, x{i})\n" for i in range(60))
+    + "os.makedirs(x60)\n",
+    "tests in variables": "import os\nx0 = 1\n"
+    + "".join(f"x{i + 1} = x{i} and x{i}\n" for i in range(60))
+    + "if x60: os.makedirs(x60)\n",
+    "branches": "import os\nx = 1\n" + "".join(f"if x == {i}: x = x + {i}\n" for i in range(100)) + "os.makedirs(x)\n",
+    "classes": "".join(f"class C{i}({f'C{i - 1}' if i else ''}): pass\n" for i in range(500)) + "C499().m()\n",
+    "attributes": "import os\nos.makedirs(a" + ".b" * 150 + ")\n",
+    "nested functions": "".join(f"{'  ' * i}def f{i}(x):\n" for i in range(40)) + "  " * 40 + "open(x, 'w')\n",
+}
+
+
+@pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS)
+def test_long_chains_end(text: str) -> None:
+    limit = sys.getrecursionlimit()
+    assert everything(project({"main.py": text})) >= 0
+    assert sys.getrecursionlimit() == limit
+
+
+def test_a_chain_of_files_ends() -> None:
+    files = {f"m{i}.py": f"from m{i + 1} import f\n" for i in range(300)}
+    everything(project({**files, "m300.py": LIB, "main.py": "from m0 import f\nf()\n"}))
+
+
+def test_a_guard_survives_a_chain_of_calls() -> None:
+    calls = "".join(f"def f{i}(x):\n    f{i + 1}(x)\n" for i in range(200))
+    text = f"import os\ndef main(rank, x):\n    if rank == 0: f0(x)\n{calls}def f200(x):\n    os.makedirs(x)\n"
+    assert runs({"main.py": text}) is Runs.ONE

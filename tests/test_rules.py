@@ -1,0 +1,249 @@
+"""The rules as a whole: identities, pages whose examples run, generated pages, failures that are told."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from mdtest import Case, File, collect, run
+
+from fsrace_lint import cli, pipeline, rules
+from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.fixes.recipe import RECIPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.queries import Project
+    from fsrace_lint.rules import LoadedRule
+
+ROOT = Path(__file__).parent.parent
+CASES = ROOT / "tests" / "fixtures" / "rules"
+DOCS = ROOT / "docs" / "rules"
+LOADED = rules.load()
+HAZARDS = [loaded for loaded in LOADED if loaded.check is not None]
+ABOUT_THE_TOOL = "FSR0"
+# Rules of the catalogue that the documentation names already; they go when they are there.
+PLANNED = {"FSR202", "FSR204"}
+WITHOUT_CASES = {"FSR002": "a rule that fails cannot be written down: TestRuleFailure"}
+
+
+def code(loaded: LoadedRule) -> str:
+    return loaded.rule.code
+
+
+def example(loaded: LoadedRule, label: str) -> str:
+    """The indented block after `Bad:` or `Good:`."""
+    found = re.search(rf"^{label}:\n((?:    .*\n|\n)+)", f"{loaded.page}\n", re.MULTILINE)
+    assert found, f"{loaded.rule.name} has no {label}: example"
+    return textwrap.dedent(found[1]).strip("\n") + "\n"
+
+
+def project(folder: Path, text: str) -> Path:
+    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())})
+    return case.write(folder / "project")
+
+
+def codes(root: Path) -> list[str]:
+    _, checked = run(root)
+    return [finding.code for finding in checked.outcome.findings]
+
+
+class TestIdentity:
+    def test_the_rules_there_are(self) -> None:
+        modules = {path.stem for path in Path(rules.__file__).parent.glob("*.py")} - {"__init__", "base"}
+        assert {loaded.rule.name.replace("-", "_") for loaded in LOADED} == modules
+
+    def test_codes_and_names_are_unique(self) -> None:
+        assert len({loaded.rule.code for loaded in LOADED}) == len(LOADED)
+        assert len({loaded.rule.name for loaded in LOADED}) == len(LOADED)
+
+    @pytest.mark.parametrize("loaded", LOADED, ids=code)
+    def test_the_form_of_names(self, loaded: LoadedRule) -> None:
+        assert re.fullmatch(r"FSR\d{3}", loaded.rule.code)
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", loaded.rule.name)
+        assert (loaded.rule.cwe > 0) == (loaded.check is not None)
+
+    def test_rules_about_the_tool_have_no_query(self) -> None:
+        assert [code(loaded) for loaded in LOADED if loaded.check is None] == [
+            code(loaded) for loaded in LOADED if code(loaded).startswith(ABOUT_THE_TOOL)
+        ]
+
+    @pytest.mark.parametrize("loaded", LOADED, ids=code)
+    def test_a_rule_is_found_by_code_and_name(self, loaded: LoadedRule) -> None:
+        assert rules.find(loaded.rule.code.lower()) is loaded
+        assert rules.find(loaded.rule.name) is loaded
+
+    def test_nothing_else_is_found(self) -> None:
+        assert rules.find("FSR") is None
+        assert rules.find("") is None
+
+
+class TestPages:
+    @pytest.mark.parametrize("loaded", LOADED, ids=code)
+    def test_the_title(self, loaded: LoadedRule) -> None:
+        assert loaded.title.endswith(".")
+        assert not loaded.title.endswith("..")
+        assert len(loaded.title) <= 80
+        assert loaded.page.split("\n")[1] == ""
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_the_parts_of_a_page(self, loaded: LoadedRule) -> None:
+        labels = re.findall(r"^([A-Z][a-z ]+):", loaded.page, re.MULTILINE)
+        fix = ["Fix"] if "Fix" in labels else []
+        assert labels == ["Bad", "Good", *fix, "Silent when"]
+
+    @pytest.mark.parametrize("label", ["Bad", "Good"])
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_examples_parse(self, loaded: LoadedRule, label: str) -> None:
+        assert ast.parse(example(loaded, label)).body
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_bad_raises_exactly_this(self, loaded: LoadedRule, tmp_path: Path) -> None:
+        assert codes(project(tmp_path, example(loaded, "Bad"))) == [loaded.rule.code]
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_good_is_silent(self, loaded: LoadedRule, tmp_path: Path) -> None:
+        assert codes(project(tmp_path, example(loaded, "Good"))) == []
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_a_fix_turns_bad_into_good(self, loaded: LoadedRule, tmp_path: Path) -> None:
+        root = project(tmp_path, example(loaded, "Bad"))
+        found, checked = run(root)
+        (finding,) = checked.outcome.findings
+        if finding.fix is None:
+            assert "Fix:" not in loaded.page
+            return
+        assert finding.fix.recipe in RECIPES
+        assert f"Fix: `{finding.fix.recipe}` ({finding.fix.applicability.value}" in loaded.page
+        unsafe = finding.fix.applicability is Applicability.UNSAFE
+        (patch,) = pipeline.repair(found, checked, unsafe=unsafe)
+        assert patch.after.decode() == example(loaded, "Good")
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_a_page_is_a_file_of_a_hundred_lines(self, loaded: LoadedRule) -> None:
+        file = Path(rules.__file__).parent / f"{loaded.rule.name.replace('-', '_')}.py"
+        assert len(file.read_text("utf-8").splitlines()) <= 100
+
+
+class TestCaseFiles:
+    def test_each_rule_has_one_and_each_belongs_to_a_rule(self) -> None:
+        wanted = {loaded.rule.name for loaded in LOADED if code(loaded) not in WITHOUT_CASES}
+        assert {path.stem for path in CASES.glob("*")} == wanted
+
+    @pytest.mark.parametrize(
+        "loaded", [loaded for loaded in LOADED if code(loaded) not in WITHOUT_CASES], ids=code
+    )
+    def test_hazards_and_look_alikes(self, loaded: LoadedRule) -> None:
+        """A case file shows where the rule speaks and where it does not."""
+        own = [case for case in collect(CASES) if case.document.stem == loaded.rule.name]
+        speaks = [
+            case
+            for case in own
+            if any(
+                mark.code == code(loaded) and mark.kind == "error"
+                for f in case.files.values()
+                for mark in f.marks
+            )
+        ]
+        few = 2 if code(loaded).startswith(ABOUT_THE_TOOL) else 6
+        assert len(speaks) >= few
+        assert len(own) - len(speaks) >= few
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_the_heading(self, loaded: LoadedRule) -> None:
+        text = (CASES / f"{loaded.rule.name}.md").read_text("utf-8")
+        assert text.startswith(f"# {loaded.rule.code} {loaded.rule.name}\n")
+
+
+class TestDocs:
+    def test_the_pages_are_up_to_date(self) -> None:
+        done = subprocess.run(
+            [sys.executable, ROOT / "scripts" / "docs.py", "--check"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_codes_in_the_docs_are_the_codes(self) -> None:
+        index = (ROOT / "docs" / "rules.md").read_text("utf-8")
+        wanted = [loaded.rule.code for loaded in LOADED]
+        assert re.findall(r"^\| (FSR\d{3}) \|", index, re.MULTILINE) == wanted
+        assert sorted(path.stem for path in DOCS.iterdir()) == sorted(loaded.rule.name for loaded in LOADED)
+        for loaded in LOADED:
+            page = (DOCS / f"{loaded.rule.name}.md").read_text("utf-8")
+            assert re.findall(r"FSR\d{3}", page)[0] == loaded.rule.code
+
+    def test_no_text_names_a_rule_that_is_not(self) -> None:
+        known = rules.names()
+        texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        named = {found for text in texts for found in re.findall(r"\bFSR\d{3}\b", text.read_text("utf-8"))}
+        assert sorted(named - set(known) - PLANNED) == []
+
+
+class TestRuleFailure:
+    def test_the_other_rules_go_on(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        broken, *others = HAZARDS
+
+        def check(project: Project) -> Iterator[Finding]:
+            raise LookupError("no such site")
+
+        failing = msgspec.structs.replace(broken, check=check)
+        rest = [loaded for loaded in LOADED if loaded is not broken]
+        monkeypatch.setattr(rules, "load", lambda: (failing, *rest))
+        other = next(loaded for loaded in others if loaded.rule.name == "check-then-delete")
+        root = project(tmp_path, example(other, "Bad"))
+        _, checked = run(root)
+        failure, found = checked.outcome.findings
+        assert (failure.code, failure.name, failure.place.span.line) == ("FSR002", "rule-failure", 1)
+        assert (
+            failure.message == f"{code(broken)} ({broken.rule.name}) failed here: LookupError: no such site"
+        )
+        assert found.code == other.rule.code
+        (problem,) = checked.outcome.errors
+        assert problem.message == f"{code(broken)} failed: LookupError: no such site"
+
+    def test_a_failure_is_an_exit_code(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def check(project: Project) -> Iterator[Finding]:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(
+            rules, "load", lambda: tuple(msgspec.structs.replace(x, check=check) for x in LOADED)
+        )
+        root = project(tmp_path, "value = 1\n")
+        with pytest.raises(SystemExit) as left:
+            cli.main(["check", str(root)], standalone_mode=False)
+        assert left.value.code == cli.FAILED
+
+
+class TestUnreadable:
+    """What a Markdown document cannot hold: bytes that are no text."""
+
+    @pytest.mark.parametrize(
+        ("data", "line", "message"),
+        [
+            (b"a = 1\nb = '\xff'\n", 2, "is not encoded as UTF-8: byte 0xff"),
+            (b"a = 1\n\n\0", 3, "contains a NUL character"),
+            (b"\xef\xbb\xbf# coding: latin-1\n", 1, "cannot be decoded: encoding problem: utf-8"),
+        ],
+    )
+    def test_bytes(self, tmp_path: Path, data: bytes, line: int, message: str) -> None:
+        root = project(tmp_path, "value = 1\n")
+        (root / "odd.py").write_bytes(data)
+        _, checked = run(root)
+        (finding,) = checked.outcome.findings
+        assert (finding.code, finding.place.span.line, finding.message) == ("FSR001", line, message)
+        assert Path(finding.place.path) == root / "odd.py"
+
+    def test_a_link_to_nowhere_is_not_a_file(self, tmp_path: Path) -> None:
+        root = project(tmp_path, "value = 1\n")
+        (root / "gone.py").symlink_to(root / "nowhere.py")
+        assert codes(root) == []
