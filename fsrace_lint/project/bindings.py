@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.values import Element, Scope, Unknown, Value
+from fsrace_lint.project.values import Element, Scope, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,11 +34,8 @@ def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
         if isinstance(target, m.Starred)
         else ()
     )
-    return {
-        name: Unknown() if not isinstance(binding, Element) else binding
-        for item in inner
-        for name in targets_of(item, binding)
-    }
+    parts = isinstance(binding, (Element, Unpacked))
+    return {name: binding if parts else Unknown() for item in inner for name in targets_of(item, binding)}
 
 
 def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
@@ -52,7 +49,7 @@ def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
             for inner, part in zip(target.items, value.items, strict=True):
                 found.update(assigned(inner, part, scope))
             return found
-        whole = Element(Value(value, scope))
+        whole = Unpacked(Value(value, scope))
         return {name: whole for item in target.items for name in targets_of(item, whole)}
     return dict.fromkeys(targets_of(target, Unknown()), Unknown())
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.propagate import Propagation
+    from fsrace_lint.project.states import Event
 
 _COORDINATION: Final = ("launch", "barrier", "collective", "collective-saver")
 _HELPERS_DEPTH: Final = 3
@@ -61,24 +62,55 @@ class Evidences:
         return bool(package) and self.linker.table.exact(package) is not None
 
     def _is_marked(self, function: LinkedFunction) -> bool:
-        """Tell whether a function, or the class it belongs to, shows that several processes run it."""
+        """Tell whether a function shows several processes, or its class does.
+
+        For a method that nobody calls, only tests of ranks and coordination in its class count.
+        """
         if function not in self._marked:
-            mates = function.owner.methods.values() if function.owner is not None else (function,)
-            marked = any(self._shows(mate) for mate in mates) or self._shows(function)
-            self._marked[function] = marked or self._is_spawned(function)
+            marked = self._shows(function) or self._is_spawned(function)
+            if not marked and function.owner is not None:
+                sign = self._shows if self.propagation.ways_in(function) else self._orders
+                marked = any(sign(mate) for mate in function.owner.methods.values())
+            self._marked[function] = marked
         return self._marked[function]
 
+    def way_in(self, function: LinkedFunction) -> tuple[Event, ...]:
+        """Give the calls by which several processes come to a function, nearest first.
+
+        The shortest way from a function that shows several processes, else from
+        one that nobody calls.
+        """
+        chains: dict[LinkedFunction, tuple[Event, ...]] = {function: ()}
+        waiting = [function]
+        uncalled: tuple[Event, ...] | None = None
+        while waiting:
+            current = waiting.pop(0)
+            if chains[current] and self._is_marked(current):
+                return chains[current]
+            edges = self.propagation.ways_in(current)
+            if not edges and uncalled is None:
+                uncalled = chains[current]
+            for edge in edges:
+                if edge.event.function not in chains:
+                    chains[edge.event.function] = (*chains[current], edge.event)
+                    waiting.append(edge.event.function)
+        return uncalled or ()
+
     def _shows(self, function: LinkedFunction) -> bool:
-        flow = self.linker.flow(function)
-        if flow is None:
-            return False
-        if flow.tests_ranks or self._coordinating(function, 0):
+        """Tell whether a function tests ranks, coordinates processes or as much as asks for a rank."""
+        if self._orders(function):
             return True
+        flow = self.linker.flow(function)
         return any(
             self.linker.guards.rank_scope(event.call, event.state.scope) in {"global", "local", "group"}
-            for event in flow.events
+            for event in (flow.events if flow is not None else ())
             if isinstance(event.call.function, (m.Name, m.Attribute))
         )
+
+    def _orders(self, function: LinkedFunction) -> bool:
+        """Tell whether a function tests ranks or coordinates processes."""
+        flow = self.linker.flow(function)
+        return flow is not None and (flow.tests_ranks or self._coordinating(function, 0))
 
     def _coordinating(self, function: LinkedFunction, depth: int) -> bool:
         """Tell whether a function, or one it calls, launches or synchronizes processes."""

@@ -166,3 +166,8 @@ class Probe:
     guards_only_the_site: bool
     is_implied: bool
     asks_presence: bool
+
+    @property
+    def answer(self) -> str:
+        """What the test answered, as a witness tells it."""
+        return str(not self.absent)

@@ -13,7 +13,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import target_name
 from fsrace_lint.project.resolve import Instance, Library, qualified_name
-from fsrace_lint.project.values import Argument, Either, Element, Selected, Unknown, Value
+from fsrace_lint.project.values import Argument, Either, Element, Selected, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -345,6 +345,8 @@ class Paths:
             case Argument(function=function, parameter=parameter):
                 return (Symbol(("parameter", id(function), parameter.name), name, parameter=parameter.name),)
             case Unknown():
+                return None
+            case Unpacked() if not self.privacy.is_private_binding(binding, depth + 1):
                 return None
             case _:
                 private = self.privacy.is_private_binding(binding, depth + 1)

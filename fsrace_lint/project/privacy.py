@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import parts
+from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.resolve import is_property
-from fsrace_lint.project.values import Either, Element, Entered, Selected, Value
+from fsrace_lint.project.values import Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding, Scope
 
 _DEEPEST: Final = 40
+# What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
+_READING: Final = frozenset(
+    {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
+)
 
 
 class Privacy:
@@ -74,6 +78,8 @@ class Privacy:
                 return True
             if self.returned_by(self.resolver.callee(expr, scope), depth):
                 return True
+            if last_name(expr.function) in _READING:
+                return False
         return any(self.is_private(part, scope, depth + 1) for part in parts(expr))
 
     def is_private_binding(self, binding: Binding, depth: int = 0) -> bool:
@@ -81,7 +87,7 @@ class Privacy:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.is_private(expr, scope, depth + 1)
-            case Element(iterable=value) | Entered(context=value):
+            case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
                 return self.is_private(value.expr, value.scope, depth + 1)
             case Selected(then=then, otherwise=otherwise):
                 return self.is_private_binding(then, depth + 1) or self.is_private_binding(

@@ -131,21 +131,6 @@ class Propagation:
                 contended.append(edge)
         return tuple(contended)
 
-    def way_in(self, function: LinkedFunction) -> tuple[Event, ...]:
-        """Give the calls by which several processes come to a function, nearest first, as short as can be."""
-        chains: dict[LinkedFunction, tuple[Event, ...]] = {function: ()}
-        waiting = [function]
-        while waiting:
-            current = waiting.pop(0)
-            edges = self.ways_in(current)
-            if not edges:
-                return chains[current]
-            for edge in edges:
-                if edge.event.function not in chains:
-                    chains[edge.event.function] = (*chains[current], edge.event)
-                    waiting.append(edge.event.function)
-        return ()
-
     def _find_edges(self, function: LinkedFunction) -> Iterable[Edge]:
         names = {function.facts.name}
         if function.facts.name in {"__init__", "__new__", "__post_init__"} and function.owner is not None:

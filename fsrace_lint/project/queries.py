@@ -75,9 +75,9 @@ class Project:
             if probe is not None:
                 yield probe, site
 
-    def is_probed(self, site: Site) -> bool:
-        """Tell whether any existence test of its path comes before a site."""
-        return any(_related(probe.path, site.path) for probe in self._tests.before(site))
+    def probe_of(self, site: Site) -> Probe | None:
+        """Give the nearest existence test of its path that comes before a site, whatever it found."""
+        return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
 
     def about(self, module: Module) -> Project:
         """Give the same project with one file to report on; what was linked is shared."""

@@ -9,7 +9,17 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
 from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, ModuleTable
-from fsrace_lint.project.values import Argument, Either, Element, Entered, Scope, Selected, Unknown, Value
+from fsrace_lint.project.values import (
+    Argument,
+    Either,
+    Element,
+    Entered,
+    Scope,
+    Selected,
+    Unknown,
+    Unpacked,
+    Value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -119,7 +129,7 @@ class Resolver:
                 return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
             case Either(options=options):
                 return _first(self.of_binding(option, depth + 1) for option in options)
-            case Element() | Unknown():
+            case Element() | Unpacked() | Unknown():
                 return None
 
     def binding(self, name: str, scope: Scope) -> Binding | None:

@@ -109,7 +109,7 @@ class Sites:
             reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
             certain=certain,
             evidence=self.evidences.evidence(function),
-            way=self.propagation.way_in(function),
+            way=self.evidences.way_in(function),
         )
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:

@@ -38,6 +38,13 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unpacked:
+    """One part of a value that was unpacked into several names."""
+
+    whole: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Entered:
     """What `with value as name` binds."""
 
@@ -65,7 +72,7 @@ class Unknown:
     """Something that was not followed."""
 
 
-Binding: TypeAlias = Value | Argument | Element | Entered | Selected | Either | Unknown
+Binding: TypeAlias = Value | Argument | Element | Unpacked | Entered | Selected | Either | Unknown
 
 
 class Scope:

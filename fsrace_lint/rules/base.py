@@ -85,9 +85,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 def _reached(site: Site) -> Iterable[Related]:
     """Point at the call by which several processes come to the function of a site."""
     for event in site.way[:1]:
-        yield Related(
-            Place(event.function.module.path, event.call.span), "several processes come here by this call"
-        )
+        evident = site.evidence is Evidence.EVIDENT
+        message = "several processes come here by this call" if evident else "reached by this call"
+        yield Related(Place(event.function.module.path, event.call.span), message)
 
 
 def tested(probe: Probe, site: Site) -> Related:
@@ -120,11 +120,10 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
     Returns:
         The interleaving.
     """
-    answer = str(not probe.absent)
     return Witness(
         (
-            Step(0, probe.spelled, answer),
-            Step(1, probe.spelled, answer),
+            Step(0, probe.spelled, probe.answer),
+            Step(1, probe.spelled, probe.answer),
             Step(0, site.told, "done"),
             Step(1, site.told, error),
         ),

@@ -52,7 +52,11 @@ RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process creates, with no test and no tolerance."""
     for mkdir in project.sites("mkdir"):
-        if not mkdir.is_contended or mkdir.tolerates("FileExistsError") or project.is_probed(mkdir):
+        if (
+            not mkdir.is_contended
+            or mkdir.tolerates("FileExistsError")
+            or project.probe_of(mkdir) is not None
+        ):
             continue
         yield RULE.finding(
             mkdir,

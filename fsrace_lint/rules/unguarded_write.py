@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, tested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,17 +53,24 @@ def check(project: Project) -> Iterator[Finding]:
     for write in project.exposed("write"):
         if not write.is_contended or write.path is None:
             continue
+        probe = project.probe_of(write)
+        tests = (
+            ()
+            if probe is None
+            else (Step(0, probe.spelled, probe.answer), Step(1, probe.spelled, probe.answer))
+        )
         yield RULE.finding(
             write,
             f"every process writes {write.spelled}",
             witness=Witness(
                 (
+                    *tests,
                     Step(0, write.told, "truncates the file"),
                     Step(0, "writes its content"),
                     Step(1, write.told, "truncates the file again"),
                 ),
                 f"{write.spelled} is empty or half written, and the content of process 0 is lost",
             ),
-            related=done_at(write),
+            related=(*(() if probe is None else (tested(probe, write),)), *done_at(write)),
             strict=write.act.appends or write.is_one_of_group or not write.certain,
         )
