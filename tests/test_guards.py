@@ -194,7 +194,6 @@ def test_combinations(case: Case) -> None:
     ("reassigned in the loop", "chosen = rank == 0\nfor chosen in items:\n    if chosen: SITE", MANY),
     ("reassigned somewhere", "chosen = rank == 0\nif flag: chosen = debug\nif chosen: SITE", MANY),
     ("a name alone", "is_main = flag == 3\nif is_main: SITE", MANY),
-    wrong={"a name alone": "the usual name is believed although its value is a test of something else"},
 )
 def test_aliases(case: Case) -> None:
     assert in_main(case.code) is case.runs
@@ -219,7 +218,6 @@ def test_aliases(case: Case) -> None:
     ("is it set, by truth", 'if os.environ.get("RANK"): SITE', MANY),
     ("another variable", 'if int(os.environ["DEVICE"]) == 0: SITE', MANY),
     ("the size", 'if int(os.environ["WORLD_SIZE"]) > 1: SITE', MANY),
-    wrong={"is it set, by truth": 'the text "0" of an environment variable is true'},
 )
 def test_environment(case: Case) -> None:
     assert in_main(case.code) is case.runs

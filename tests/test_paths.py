@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING
@@ -90,7 +89,7 @@ def form(code: str, expr: str) -> paths.Path:
         pytest.param("", '"%s/%s" % (d, name)', 'f"{d}/{name}"', id="percent of two"),
         pytest.param("", '"{}/{}".format(d, name)', 'f"{d}/{name}"', id="format"),
         pytest.param('p = os.path.join(d, "a")', "p", 'f"{d}/a"', id="one hop"),
-        pytest.param('p = d\nq = Path(p)', 'q / "a"', 'f"{d}/a"', id="two hops"),
+        pytest.param("p = d\nq = Path(p)", 'q / "a"', 'f"{d}/a"', id="two hops"),
         pytest.param('p, q = d, "a"', "os.path.join(p, q)", 'f"{d}/a"', id="unpacked"),
         pytest.param("", '(p := Path(d)) / "a"', 'f"{d}/a"', id="walrus"),
         pytest.param("p = d\np = os.path.join(p, name)", "p", 'f"{d}/{name}"', id="grown"),
@@ -99,10 +98,8 @@ def form(code: str, expr: str) -> paths.Path:
         pytest.param("", 'dirname(os.path.join(d, "a.pt"))', "d", id="dirname of a join"),
         pytest.param("", 'Path(d, "a.pt").parent', "d", id="parent"),
         pytest.param("", '(Path(d) / "a" / "b.pt").parent', 'os.path.join(d, "a")', id="parent of two"),
-        pytest.param("", "os.path.dirname(d)", "Path(d).parent", id="dirname and parent of a name",
-                     marks=pytest.mark.xfail(reason="symbols are compared by their spelling too")),
-        pytest.param("", "f'{d}/{dist.get_rank()}'", "f'{d}/{args.rank}'", id="two spellings of the rank",
-                     marks=pytest.mark.xfail(reason="symbols are compared by their spelling too")),
+        pytest.param("", "os.path.dirname(d)", "Path(d).parent", id="dirname and parent of a name"),
+        pytest.param("", "f'{d}/{dist.get_rank()}'", "f'{d}/{args.rank}'", id="two spellings of the rank"),
         pytest.param("", "args.out", "args.out", id="attribute"),
         pytest.param("", 'args.out + "/a"', 'Path(args.out, "a")', id="attribute, joined"),
         pytest.param("", 'config["out"]', 'config["out"]', id="item"),
@@ -110,7 +107,6 @@ def form(code: str, expr: str) -> paths.Path:
         pytest.param("p = make()", "p", "Path(p)", id="one unknown value"),
         pytest.param("args.p = d", "args.p", "d", id="attribute that was set"),
         pytest.param("if step: p = d\nelse: p = e", "p", "str(p)", id="one of two"),
-        pytest.param('"".x\nfor p in d: mark', "1", "1", id="number"),
         pytest.param("p = f'{d}/{step:05d}'", "p", "Path(p)", id="formatted, one hop"),
     ],
 )  # fmt: skip
@@ -149,16 +145,13 @@ def test_equal(code: str, one: str, other: str) -> None:
         pytest.param("", "os.path.join(*d)", "os.path.join(*e)", id="starred"),
         pytest.param("", "d or e", "d", id="or"),
         pytest.param("", "d if step else e", "e", id="ternary"),
-        pytest.param("", '"%05d" % step', '"%d" % step', id="padded",
-                     marks=pytest.mark.xfail(reason="a width in % is taken for plain text")),
-        pytest.param("", 'os.path.dirname("out/a/")', '"out"', id="folder of a folder",
-                     marks=pytest.mark.xfail(reason="the slash at the end is lost before dirname")),
-        pytest.param("", 'os.path.dirname("/data")', '"."', id="folder of a child of the root",
-                     marks=pytest.mark.xfail(reason="the root becomes the current folder")),
-        pytest.param("", 'os.path.join("a", "%s/b" % "/c")', '"a/c/b"', id="join of an absolute percent",
-                     marks=pytest.mark.xfail(reason="an empty text before a slash hides that it is absolute")),
-        pytest.param("", 'os.path.join("", "a")', '"/a"', id="join of an empty text",
-                     marks=pytest.mark.xfail(reason="an empty first part becomes the root")),
+        pytest.param("", '"%05d" % step', '"%d" % step', id="padded"),
+        pytest.param("", 'os.path.dirname("out/a/")', '"out"', id="folder of a folder"),
+        pytest.param("", 'os.path.dirname("%s/%s" % (d, "a/"))', "d", id="folder of a folder, percent",
+                     marks=pytest.mark.xfail(reason="only a slash in the last literal piece is seen")),
+        pytest.param("", 'os.path.dirname("/data")', '"."', id="folder of a child of the root"),
+        pytest.param("", 'os.path.join("a", "%s/b" % "/c")', '"a/c/b"', id="join of an absolute percent"),
+        pytest.param("", 'os.path.join("", "a")', '"/a"', id="join of an empty text"),
     ],
 )  # fmt: skip
 def test_different(code: str, one: str, other: str) -> None:
@@ -256,8 +249,8 @@ def texts(draw: st.DrawFn, depth: int, names: tuple[str, ...]) -> str:
                 f"str({path})",
                 f"f'{{{unquoted(one)}}}/{{{unquoted(other)}}}'",
                 f"({one} + '/' + {other})",
-                f"'./{{}}/{{}}'.format({one}, {other})",
-                f"('b/%s/%s' % ({one}, {other}))",
+                f"'{{}}/{{}}'.format({one}, {other})",
+                f"('%s/%s' % ({one}, {other}))",
                 f"os.path.dirname({one} + '/a')",
                 f"os.fspath({path})",
             )
@@ -280,7 +273,7 @@ def purepaths(draw: st.DrawFn, depth: int, names: tuple[str, ...]) -> str:
                 f"({path} / {text})",
                 f"({text} / {path})",
                 f"{path}.joinpath({text})",
-                f"({path} / 'a').parent",
+                f"{path}.parent",
             )
         )
     )
@@ -331,7 +324,7 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
     ("code", "expr"),
     [
         pytest.param("", 'f"{d}/{dist.get_rank()}"', id="rank"),
-        pytest.param("r = dist.get_rank()", 'os.path.join(d, str(r))', id="rank, joined"),
+        pytest.param("r = dist.get_rank()", "os.path.join(d, str(r))", id="rank, joined"),
         pytest.param("r = dist.get_rank()", 'd + "/" + str(r)', id="rank, added"),
         pytest.param("r = dist.get_rank()", '"%s/%d" % (d, r)', id="rank, percent"),
         pytest.param("r = dist.get_rank()", '"{}/{}".format(d, r)', id="rank, format"),
@@ -351,12 +344,11 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
         pytest.param("", "os.path.join(d, str(uuid.uuid4()))", id="uuid"),
         pytest.param("", "os.path.join(d, uuid.uuid4().hex)", id="uuid hex"),
         pytest.param("", "f'{d}/{uuid.uuid4().hex[:8]}'", id="uuid cut"),
-        pytest.param("", 'os.path.join(d, secrets.token_hex(8))', id="token"),
+        pytest.param("", "os.path.join(d, secrets.token_hex(8))", id="token"),
         pytest.param("", "tempfile.mkdtemp()", id="mkdtemp"),
         pytest.param("p = tempfile.mkdtemp(dir=d)", 'os.path.join(p, "a")', id="mkdtemp, one hop"),
         pytest.param("p = tempfile.TemporaryDirectory()", "p.name", id="temporary folder's name"),
-        pytest.param("f, p = tempfile.mkstemp()", "p", id="mkstemp, unpacked",
-                     marks=pytest.mark.xfail(reason="what is unpacked is unknown, even of a private whole")),
+        pytest.param("f, p = tempfile.mkstemp()", "p", id="mkstemp, unpacked"),
         pytest.param("if step: p = tempfile.mkdtemp()\nelse: p = tempfile.mkdtemp(dir=d)", "p", id="either"),
         pytest.param("", "str(os.getpid()) if step else str(uuid.uuid4())", id="ternary"),
         pytest.param("p = args.p or tempfile.mkdtemp()", "p", id="or"),

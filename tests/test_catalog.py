@@ -1,0 +1,192 @@
+"""The catalog: its files, its entries, and what is said of malformed ones."""
+
+from __future__ import annotations
+
+import importlib.resources
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsrace_lint import catalog
+from fsrace_lint.catalog import KINDS, Argument, Catalog, CatalogError, Effect, argument, load, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import msgspec
+
+FILES = sorted(
+    file.name for file in importlib.resources.files(catalog).iterdir() if file.name.endswith(".toml")
+)
+
+
+def text(name: str) -> str:
+    return importlib.resources.files(catalog).joinpath(name).read_text(encoding="utf-8")
+
+
+def entries() -> Iterator[tuple[str, str, msgspec.Struct]]:
+    for file in FILES:
+        for kind, entry in parse(text(file), file):
+            yield file, kind, entry
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_parses(file: str) -> None:
+    assert list(parse(text(file), file))
+
+
+def test_the_files_are_there() -> None:
+    assert {"stdlib.toml", "torch.toml", "names.toml"} <= set(FILES)
+
+
+def test_every_entry_names_something_and_says_where_it_is_from() -> None:
+    for file, kind, entry in entries():
+        names, source = entry.names, entry.source  # type: ignore[attr-defined]  # all kinds have both
+        assert names, (file, kind)
+        assert source.strip(), (file, kind, names)
+        assert not source.endswith("."), (file, kind, names)
+
+
+def test_every_kind_is_used() -> None:
+    assert {kind for _, kind, _ in entries()} == set(KINDS)
+
+
+def test_names_are_names() -> None:
+    for file, kind, entry in entries():
+        for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
+            parts = name.removeprefix("*.").split(".")
+            assert all(part.isidentifier() for part in parts), (file, kind, name)
+            assert not name.startswith("*.") or len(parts) == 1, (file, kind, name)
+
+
+def test_no_name_stands_twice_in_a_kind() -> None:
+    seen: dict[tuple[str, str], str] = {}
+    for file, kind, entry in entries():
+        for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
+            assert (kind, name) not in seen, f"[[{kind}]] {name} of {file} is in {seen[kind, name]} too"
+            seen[kind, name] = file
+
+
+def test_arguments_of_effects_are_well_formed() -> None:
+    for file, _, entry in entries():
+        if isinstance(entry, Effect):
+            for which in (entry.path, entry.mode, *entry.tolerant.split()):
+                assert re.fullmatch(r"self|\d*:\w+|\d+|", which), (file, entry.names, which)
+            methods = [name for name in entry.names if name.startswith("*.")]
+            assert not methods or entry.path == "self" or entry.op == "extract", (file, methods)
+
+
+def test_the_catalog_is_loaded_once_and_whole() -> None:
+    assert load() is load()
+    for _, kind, entry in entries():
+        for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
+            assert load().exact(kind, name) == entry
+
+
+def test_lookups() -> None:
+    entry = KINDS["rank"](names=("a.rank", "*.get_it"), source="here", scope="global")  # type: ignore[call-arg]  # of Rank
+    small = Catalog([("rank", entry)])
+    assert small.find("rank", "a.rank") is entry
+    assert small.find("rank", "b.rank") is None
+    assert small.find("rank", "any.where.get_it") is entry
+    assert small.find("rank", "get_it") is entry
+    assert small.find("rank", None) is None
+    assert small.find("guard", "a.rank") is None
+    assert small.exact("rank", "any.where.get_it") is None
+    assert small.exact("rank", "a.rank") is entry
+    assert small.last_names["rank"] == {"rank", "get_it"}
+    assert small.is_any(("guard", "rank"), "x.get_it")
+    assert not small.is_any(("guard",), "x.get_it")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("0:path", Argument(0, "path")),
+        ("2", Argument(2, None)),
+        (":exist_ok", Argument(None, "exist_ok")),
+        ("self", Argument(None, "self")),
+    ],
+)
+def test_arguments(written: str, expected: Argument) -> None:
+    assert argument(written) == expected
+    assert expected.is_self is (written == "self")
+
+
+UNCHECKED = pytest.mark.xfail(reason="not checked yet")
+GOOD = '[[effect]]\nnames = ["a.b"]\nop = "mkdir"\npath = "0:p"\nsource = "docs"\n'
+
+
+def test_a_good_entry() -> None:
+    assert list(parse(GOOD, "mine.toml")) == [
+        ("effect", Effect(names=("a.b",), source="docs", op="mkdir", path="0:p"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "mentions"),
+    [
+        pytest.param("[[effect]\n", ["mine.toml", "line 1"], id="not TOML"),
+        pytest.param('[[efect]]\nnames = ["a"]\n', ["mine.toml", "[[efect]]", "effect"], id="unknown kind"),
+        pytest.param(
+            GOOD.replace('path = "0:p"\n', ""),
+            ["mine.toml", "[[effect]] number 1", "`path`"],
+            id="missing key",
+        ),
+        pytest.param(
+            GOOD.replace("source", "sauce"), ["mine.toml", "[[effect]] number 1", "`sauce`"], id="unknown key"
+        ),
+        pytest.param(
+            GOOD.replace('source = "docs"\n', ""), ["mine.toml", "[[effect]]", "`source`"], id="no source"
+        ),
+        pytest.param(
+            GOOD.replace('"mkdir"', '"make"'), ["mine.toml", "[[effect]]", "'make'", "op"], id="unknown value"
+        ),
+        pytest.param(
+            GOOD.replace('["a.b"]', '"a.b"'), ["mine.toml", "[[effect]]", "names", "array"], id="no list"
+        ),
+        pytest.param(
+            GOOD.replace('["a.b"]', "[1]"),
+            ["mine.toml", "[[effect]]", "names", "str"],
+            id="no text in a list",
+        ),
+        pytest.param(
+            GOOD + GOOD.replace('"docs"', "3"),
+            ["mine.toml", "[[effect]] number 2", "source"],
+            id="the second",
+        ),
+        pytest.param("effect = [3]\n", ["mine.toml", "[[effect]] number 1", "object"], id="no table"),
+        pytest.param(
+            '[[rank]]\nnames = ["a"]\nscope = "wide"\nsource = "x"\n',
+            ["[[rank]] number 1", "'wide'", "scope"],
+            id="scope",
+        ),
+        pytest.param(
+            '[[barrier]]\nnames = ["a"]\nscope = "global"\nsource = "x"\n',
+            ["[[barrier]] number 1", "`scope`"],
+            id="plain",
+        ),
+    ],
+)
+def test_malformed_documents(document: str, mentions: list[str]) -> None:
+    with pytest.raises(CatalogError) as caught:
+        list(parse(document, "mine.toml"))
+    for mention in mentions:
+        assert mention in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param("effect = 3\n", id="a number for a list", marks=UNCHECKED),
+        pytest.param('[effect]\nnames = ["a"]\n', id="one table for a list"),
+        pytest.param(GOOD.replace("0:p", "p:0"), id="argument the wrong way round", marks=UNCHECKED),
+        pytest.param(GOOD.replace('["a.b"]', "[]"), id="no names", marks=UNCHECKED),
+        pytest.param(GOOD.replace('"docs"', '""'), id="empty source", marks=UNCHECKED),
+        pytest.param(GOOD.replace('"0:p"', '""'), id="empty argument", marks=UNCHECKED),
+    ],
+)
+def test_documents_that_are_malformed_in_other_ways(document: str) -> None:
+    with pytest.raises(CatalogError, match=r"mine\.toml.*effect"):
+        list(parse(document, "mine.toml"))

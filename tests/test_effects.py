@@ -1,0 +1,423 @@
+"""Calls as acts on the filesystem: every entry of the catalog, and what decides about a call."""
+
+from __future__ import annotations
+
+import importlib.resources
+from textwrap import indent
+from typing import TYPE_CHECKING
+
+import pytest
+from test_guards import project
+
+from fsrace_lint import catalog
+from fsrace_lint.catalog import Effect, argument
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.effects import Effects, given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.model import Act
+
+HEAD = """\
+import bz2, codecs, gzip, io, lzma
+import glob
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+import torch
+
+class Mine:
+    def mkdir(self): pass
+    def exists(self): pass
+    def open(self, mode): pass
+
+"""
+
+
+def act(call: str, code: str = "", head: str = HEAD) -> Act | None:
+    """Tell what the last call of a function does."""
+    body = indent(f"{code}\n{call}\n", "    ")
+    linked = project({"main.py": f"{head}\ndef main(p, q, thing, mode, flag, args):\n{body}"})
+    flow = linked.linker.flow(linked.targets[0].top_functions["main"])
+    assert flow is not None
+    event = flow.events[-1]
+    return Effects(linked.linker.resolver, linked.catalog).act(event.call, event.state.scope)
+
+
+def done(call: str, code: str = "") -> tuple[str, str] | None:
+    """Spell what a call does, and to which path."""
+    found = act(call, code)
+    return None if found is None else (found.op, spell(found.path))
+
+
+# Every entry, with calls made from what it says.
+
+
+def entries() -> Iterator[tuple[str, Effect]]:
+    for kind, name, entry in rows():
+        if kind == "effect":
+            assert isinstance(entry, Effect)
+            yield name, entry
+
+
+def rows() -> Iterator[tuple[str, str, object]]:
+    for file in sorted(importlib.resources.files(catalog).iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            for kind, entry in catalog.parse(file.read_text(encoding="utf-8"), file.name):
+                for name in entry.names:
+                    yield kind, name, entry
+
+
+ENTRIES = [pytest.param(name, entry, id=name) for name, entry in entries()]
+
+
+def is_method(name: str) -> bool:
+    owner = name.rpartition(".")[0].rpartition(".")[2]
+    return owner == "*" or owner[:1].isupper()
+
+
+def spelled(name: str, entry: Effect, *extra: str) -> tuple[str, str, str]:
+    """Make a call by an entry: the imports it needs, the call, and the path in it."""
+    owner, _, last = name.rpartition(".")
+    module = owner.rpartition(".")[0] if is_method(name) else owner
+    head = f"import {module}\n" if module and owner != "*" else ""
+    receiver = "thing" if owner == "*" else f"{owner}(q)"
+    which = argument(entry.path)
+    position = which.position or 0
+    values = [] if which.is_self else [f"x{i}" for i in range(position)] + ["p"]
+    if entry.mode:
+        values.append(f"{argument(entry.mode).keyword}='w'")
+    called = f"{receiver}.{last}" if is_method(name) else name
+    return head, f"{called}({', '.join([*values, *extra])})", receiver if which.is_self else "p"
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES)
+def test_every_effect_is_recognized(name: str, entry: Effect) -> None:
+    head, call, path = spelled(name, entry)
+    found = act(call, head=head)
+    assert found is not None
+    assert (found.op, spell(found.path), found.api) == (entry.op, path, name)
+    assert not found.tolerant
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [pytest.param(name, entry, id=name) for name, entry in entries() if not argument(entry.path).is_self],
+)
+def test_every_effect_finds_its_path_by_keyword(name: str, entry: Effect) -> None:
+    which = argument(entry.path)
+    head, call, _ = spelled(name, entry)
+    prefix, _, _ = call.rpartition("(")
+    mode = f", {argument(entry.mode).keyword}='w'" if entry.mode else ""
+    found = act(f"{prefix}({which.keyword}=p{mode})", head=head)
+    assert found is not None
+    assert spell(found.path) == "p"
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "flag"),
+    [
+        pytest.param(name, entry, flag, id=f"{name}-{flag}")
+        for name, entry in entries()
+        for flag in entry.tolerant.split()
+    ],
+)
+def test_every_tolerance_is_recognized(name: str, entry: Effect, flag: str) -> None:
+    which = argument(flag)
+    answers = {}
+    for value in ("True", "False", "flag"):
+        head, call, _ = spelled(name, entry, f"{which.keyword}={value}")
+        found = act(call, head=head)
+        assert found is not None
+        answers[value] = found.tolerant
+    assert answers == {"True": True, "False": False, "flag": True}
+    if which.position is not None and not name.startswith("*."):
+        before = 0 if argument(entry.path).is_self else (argument(entry.path).position or 0) + 1
+        head, call, _ = spelled(name, entry, *(f"y{i}" for i in range(which.position - before)), "True")
+        found = act(call, head=head)
+        assert found is not None
+        assert found.tolerant
+
+
+@pytest.mark.parametrize("name", [name for kind, name, _ in rows() if kind == "program"])
+def test_every_program_runner_is_recognized(name: str) -> None:
+    head = f"import {name.rpartition('.')[0]}\n"
+    found = act(f"{name}('tar xf a.tar')", head=head)
+    assert found is not None
+    assert (found.op, found.api) == ("extract", name)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("os.makedirs(p)", ("mkdir", "p")),
+        ("os.makedirs(name=p)", ("mkdir", "p")),
+        ("os.makedirs(os.path.join(p, 'a'))", ("mkdir", "os.path.join(p, 'a')")),
+        ("Path(p).mkdir()", ("mkdir", "Path(p)")),
+        ("(Path(p) / 'a').mkdir(parents=True)", ("mkdir", "Path(p) / 'a'")),
+        ("Path(p).parent.mkdir()", ("mkdir", "Path(p).parent")),
+        ("shutil.copytree(q, p)", ("mkdir", "p")),
+        ("shutil.rmtree(p)", ("delete", "p")),
+        ("os.remove(p)", ("delete", "p")),
+        ("Path(p).unlink()", ("delete", "Path(p)")),
+        ("os.path.exists(p)", ("probe", "p")),
+        ("Path(p).exists()", ("probe", "Path(p)")),
+        ("os.listdir(p)", ("list", "p")),
+        ("os.rename(p, q)", ("rename", "p")),
+        ("torch.save(q, p)", ("write", "p")),
+        ("torch.save(q, f=p)", ("write", "p")),
+        ("shutil.unpack_archive(q, p)", ("extract", "p")),
+        ("shutil.unpack_archive(q)", ("extract", "'.'")),
+        ("tarfile.open(q).extractall(p)", ("extract", "p")),
+        ("tarfile.open(q).extractall()", ("extract", "'.'")),
+        ("zipfile.ZipFile(q).extractall(path=p)", ("extract", "p")),
+        ("zipfile.ZipFile(q).extract('a', p)", ("extract", "p")),
+        ("os.makedirs(*args)", ("mkdir", "…")),
+        ("os.makedirs(**args)", ("mkdir", "…")),
+        ("os.path.join(p, q)", None),
+        ("os.getcwd()", None),
+        ("print(p)", None),
+        ("thing(p)", None),
+        ("Mine().mkdir()", None),
+        ("Mine().exists()", None),
+        ("Mine.mkdir(p)", None),
+    ],
+)
+def test_calls(call: str, expected: tuple[str, str] | None) -> None:
+    assert done(call) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "tolerant"),
+    [
+        ("os.makedirs(p, exist_ok=True)", True),
+        ("os.makedirs(p, exist_ok=False)", False),
+        ("os.makedirs(p, 0o777, True)", True),
+        ("os.makedirs(p, 0o777, False)", False),
+        ("os.makedirs(p, exist_ok=flag)", True),
+        ("os.makedirs(p, **args)", True),
+        ("os.mkdir(p)", False),
+        ("Path(p).mkdir(exist_ok=True)", True),
+        ("Path(p).mkdir(0o777, True, True)", True),
+        ("Path(p).mkdir(parents=True)", False),
+        ("thing.mkdir(exist_ok=True)", True),
+        ("Path(p).unlink(missing_ok=True)", True),
+        ("Path(p).unlink(True)", True),
+        ("Path(p).unlink()", False),
+        ("shutil.rmtree(p, ignore_errors=True)", True),
+        ("shutil.rmtree(p, True)", True),
+        ("shutil.rmtree(p, onerror=q)", True),
+        ("shutil.rmtree(p, onerror=None)", False),
+        ("shutil.rmtree(p, onexc=q)", True),
+        ("shutil.copytree(q, p, dirs_exist_ok=True)", True),
+    ],
+)
+def test_tolerance(call: str, tolerant: bool) -> None:
+    found = act(call)
+    assert found is not None
+    assert found.tolerant is tolerant
+
+
+@pytest.mark.parametrize(
+    ("call", "writes", "appends"),
+    [
+        ("open(p)", False, False),
+        ("open(p, 'r')", False, False),
+        ("open(p, 'rb')", False, False),
+        ("open(p, encoding='utf-8')", False, False),
+        ("open(p, 'x')", False, False),
+        ("open(p, 'w')", True, False),
+        ("open(p, 'wb')", True, False),
+        ("open(p, mode='wt')", True, False),
+        ("open(p, 'w+')", True, False),
+        ("open(p, 'a')", True, True),
+        ("open(p, 'ab')", True, True),
+        ("open(p, 'r+b')", True, True),
+        ("open(file=p, mode='w')", True, False),
+        ("io.open(p, 'w')", True, False),
+        ("codecs.open(p, 'w', 'utf-8')", True, False),
+        ("gzip.open(p, 'wb')", True, False),
+        ("gzip.open(p)", False, False),
+        ("bz2.open(p, 'wt')", True, False),
+        ("lzma.open(p, 'wb')", True, False),
+        ("Path(p).open('w')", True, False),
+        ("Path(p).open(mode='w')", True, False),
+        ("Path(p).open()", False, False),
+        ("Path(p).open('a')", True, True),
+        ("open(p, mode)", False, False),
+        ("os.open(p, flag)", False, False),
+        ("Mine().open('w')", False, False),
+        ("thing.open('w')", False, False),
+    ],
+)
+def test_open_modes(call: str, writes: bool, appends: bool) -> None:
+    found = act(call)
+    assert (found is not None) is writes
+    if found is not None:
+        assert found.op == "write"
+        assert spell(found.path) in {"p", "Path(p)"}
+        assert found.appends is appends
+
+
+@pytest.mark.xfail(reason="these call their first parameter `filename`")
+@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "codecs"])
+def test_open_of_compressed_files_by_keyword(module: str) -> None:
+    assert done(f"{module}.open(filename=p, mode='w')") == ("write", "p")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("thing.exists()", "probe"),
+        ("thing.is_dir()", "probe"),
+        ("thing.mkdir()", "mkdir"),
+        ("thing.mkdir(parents=True, exist_ok=True)", "mkdir"),
+        ("thing.unlink()", "delete"),
+        ("thing.unlink(missing_ok=True)", "delete"),
+        ("thing.rmdir()", "delete"),
+        ("thing.write_text('a')", "write"),
+        ("thing.write_text('a', encoding='utf-8')", "write"),
+        ("thing.extractall(p)", "extract"),
+        ("thing.iterdir()", "list"),
+        ("args.out.mkdir()", "mkdir"),
+        ("args['out'].mkdir()", "mkdir"),
+        ("thing().mkdir()", "mkdir"),
+        ("thing.exists(p)", None),
+        ("thing.mkdir(p, mode, flag)", None),
+        ("thing.write_text('a', 'b')", None),
+        ("thing.unlink(force=True)", None),
+        ("fs.exists(p)", None),
+        ("thing.fs.exists()", None),
+        ("self_fs().gfile.mkdir()", None),
+        ("tf.io.gfile.exists(p)", None),
+        ("gfile.mkdir()", None),
+        ("thing.client.exists()", None),
+        ("redis.exists()", None),
+        ("PathManager.exists()", None),
+        ("thing.bucket.unlink()", None),
+        ("thing.anything()", None),
+    ],
+)
+def test_methods_of_unknown_objects(call: str, expected: str | None) -> None:
+    setup = "fs, gfile, tf, redis, PathManager, self_fs = args"
+    found = done(call, setup)
+    assert (None if found is None else found[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("subprocess.run(['tar', 'xf', p])", "'.'"),
+        ("subprocess.run(['tar', '-xf', p])", "'.'"),
+        ("subprocess.run(['tar', '-xzf', p, '-C', q])", "q"),
+        ("subprocess.run(['tar', 'xzf', p, '-C', q], check=True)", "q"),
+        ("subprocess.run(('tar', '-zxvf', p, '-C', q))", "q"),
+        ("subprocess.run(['tar', '--extract', '--file', p, '--directory', q])", "q"),
+        ("subprocess.run(['tar', '--extract', '-f', p, '--directory=out'])", "'out'"),
+        ("subprocess.run(['/bin/tar', '-xf', p])", "'.'"),
+        ("subprocess.run(['bsdtar', '-xf', p])", "'.'"),
+        ("subprocess.check_call(['tar', '-xf', p, '-C', str(q)])", "str(q)"),
+        ("subprocess.Popen(['tar', '-x', '-f', p])", "'.'"),
+        ("subprocess.run('tar -xzf a.tgz -C out', shell=True)", "'out'"),
+        ("subprocess.run(\"tar -xzf 'a b.tgz' -C 'my out'\", shell=True)", "'my out'"),
+        ("subprocess.run(f'tar -xzf {p} -C {q}', shell=True)", "q"),
+        ("subprocess.run(f'tar -xzf {p} -C {q}/a', shell=True)", 'f"{q}/a"'),
+        ("os.system('tar xf a.tar')", "'.'"),
+        ("os.system(f'tar xf {p} -C {q}')", "q"),
+        ("os.popen(f'tar -xf {p}')", "'.'"),
+        ("os.system(f'unzip {p}')", "'.'"),
+        ("os.system(f'unzip -q {p} -d {q}')", "q"),
+        ("subprocess.run(['unzip', '-o', p, '-d', q])", "q"),
+        ("subprocess.run(['unzip', p])", "'.'"),
+        ("subprocess.run(['tar', '-tf', p])", None),
+        ("subprocess.run(['tar', 'tf', p])", None),
+        ("subprocess.run(['tar', '-czf', p, q])", None),
+        ("subprocess.run(['tar', '-cf', 'x.tar', q])", None),
+        ("subprocess.run(['tar', '--list', '-f', p])", None),
+        ("subprocess.run(['tar', '--exclude', 'x', '-cf', p, q])", None),
+        ("subprocess.run(['tar', '--version'])", None),
+        ("subprocess.run(['tar'])", None),
+        ("subprocess.run(['unzip', '-l', p])", None),
+        ("subprocess.run(['unzip', '-t', p])", None),
+        ("os.system('unzip -p a.zip')", None),
+        ("subprocess.run(['ls', 'tar', 'xf'])", None),
+        ("subprocess.run(['echo', 'tar xf a'])", None),
+        ("subprocess.run([])", None),
+        ("subprocess.run('')", None),
+        ("subprocess.run(p)", None),
+        ("subprocess.run([p, 'xf', q])", None),
+        ("subprocess.run()", None),
+        ("os.system(\"tar 'xf\")", "'.'"),
+        ("thing.run(['tar', 'xf', p])", None),
+    ],
+)  # fmt: skip
+def test_unpacking_programs(call: str, expected: str | None) -> None:
+    found = done(call)
+    assert found == (None if expected is None else ("extract", expected))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param("subprocess.run(['tar', '-C', q, '-xzf', p])", "q", id="-C before"),
+        pytest.param("subprocess.run(['tar', '-v', '-xf', p])", "'.'", id="another option before"),
+        pytest.param("subprocess.run(['tar', '--gzip', '-xf', p])", "'.'", id="a long option before"),
+        pytest.param("os.system(f'tar -xzf {p} -C \\'{q}\\'')", "q", id="quotes in an f-string"),
+        pytest.param("os.system(f'cd {q} && tar xf {p}')", "q", id="cd"),
+        pytest.param("os.system('tar xf {} -C {}'.format(p, q))", "q", id="format"),
+        pytest.param("os.system('tar xf %s -C %s' % (p, q))", "q", id="percent"),
+        pytest.param("os.system('tar xf ' + p + ' -C ' + q)", "q", id="sum"),
+        pytest.param("subprocess.run(args=['tar', 'xf', p, '-C', q])", "q", id="by keyword"),
+        pytest.param("subprocess.run(['tar', 'xf', p], cwd=q)", "q", id="cwd"),
+        pytest.param(
+            "subprocess.run(['tar', 'xf', p, f'--directory={q}'])", "q", id="--directory= in an f-string"
+        ),
+        pytest.param("subprocess.run(f'tar xf {p} -C {q}'.split())", "q", id="split"),
+        pytest.param("subprocess.run(shlex.split(f'tar xf {p} -C {q}'))", "q", id="shlex.split"),
+    ],
+)
+@pytest.mark.xfail(reason="known misses")
+def test_unpacking_programs_that_are_missed(call: str, expected: str) -> None:
+    assert done(call) == ("extract", expected)
+
+
+def test_a_command_in_a_variable() -> None:
+    assert done("subprocess.run(command)", "command = ['tar', 'xf', p, '-C', q]") == ("extract", "q")
+
+
+@pytest.mark.parametrize(
+    ("call", "which", "expected"),
+    [
+        ("f(a, b)", "0:x", "a"),
+        ("f(a, b)", "1:x", "b"),
+        ("f(a, b)", "2:x", None),
+        ("f(a, x=b)", "1:x", "b"),
+        ("f(a, x=b)", ":x", "b"),
+        ("f(a, y=b)", ":x", None),
+        ("f(a, b)", ":x", None),
+        ("f(*a)", "0:x", "…"),
+        ("f(a, *b)", "0:x", "a"),
+        ("f(a, *b)", "1:x", "…"),
+        ("f(*a, b)", "1:x", "…"),
+        ("f(**a)", "0:x", "…"),
+        ("f(x=a, **b)", "0:x", "a"),
+        ("f(a, **b)", "1:x", "…"),
+        ("o.f(a)", "self", "o"),
+        ("f(a)", "self", None),
+        ("o.p.f()", "self", "o.p"),
+    ],
+)
+def test_arguments_of_calls(call: str, which: str, expected: str | None) -> None:
+    linked = project({"main.py": call})
+    (statement,) = linked.targets[0].code.facts.body
+    assert isinstance(statement, m.Evaluate)
+    assert isinstance(statement.value, m.Call)
+    found = given(statement.value, which)
+    assert (None if found is None else spell(found)) == expected
