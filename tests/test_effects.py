@@ -266,7 +266,6 @@ def test_open_modes(call: str, writes: bool, appends: bool) -> None:
         assert found.appends is appends
 
 
-@pytest.mark.xfail(reason="these call their first parameter `filename`")
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "codecs"])
 def test_open_of_compressed_files_by_keyword(module: str) -> None:
     assert done(f"{module}.open(filename=p, mode='w')") == ("write", "p")
@@ -363,6 +362,9 @@ def test_unpacking_programs(call: str, expected: str | None) -> None:
     assert found == (None if expected is None else ("extract", expected))
 
 
+MISSED = pytest.mark.xfail(reason="a known miss")
+
+
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
@@ -370,9 +372,9 @@ def test_unpacking_programs(call: str, expected: str | None) -> None:
         pytest.param("subprocess.run(['tar', '-v', '-xf', p])", "'.'", id="another option before"),
         pytest.param("subprocess.run(['tar', '--gzip', '-xf', p])", "'.'", id="a long option before"),
         pytest.param("os.system(f'tar -xzf {p} -C \\'{q}\\'')", "q", id="quotes in an f-string"),
-        pytest.param("os.system(f'cd {q} && tar xf {p}')", "q", id="cd"),
-        pytest.param("os.system('tar xf {} -C {}'.format(p, q))", "q", id="format"),
-        pytest.param("os.system('tar xf %s -C %s' % (p, q))", "q", id="percent"),
+        pytest.param("os.system(f'cd {q} && tar xf {p}')", "q", id="cd", marks=MISSED),
+        pytest.param("os.system('tar xf {} -C {}'.format(p, q))", "q", id="format", marks=MISSED),
+        pytest.param("os.system('tar xf %s -C %s' % (p, q))", "q", id="percent", marks=MISSED),
         pytest.param("os.system('tar xf ' + p + ' -C ' + q)", "q", id="sum"),
         pytest.param("subprocess.run(args=['tar', 'xf', p, '-C', q])", "q", id="by keyword"),
         pytest.param("subprocess.run(['tar', 'xf', p], cwd=q)", "q", id="cwd"),
@@ -383,8 +385,7 @@ def test_unpacking_programs(call: str, expected: str | None) -> None:
         pytest.param("subprocess.run(shlex.split(f'tar xf {p} -C {q}'))", "q", id="shlex.split"),
     ],
 )
-@pytest.mark.xfail(reason="known misses")
-def test_unpacking_programs_that_are_missed(call: str, expected: str) -> None:
+def test_unpacking_programs_spelled_otherwise(call: str, expected: str) -> None:
     assert done(call) == ("extract", expected)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
+from fsrace_lint.project.commands import HERE, unpacked_into
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
 from fsrace_lint.project.resolve import Instance, qualified_name
@@ -38,7 +38,6 @@ _PATHLIB_KEYWORDS: Final = frozenset(
     }
 )
 _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2, "mkdir": 1}
-_HERE: Final = m.Constant(".")
 
 
 class Effects:
@@ -58,7 +57,7 @@ class Effects:
         effect = self.catalog.exact("effect", name)
         if effect is not None:
             return _act(effect, call, name)
-        if self.catalog.exact("program", name) is not None and call.arguments:
+        if self.catalog.exact("program", name) is not None:
             return self._program(call, name, scope)
         return None
 
@@ -82,12 +81,10 @@ class Effects:
         return _act(effect, call, f"*.{method}")
 
     def _program(self, call: m.Call, name: str, scope: Scope) -> Act | None:
-        command = call.arguments[0]
+        command = given(call, "0:args")
         bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
-        words = _words(bound.expr if isinstance(bound, Value) else command)
-        if not words:
-            return None
-        destination = _unpacked_into(words)
+        command = bound.expr if isinstance(bound, Value) else command
+        destination = None if command is None else unpacked_into(command, given(call, ":cwd"))
         return None if destination is None else Act("extract", destination, name, tolerant=False)
 
 
@@ -122,7 +119,7 @@ def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
         return None
     path = given(call, effect.path)
     if path is None:
-        path = _HERE
+        path = HERE
     flags = (given(call, flag) for flag in effect.tolerant.split())
     tolerant = any(flag is not None and not _is_false(flag) for flag in flags)
     return Act(effect.op, path, name, tolerant, appends="w" not in mode)
@@ -143,67 +140,3 @@ def _parts(expr: m.Expr) -> Iterable[str]:
         expr = expr.function if isinstance(expr, m.Call) else expr.value
     if isinstance(expr, m.Name):
         yield expr.id
-
-
-def _words(command: m.Expr) -> list[m.Expr]:
-    if isinstance(command, m.Sequence):
-        return list(command.items)
-    if isinstance(command, m.Constant) and isinstance(command.value, str):
-        return [m.Constant(word) for word in _shell_words(command.value)]
-    return _format_words(command) if isinstance(command, m.Format) else []
-
-
-def _shell_words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
-
-
-def _format_words(command: m.Format) -> list[m.Expr]:
-    """Split an f-string at the blanks of its literal parts."""
-    words: list[list[m.Expr]] = [[]]
-    for part in command.parts:
-        if not (isinstance(part, m.Constant) and isinstance(part.value, str)):
-            words[-1].append(part)
-            continue
-        first, *rest = part.value.split(" ")
-        if first:
-            words[-1].append(m.Constant(first))
-        words.extend([m.Constant(text)] if text else [] for text in rest)
-    return [word[0] if len(word) == 1 else m.Format(tuple(word)) for word in words if word]
-
-
-def _text(word: m.Expr) -> str:
-    return word.value if isinstance(word, m.Constant) and isinstance(word.value, str) else ""
-
-
-def _unpacked_into(words: list[m.Expr]) -> m.Expr | None:
-    """Find the folder into which a `tar` or `unzip` command unpacks; None where it unpacks nothing."""
-    program = _text(words[0]).rpartition("/")[2]
-    options = [_text(word) for word in words[1:]]
-    if program in {"tar", "gtar", "bsdtar"}:
-        first = options[0] if options else ""
-        bundled = first if first and not first.startswith("--") else ""
-        if not ("x" in bundled.lstrip("-") or "--extract" in options or "-x" in options):
-            return None
-        return _after(words, ("-C", "--directory"))
-    if program == "unzip":
-        if any(option in {"-l", "-t", "-p", "-Z"} for option in options):
-            return None
-        return _after(words, ("-d",))
-    return None
-
-
-def _after(words: list[m.Expr], options: tuple[str, ...]) -> m.Expr:
-    for index, word in enumerate(words[:-1]):
-        if _text(word) in options:
-            return words[index + 1]
-    return next(
-        (
-            m.Constant(_text(word).partition("=")[2])
-            for word in words
-            if _text(word).startswith("--directory=")
-        ),
-        _HERE,
-    )
