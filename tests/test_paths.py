@@ -14,10 +14,9 @@ from test_guards import project
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.model import Reach
-from fsrace_lint.project.paths import join
 
 if TYPE_CHECKING:
-    from fsrace_lint.project import paths
+    from fsrace_lint.project import forms as normal
 
 HEAD = """\
 import os
@@ -38,7 +37,7 @@ import torch.distributed as dist
 
 def forms(
     code: str, *exprs: str, parameters: str = "d, e, name, step, args, config"
-) -> list[paths.Path | None]:
+) -> list[normal.Path | None]:
     """Give the normal forms of expressions that stand after some code in a function."""
     body = dedent(code).strip("\n") + f"\nmark({', '.join(exprs)})"
     linked = project({"main.py": f"{HEAD}\ndef main({parameters}):\n{indent(body, '    ')}\n"})
@@ -49,7 +48,7 @@ def forms(
     return [linked.linker.paths.normalize(value, event.state.scope) for value in event.call.arguments]
 
 
-def form(code: str, expr: str) -> paths.Path:
+def form(code: str, expr: str) -> normal.Path:
     (found,) = forms(code, expr)
     assert found is not None
     return found
@@ -213,19 +212,6 @@ def test_within(inner: str, outer: str, expected: bool) -> None:
 def test_the_text_of_a_form_is_for_messages() -> None:
     assert form("", 'os.path.join(args.out, f"{step}", "a.pt")').text == "{args.out}/{step}/a.pt"
     assert form("", 'Path("/data") / name').text == "/data/{name}"
-
-
-def test_join_of_forms() -> None:
-    one, other, absolute = forms("", "d", '"a/b"', '"/c"')
-    assert one is not None
-    assert other is not None
-    assert absolute is not None
-    assert join([one, other]) == form_like(one, "a/b")
-    assert join([one, absolute]) == absolute
-
-
-def form_like(start: paths.Path, rest: str) -> paths.Path:
-    return type(start).of([*start.pieces(), "/", rest])
 
 
 # Random literal expressions, evaluated for real.

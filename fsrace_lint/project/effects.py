@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.commands import HERE, unpacked_into
+from fsrace_lint.project.entities import Instance, qualified_name
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
-from fsrace_lint.project.resolve import Instance, qualified_name
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ class Evaluator:
         self.can_fail(after)
         if not self.silent:
             nets, contexts = tuple(self.nets), tuple(self.contexts)
-            self.events.append(Event(self.function, expr, after, nets, contexts, len(self.events)))
+            self.events.append(Event(self.function, expr, after, nets, contexts))
         kind = self.kind(self.qualify(expr.function, after.scope))
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.resolve import as_function
 
 if TYPE_CHECKING:
     from fsrace_lint.project.linker import Linker

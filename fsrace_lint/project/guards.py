@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.entities import as_function, is_property, qualified_name
 from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
-from fsrace_lint.project.resolve import as_function, is_property, qualified_name
 from fsrace_lint.project.splits import UNDIVIDED, choose, combine, compare_rank, compare_size, is_first, union
 from fsrace_lint.project.values import Argument, Either, Scope, Selected, Value
 

@@ -12,7 +12,7 @@ from fsrace_lint.project.processes import Runs
 
 if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.paths import Path
+    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.states import Event
     from fsrace_lint.spans import Span

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import target_name
-from fsrace_lint.project.resolve import Instance, Library, qualified_name
+from fsrace_lint.project.entities import Instance, Library, qualified_name
+from fsrace_lint.project.forms import Path, Symbol, all_certain
 from fsrace_lint.project.values import Argument, Either, Element, Selected, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.forms import Piece
     from fsrace_lint.project.guards import Guards
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.privacy import Privacy
@@ -36,104 +35,6 @@ _SAME_PATH: Final = frozenset(
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Symbol:
-    """A part of a path whose text is not known.
-
-    Two symbols are equal when their keys are: then they have the same text,
-    however the source spells them. `private` says that the text differs from
-    process to process; `certain` that nothing in it could do so unseen.
-    `parameter` names the parameter it stands for.
-    """
-
-    key: tuple[object, ...]
-    text: str
-    private: bool = False
-    certain: bool = True
-    parameter: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        """Compare what it stands for."""
-        return isinstance(other, Symbol) and self.key == other.key
-
-    def __hash__(self) -> int:
-        """Go with equality."""
-        return hash(self.key)
-
-
-Piece: TypeAlias = "str | Symbol"
-Component: TypeAlias = "tuple[Piece, ...]"
-
-
-class Path(msgspec.Struct, frozen=True):
-    """A path as components, each a run of literal text and symbols.
-
-    An absolute path starts with an empty component.
-    """
-
-    components: tuple[Component, ...]
-
-    @property
-    def private(self) -> bool:
-        """Whether its text differs from process to process."""
-        return any(symbol.private for symbol in self.symbols())
-
-    @property
-    def certain(self) -> bool:
-        """Whether all of it was followed, so that it is not private unseen."""
-        return all(symbol.certain for symbol in self.symbols())
-
-    def is_parent_of(self, other: Path) -> bool:
-        """Tell whether this is the folder of `other`, where the name of that is not known apart."""
-        only = self.components[0] if len(self.components) == 1 else ()
-        symbol = only[0] if len(only) == 1 else None
-        return isinstance(symbol, Symbol) and symbol.key == ("parent", tuple(other.pieces()))
-
-    @property
-    def names_its_last_part(self) -> bool:
-        """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
-        last = self.components[-1] if len(self.components) > 1 else ()
-        symbols = [piece for piece in last if isinstance(piece, Symbol)]
-        return len(symbols) < len(last) and not any(symbol.parameter for symbol in symbols)
-
-    @property
-    def text(self) -> str:
-        """The path for a message, with what is not literal in braces."""
-        return "".join(piece if isinstance(piece, str) else f"{{{piece.text}}}" for piece in self.pieces())
-
-    @classmethod
-    def of(cls, pieces: Iterable[Piece]) -> Path:
-        """Make a path of text and symbols in a row; slashes in the text part its components."""
-        return _split(pieces)
-
-    def pieces(self) -> Iterable[Piece]:
-        """Give its text and symbols in a row, with a slash between components."""
-        if self.components == ((),):
-            yield "/"
-            return
-        for index, component in enumerate(self.components):
-            if index:
-                yield "/"
-            yield from component
-
-    def symbols(self) -> Iterable[Symbol]:
-        """Give the parts that are not literal text."""
-        return (piece for component in self.components for piece in component if isinstance(piece, Symbol))
-
-    def is_within(self, other: Path) -> bool:
-        """Tell whether this is `other` or lies below it."""
-        return self.components[: len(other.components)] == other.components
-
-
-def join(parts: Iterable[Path]) -> Path:
-    """Join paths as os.path.join does; an absolute one starts anew."""
-    components: tuple[Component, ...] = ()
-    for part in parts:
-        absolute = bool(part.components) and part.components[0] == ()
-        components = part.components if absolute else components + part.components
-    return Path(components)
 
 
 class Paths:
@@ -158,7 +59,7 @@ class Paths:
             mean equal paths; two unknown paths are never the same.
         """
         pieces = self._pieces(expr, scope, 0)
-        return None if pieces is None else _split(pieces)
+        return None if pieces is None else Path.of(pieces)
 
     def _pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
         if depth > _DEEPEST:
@@ -274,7 +175,7 @@ class Paths:
         forms = [
             None if way.value is None else self._pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
-        return bool(forms) and all(pieces is not None and _all_certain(pieces) for pieces in forms)
+        return bool(forms) and all(pieces is not None and all_certain(pieces) for pieces in forms)
 
     def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         """`"…%s…" % values`, where each value has its place in the text."""
@@ -302,7 +203,7 @@ class Paths:
         pieces = self._pieces(inner, scope, depth)
         if pieces is None:
             return None
-        path = _split(pieces)
+        path = Path.of(pieces)
         last = path.components[-1] if path.components else ()
         ends = pieces[-1] if pieces else ""
         open_ended = isinstance(ends, str) and ends.endswith("/")
@@ -365,7 +266,7 @@ class Paths:
             case _:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
-        return all(pieces is not None and _all_certain(pieces) for pieces in forms)
+        return all(pieces is not None and all_certain(pieces) for pieces in forms)
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
@@ -379,40 +280,8 @@ def _is_path_like(expr: m.Expr) -> bool:
     )
 
 
-def _all_certain(pieces: Iterable[Piece]) -> bool:
-    return all(piece.certain for piece in pieces if isinstance(piece, Symbol))
-
-
 def _interleaved(texts: Iterable[str], values: Iterable[m.Expr]) -> Iterable[m.Expr]:
     for text, value in itertools.zip_longest(texts, values):
         yield m.Constant(text)
         if value is not None:
             yield value
-
-
-def _split(pieces: Iterable[Piece]) -> Path:
-    components: list[list[Piece]] = [[]]
-    for piece in pieces:
-        if isinstance(piece, Symbol):
-            components[-1].append(piece)
-            continue
-        first, *rest = piece.split("/")
-        if first:
-            components[-1].append(first)
-        components.extend([text] if text else [] for text in rest)
-    kept = [
-        tuple(component)
-        for index, component in enumerate(components)
-        if (component and component != ["."]) or (index == 0 and not component and len(components) > 1)
-    ]
-    return Path(tuple(_merged(component) for component in kept))
-
-
-def _merged(component: Component) -> Component:
-    merged: list[Piece] = []
-    for piece in component:
-        if merged and isinstance(piece, str) and isinstance(merged[-1], str):
-            merged[-1] += piece
-        else:
-            merged.append(piece)
-    return tuple(merged)

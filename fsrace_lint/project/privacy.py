@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
-from fsrace_lint.project.resolve import is_property
+from fsrace_lint.project.entities import is_property
 from fsrace_lint.project.values import Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:

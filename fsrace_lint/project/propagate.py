@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.effects import given
+from fsrace_lint.project.entities import as_function, qualified_name
 from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.protection import Protection
-from fsrace_lint.project.resolve import as_function, qualified_name
 from fsrace_lint.project.summarize import Summaries
 from fsrace_lint.project.values import Argument, Value
 
@@ -40,9 +40,6 @@ class Context:
     processes: Processes
     caught: frozenset[str]
     locked: bool
-
-
-UNKNOWN_CALLERS: Final = Context(ALL, frozenset(), locked=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.entities import qualified_name
 from fsrace_lint.project.modules import LinkedFunction
-from fsrace_lint.project.resolve import qualified_name
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
+    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
-    from fsrace_lint.project.paths import Path
 
 _ALIASES_DEPTH: Final = 4
 

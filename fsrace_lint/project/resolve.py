@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
-from fsrace_lint.facts.names import dotted, last_name
+from fsrace_lint.facts.names import dotted
+from fsrace_lint.project.entities import Entity, Global, Instance, Library, as_function, qualified_name
 from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, ModuleTable
 from fsrace_lint.project.values import (
     Argument,
@@ -28,31 +28,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding
 
 _DEEPEST: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Something outside the project, by qualified name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """An object of a class."""
-
-    of: Library | LinkedClass
-
-
-@dataclass(frozen=True, slots=True)
-class Global:
-    """A variable of a module of the project."""
-
-    module: Module
-    name: str
-
-
-Entity: TypeAlias = Library | Instance | Global | Module | LinkedFunction | LinkedClass
 
 
 class Resolver:
@@ -381,34 +356,5 @@ class Resolver:
         return None
 
 
-def qualified_name(entity: Entity | None) -> str | None:
-    """Spell an entity as the catalog would, or None where it has no such name."""
-    match entity:
-        case Library(name=name):
-            return name
-        case LinkedFunction() | LinkedClass():
-            return entity.qualified
-        case Global(module=module, name=name):
-            return f"{module.name}.{name}"
-        case _:
-            return None
-
-
-def as_function(entity: Entity | None) -> LinkedFunction | None:
-    """Give the function that calling an entity runs."""
-    if isinstance(entity, LinkedFunction):
-        return entity
-    return entity.method("__init__") if isinstance(entity, LinkedClass) else None
-
-
 def _first(entities: Iterable[Entity | None]) -> Entity | None:
     return next((entity for entity in entities if entity is not None), None)
-
-
-def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
-    """Tell whether reading an attribute runs this function."""
-    if not isinstance(entity, LinkedFunction):
-        return False
-    return any(
-        last_name(decorator) in {"property", "cached_property"} for decorator in entity.facts.decorators
-    )

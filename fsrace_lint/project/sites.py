@@ -8,18 +8,18 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.effects import Effects
 from fsrace_lint.project.evidence import Evidences
+from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.model import Reach, Site
-from fsrace_lint.project.paths import Path, Symbol
 from fsrace_lint.project.processes import runs
 from fsrace_lint.project.propagate import passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.project.forms import Piece
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.model import Act
     from fsrace_lint.project.modules import LinkedFunction
-    from fsrace_lint.project.paths import Piece
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.propagate import Edge, Propagation
     from fsrace_lint.project.states import Event

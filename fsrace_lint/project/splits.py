@@ -10,6 +10,12 @@ Split: TypeAlias = "tuple[Processes, Processes]"
 """How a test divides the processes: those that can see it true, and those that can see it false."""
 
 UNDIVIDED: Final[Split] = (ALL, ALL)
+_FIRST_TWO: Final[dict[tuple[str, int | None], Split]] = {
+    ("<", 2): (TWO, ALL & ~MAIN),
+    ("<=", 1): (TWO, ALL & ~MAIN),
+    (">", 1): (ALL & ~MAIN, TWO),
+    (">=", 2): (ALL & ~MAIN, TWO),
+}
 
 
 def compare_rank(rank: str, operator: str, number: int | None) -> Split:
@@ -39,12 +45,6 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
         (">=", 0): (ALL, MAIN),
         (">", -1): (ALL, MAIN),
     }
-    several: dict[tuple[str, int | None], Split] = {
-        ("<", 2): (TWO, ALL & ~MAIN),
-        ("<=", 1): (TWO, ALL & ~MAIN),
-        (">", 1): (ALL & ~MAIN, TWO),
-        (">=", 2): (ALL & ~MAIN, TWO),
-    }
     if (operator, number) in table:
         return table[operator, number]
     if rank in {"local", "group"}:
@@ -53,7 +53,7 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
         return ANOTHER, ALL
     if operator in {"!=", "is not"}:
         return ALL, ANOTHER
-    return several.get((operator, number), UNDIVIDED)
+    return _FIRST_TWO.get((operator, number), UNDIVIDED)
 
 
 def combine(operator: str, splits: list[Split]) -> Split:

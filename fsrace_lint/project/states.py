@@ -59,7 +59,6 @@ class Event:
     state: State
     nets: tuple[Net, ...]
     contexts: tuple[Value, ...]
-    order: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
-from fsrace_lint.project.resolve import as_function
 from fsrace_lint.project.values import Argument
 
 if TYPE_CHECKING:
