@@ -659,3 +659,33 @@ def test_a_parameter_is_what_the_callers_pass_whatever_its_name() -> None:
                 {SITE}
         """
     assert runs({"main.py": text}) is ONE
+
+
+@pytest.mark.xfail(reason="where ways meet, what is bound on one of them alone is taken for the whole")
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("args.chosen = rank == 0|args.chosen", id="attribute of a parameter"),
+        pytest.param("global chosen; chosen = rank == 0|chosen", id="global variable"),
+        pytest.param("main.chosen = rank == 0|main.chosen", id="attribute of a function"),
+    ],
+)
+def test_what_is_bound_elsewhere_too(code: str) -> None:
+    bound, _, test = code.partition("|")
+    assert in_main(f"if flag: {bound}\nif {test}: SITE") is MANY
+
+
+@pytest.mark.xfail(reason="where ways meet, what is bound on one of them alone is taken for the whole")
+def test_an_attribute_that_is_bound_in_another_method_too() -> None:
+    text = f"""\
+        import os
+        class Saver:
+            def __init__(self, flag):
+                self.chosen = flag
+            def save(self, rank, flag, out):
+                if flag:
+                    self.chosen = rank == 0
+                if self.chosen:
+                    {SITE}
+        """
+    assert runs({"main.py": text}) is MANY

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.entities import as_function
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Evidences:
         self.propagation = propagation
         self._evidence: dict[LinkedFunction, Evidence] = {}
         self._marked: dict[LinkedFunction, bool] = {}
-        self._coordinates: dict[LinkedFunction, bool] = {}
+        self._coordinates: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
 
     def evidence(self, function: LinkedFunction) -> Evidence:
         """Tell how sure it is that several processes run a function."""
@@ -114,25 +115,21 @@ class Evidences:
 
     def _coordinating(self, function: LinkedFunction, depth: int) -> bool:
         """Tell whether a function, or one it calls, launches or synchronizes processes."""
-        if function in self._coordinates:
-            return self._coordinates[function]
-        flow = self.linker.flow(function)
-        if flow is None or depth > _HELPERS_DEPTH:
+        if depth > _HELPERS_DEPTH:
             return False
-        self._coordinates[function] = False
+        return self._coordinates.get((function, depth), lambda: self._finds_coordination(function, depth))
+
+    def _finds_coordination(self, function: LinkedFunction, depth: int) -> bool:
         resolver = self.linker.resolver
-        found = False
-        for event in flow.events:
+        flow = self.linker.flow(function)
+        for event in flow.events if flow is not None else ():
             entity = resolver.entity(event.call.function, event.state.scope)
-            name = resolver.type_name(entity)
+            if self.catalog.is_any(_COORDINATION, resolver.type_name(entity)):
+                return True
             callee = as_function(entity)
-            found = self.catalog.is_any(_COORDINATION, name) or (
-                callee is not None and self._coordinating(callee, depth + 1)
-            )
-            if found:
-                break
-        self._coordinates[function] = found
-        return found
+            if callee is not None and self._coordinating(callee, depth + 1):
+                return True
+        return False
 
     def _is_spawned(self, function: LinkedFunction) -> bool:
         resolver = self.linker.resolver

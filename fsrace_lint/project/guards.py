@@ -43,7 +43,7 @@ class Guards:
         self,
         resolver: Resolver,
         catalog: Catalog,
-        returned: Callable[[LinkedFunction], Split | None],
+        returned: Callable[[LinkedFunction], Split],
         exits: Callable[[LinkedFunction], tuple[Exit, ...]],
     ) -> None:
         """Prepare for a project.
@@ -52,7 +52,7 @@ class Guards:
             resolver: Resolves its names.
             catalog: What library names mean.
             returned: Gives which processes can see a function return something
-                true or false, or None while that very function is being followed.
+                true, and which something false.
             exits: Gives the ways out of a function as far as they are known.
         """
         self.resolver = resolver
@@ -158,7 +158,7 @@ class Guards:
             return ALL, MAIN
         function = as_function(entity)
         if function is not None and (isinstance(test, m.Call) or is_property(function)):
-            found = self.returned(function) or UNDIVIDED
+            found = self.returned(function)
             if found != UNDIVIDED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.flow import Walker
 from fsrace_lint.project.guards import Guards
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.modules import ModuleTable
 from fsrace_lint.project.paths import Paths
 from fsrace_lint.project.privacy import Privacy
@@ -30,13 +31,13 @@ _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 class Linker:
     """Holds the flows of a project's functions and answers what they mean.
 
-    A function is followed when it is first asked for. While it is being
-    followed, its own result and its later bindings are unknown to the functions
-    that it leads to.
+    While a function is being followed, its own result and its later bindings are
+    unknown to the functions that it leads to. All are followed in the order of
+    the files, so that what is found does not depend on what is asked for.
     """
 
     def __init__(self, modules: Iterable[Module], catalog: Catalog) -> None:
-        """Link `modules` by name; nothing is followed yet."""
+        """Link `modules` by name; nothing is followed before follow_all."""
         self.catalog = catalog
         self.table = ModuleTable(modules)
         self.resolver = Resolver(self.table, catalog, self.final_scope)
@@ -45,8 +46,13 @@ class Linker:
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
         self._flows: dict[LinkedFunction, Flow] = {}
         self._following: dict[LinkedFunction, Walker] = {}
-        self._returned: dict[LinkedFunction, Split] = {}
-        self._asking: set[LinkedFunction] = set()
+        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED)
+
+    def follow_all(self) -> None:
+        """Follow every function, in the order of the files."""
+        for module in self.table.modules:
+            for function in module.functions:
+                self.flow(function)
 
     def flow(self, function: LinkedFunction) -> Flow | None:
         """Follow a function.
@@ -82,16 +88,16 @@ class Linker:
         flow = self.flow(function)
         return () if flow is None else flow.exits
 
-    def returned(self, function: LinkedFunction) -> Split | None:
+    def returned(self, function: LinkedFunction) -> Split:
         """Tell which processes can see a function return something true, and which something false."""
-        if function in self._returned:
-            return self._returned[function]
-        if function in self._asking or len(self._asking) >= _DEEPEST or function.facts.is_generator:
-            return None
+        if function.facts.is_generator:
+            return UNDIVIDED
+        return self._returned.get(function, lambda: self._split_by_result(function))
+
+    def _split_by_result(self, function: LinkedFunction) -> Split:
         flow = self.flow(function)
-        if flow is None:
-            return None
-        self._asking.add(function)
+        if flow is None or not flow.exits:
+            return UNDIVIDED
         true, false = NOBODY, NOBODY
         for way in flow.exits:
             here = (NOBODY, way.state.processes)
@@ -99,9 +105,7 @@ class Linker:
                 split = self.guards.split(way.value, way.state.scope)
                 here = (way.state.processes & split[0], way.state.processes & split[1])
             true, false = true | here[0], false | here[1]
-        self._asking.discard(function)
-        self._returned[function] = (true, false) if flow.exits else UNDIVIDED
-        return self._returned[function]
+        return true, false
 
     def counts(self) -> dict[str, int]:
         """Count the functions followed, their calls, and the calls whose callee is not known."""

@@ -90,24 +90,24 @@ class Paths:
                 base = self._pieces(value, scope, depth + 1)
                 if base is None:
                     return None
-                return (self._derived("item", (base, repr(key)), expr, scope, depth),)
+                return (self._derived("item", (base, repr(key)), expr, scope),)
             case m.Opaque(parts=parts) if parts:
                 pieces = self._concatenated(parts, scope, depth + 1)
                 if pieces is None:
                     return None
-                return (self._derived("opaque", (id(expr), pieces), expr, scope, depth),)
+                return (self._derived("opaque", (id(expr), pieces), expr, scope),)
             case _:
-                return (self._opaque(expr, scope, depth),)
+                return (self._opaque(expr, scope),)
 
-    def _opaque(self, expr: m.Expr, scope: Scope, depth: int) -> Symbol:
+    def _opaque(self, expr: m.Expr, scope: Scope) -> Symbol:
         return Symbol(
             ("expression", id(expr), id(scope)),
             spell(expr),
-            self.privacy.is_private(expr, scope, depth + 1),
+            self.privacy.is_private(expr, scope),
             certain=False,
         )
 
-    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope, depth: int) -> Symbol:
+    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
         """A symbol whose text follows from that of others.
 
         An attribute or an item of an object is taken for a setting, which is
@@ -116,7 +116,7 @@ class Paths:
         symbols = [
             piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
         ]
-        private = any(symbol.private for symbol in symbols) or self.privacy.is_private(expr, scope, depth + 1)
+        private = any(symbol.private for symbol in symbols) or self.privacy.is_private(expr, scope)
         certain = kind in {"attribute", "item"} or all(symbol.certain for symbol in symbols)
         return Symbol((kind, *key), spell(expr), private, certain)
 
@@ -164,7 +164,7 @@ class Paths:
         return self._result(call, scope, depth)
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
-        private = self.privacy.is_private(call, scope, depth)
+        private = self.privacy.is_private(call, scope)
         function = self.resolver.callee(call, scope)
         certain = function is not None and self._is_followed(function, depth)
         return (Symbol(("call", id(call), id(scope)), spell(call), private, certain),)
@@ -183,9 +183,7 @@ class Paths:
         texts = _PERCENT.split(template)
         if len(texts) != len(items) + 1 or "%" in "".join(texts):
             return (
-                self._derived(
-                    "percent", (template, self._concatenated(items, scope, depth)), values, scope, depth
-                ),
+                self._derived("percent", (template, self._concatenated(items, scope, depth)), values, scope),
             )
         return self._concatenated(_interleaved(texts, items), scope, depth)
 
@@ -209,14 +207,14 @@ class Paths:
         open_ended = isinstance(ends, str) and ends.endswith("/")
         if len(path.components) > 1 and not open_ended and any(isinstance(piece, str) for piece in last):
             return tuple(Path(path.components[:-1]).pieces())
-        return (self._derived("parent", (pieces,), whole, scope, depth),)
+        return (self._derived("parent", (pieces,), whole, scope),)
 
     def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         binding = self.guards.known(expr, scope)
         if binding is not None:
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
-            private = self.privacy.is_property(expr, scope, depth)
+            private = self.privacy.is_property(expr, scope)
             if private:
                 return (Symbol(("property", spell(expr)), spell(expr), private),)
             owner = self.resolver.entity(expr.value, scope)
@@ -225,7 +223,7 @@ class Paths:
             base = self._pieces(expr.value, scope, depth)
             if base is None:
                 return None
-            return (self._derived("attribute", (base, expr.name), expr, scope, depth),)
+            return (self._derived("attribute", (base, expr.name), expr, scope),)
         name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
         return (Symbol(("name", name), expr.id),)
 
@@ -239,7 +237,7 @@ class Paths:
                     Symbol(
                         ("value", id(value), id(scope)),
                         name,
-                        self.privacy.is_private(value, scope, depth),
+                        self.privacy.is_private(value, scope),
                         certain=False,
                     ),
                 )
@@ -247,10 +245,10 @@ class Paths:
                 return (Symbol(("parameter", id(function), parameter.name), name, parameter=parameter.name),)
             case Unknown():
                 return None
-            case Unpacked() if not self.privacy.is_private_binding(binding, depth + 1):
+            case Unpacked() if not self.privacy.is_private_binding(binding):
                 return None
             case _:
-                private = self.privacy.is_private_binding(binding, depth + 1)
+                private = self.privacy.is_private_binding(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
                 return (Symbol(("bound", id(binding), name), name, private, certain),)
 

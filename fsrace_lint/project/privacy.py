@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.entities import is_property
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.values import Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.states import Exit
     from fsrace_lint.project.values import Binding, Scope
 
-_DEEPEST: Final = 40
 # What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
 _READING: Final = frozenset(
     {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
@@ -41,74 +41,64 @@ class Privacy:
         self.guards = guards
         self.catalog = catalog
         self.exits = exits
-        self._known: dict[tuple[int, int], tuple[bool, m.Expr, Scope]] = {}
-        self._asking: set[tuple[int, int]] = set()
+        self._answers: Memo[tuple[int, int], bool] = Memo(unknown=False)
+        self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
 
-    def is_private(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
+    def is_private(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether the value of an expression differs from process to process.
 
         Args:
             expr: The expression.
             scope: The names as they stand where it is evaluated.
-            depth: How many steps were taken to get here; past a bound the answer is no.
 
         Returns:
             True if a rank, a process id or the like is part of it.
         """
         key = (id(expr), id(scope))
-        if depth > _DEEPEST or key in self._asking:
-            return False
-        if key not in self._known:
-            self._asking.add(key)
-            self._known[key] = self._find(expr, scope, depth), expr, scope
-            self._asking.discard(key)
-        return self._known[key][0]
+        self._kept[key] = expr, scope
+        return self._answers.get(key, lambda: self._find(expr, scope))
 
-    def _find(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+    def _find(self, expr: m.Expr, scope: Scope) -> bool:
         if self.guards.rank_scope(expr, scope) is not None:
             return True
         if isinstance(expr, (m.Name, m.Attribute)):
             binding = self.guards.known(expr, scope)
             if binding is not None:
-                return self.is_private_binding(binding, depth + 1)
-            if self.is_property(expr, scope, depth) or self._is_source(expr, scope):
+                return self.is_private_binding(binding)
+            if self.is_property(expr, scope) or self._is_source(expr, scope):
                 return True
         elif isinstance(expr, m.Call):
             if self._is_source(expr.function, scope):
                 return True
-            if self.returned_by(self.resolver.callee(expr, scope), depth):
+            if self.returned_by(self.resolver.callee(expr, scope)):
                 return True
             if last_name(expr.function) in _READING:
                 return False
-        return any(self.is_private(part, scope, depth + 1) for part in parts(expr))
+        return any(self.is_private(part, scope) for part in parts(expr))
 
-    def is_private_binding(self, binding: Binding, depth: int = 0) -> bool:
+    def is_private_binding(self, binding: Binding) -> bool:
         """Tell whether what a name is bound to differs from process to process."""
         match binding:
             case Value(expr=expr, scope=scope):
-                return self.is_private(expr, scope, depth + 1)
+                return self.is_private(expr, scope)
             case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
-                return self.is_private(value.expr, value.scope, depth + 1)
+                return self.is_private(value.expr, value.scope)
             case Selected(then=then, otherwise=otherwise):
-                return self.is_private_binding(then, depth + 1) or self.is_private_binding(
-                    otherwise, depth + 1
-                )
+                return self.is_private_binding(then) or self.is_private_binding(otherwise)
             case Either(options=options):
-                return any(self.is_private_binding(option, depth + 1) for option in options)
+                return any(self.is_private_binding(option) for option in options)
             case _:
                 return False
 
-    def is_property(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+    def is_property(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether an attribute is a property that returns something private."""
         entity = self.resolver.entity(expr, scope) if isinstance(expr, m.Attribute) else None
-        return is_property(entity) and self.returned_by(entity, depth)
+        return is_property(entity) and self.returned_by(entity)
 
-    def returned_by(self, function: LinkedFunction | None, depth: int) -> bool:
+    def returned_by(self, function: LinkedFunction | None) -> bool:
         """Tell whether a function returns something private."""
-        ways = () if function is None or depth > _DEEPEST else self.exits(function)
-        return any(
-            way.value is not None and self.is_private(way.value, way.state.scope, depth + 1) for way in ways
-        )
+        ways = () if function is None else self.exits(function)
+        return any(way.value is not None and self.is_private(way.value, way.state.scope) for way in ways)
 
     def _is_source(self, expr: m.Expr, scope: Scope) -> bool:
         return self.catalog.find("private", self.resolver.qualify(expr, scope)) is not None

@@ -37,6 +37,7 @@ class Project:
         """
         self.catalog = catalog
         self.linker = Linker(modules, catalog)
+        self.linker.follow_all()
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)

@@ -9,6 +9,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.effects import Effects
 from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Reach, Site
 from fsrace_lint.project.processes import runs
 from fsrace_lint.project.propagate import passed
@@ -47,7 +48,7 @@ class Sites:
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._leading: frozenset[str] | None = None
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
-        self._open: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
 
     def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
         """Give the sites that stand in a function, with what all its callers bring."""
@@ -131,11 +132,11 @@ class Sites:
 
     def _opened(self, function: LinkedFunction, depth: int) -> tuple[Site, ...]:
         """The open sites of a function, its own and those that its calls lead to."""
-        if function not in self._open:
-            self._open[function] = ()
-            found = (*self.direct(function), *self._led_to(function, depth))
-            self._open[function] = tuple(site for site in found if self._is_open(site))
-        return self._open[function]
+        return self._open.get((function, depth), lambda: tuple(self._find_opened(function, depth)))
+
+    def _find_opened(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
+        found = (*self.direct(function), *self._led_to(function, depth))
+        return (site for site in found if self._is_open(site))
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         """Give the open sites of the functions that a function calls, as they look from the call."""

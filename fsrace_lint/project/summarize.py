@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.entities import as_function
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
 from fsrace_lint.project.values import Argument
 
@@ -26,7 +27,7 @@ class Summaries:
     def __init__(self, linker: Linker) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
-        self._barriers: dict[LinkedFunction, bool] = {}
+        self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
         self._firsts: dict[LinkedFunction, str | None] = {}
 
     def runs_given(self, function: LinkedFunction, parameter: str | None) -> Processes:
@@ -50,14 +51,14 @@ class Summaries:
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""
-        if function not in self._barriers and depth <= _DEEPEST:
-            self._barriers[function] = False
-            flow = self.linker.flow(function)
-            self._barriers[function] = any(
-                event.state.processes == ALL and self.waits(event, depth + 1)
-                for event in (flow.events if flow is not None else ())
-            )
-        return self._barriers.get(function, False)
+        if depth > _DEEPEST:
+            return False
+        return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
+
+    def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
+        flow = self.linker.flow(function)
+        events = flow.events if flow is not None else ()
+        return any(event.state.processes == ALL and self.waits(event, depth + 1) for event in events)
 
     def waits(self, event: Event, depth: int = 0) -> bool:
         """Tell whether a call is a barrier, the framework's or the project's own."""

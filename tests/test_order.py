@@ -1,0 +1,138 @@
+"""What is found does not depend on what was asked first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from mdtest import collect
+
+from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.project.memo import Memo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mdtest import Case
+
+ROOT = Path(__file__).parent.parent
+SEVERAL_FILES = [case for case in collect(ROOT / "tests" / "fixtures") if len(case.files) > 1]
+
+
+def found(root: Path, reverse: bool) -> dict[str, list[tuple[str, int, str]]]:
+    chosen = settings.with_overrides(settings.load(root, rules.names()), profile="strict")
+    run = pipeline.Run(chosen, ())
+    order: Iterable[str] = reversed(list(run.files)) if reverse else list(run.files)
+    return {
+        path: [(f.code, f.place.span.line, f.evidence) for f in run.check_file(path, []).kept]
+        for path in order
+    }
+
+
+@pytest.mark.parametrize("case", SEVERAL_FILES, ids=lambda case: f"{case.document.stem}: {case.title}")
+def test_cases(case: Case, tmp_path: Path) -> None:
+    root = case.write(tmp_path)
+    assert found(root, reverse=False) == found(root, reverse=True)
+
+
+def test_the_example() -> None:
+    one = found(ROOT / "examples", reverse=False)
+    assert sum(map(len, one.values())) >= 12
+    assert one == found(ROOT / "examples", reverse=True)
+
+
+CIRCLE = {
+    "index.py": """\
+import tempfile
+
+
+class Index:
+    def download(self, spec, folder=None):
+        folder = folder or tempfile.mkdtemp()
+        return self.fetch(spec, folder)
+
+    def fetch(self, spec, folder):
+        name = self.url(spec, folder)
+        with open(name, "w") as stream:
+            stream.write(spec)
+        return name
+
+    def url(self, spec, folder):
+        if spec.startswith("file:"):
+            return self.download(spec[5:], folder)
+        return folder + "/" + spec
+""",
+    "install.py": """\
+from index import Index
+
+
+class Installer:
+    def __init__(self):
+        self.index = Index()
+
+    def install(self, spec, folder):
+        path = self.index.download(spec, folder)
+        if self.index.url(spec, path):
+            self.index.fetch(spec, path)
+""",
+}
+
+
+def test_functions_that_call_each_other_in_a_circle(tmp_path: Path) -> None:
+    for name, text in CIRCLE.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "setup.cfg").touch()
+    assert found(tmp_path, reverse=False) == found(tmp_path, reverse=True)
+
+
+LINKS = {"a": ("b",), "b": ("c", "a"), "c": ("b", "goal"), "d": ("a",), "e": ("e",)}
+
+
+def reaches(memo: Memo[str, bool], node: str) -> bool:
+    """Tell whether `goal` can be reached from a node: the same for all in one circle."""
+    return memo.get(node, lambda: any(to == "goal" or reaches(memo, to) for to in LINKS[node]))
+
+
+@pytest.mark.parametrize("order", ["abcde", "edcba", "bacde", "cabed", "dbcae"])
+def test_a_circle_has_one_answer_whoever_asks_first(order: str) -> None:
+    memo: Memo[str, bool] = Memo(unknown=False)
+    assert {node: reaches(memo, node) for node in order} == {
+        "a": True,
+        "b": True,
+        "c": True,
+        "d": True,
+        "e": False,
+    }
+
+
+def test_what_is_known_is_not_found_again() -> None:
+    asked: list[str] = []
+
+    def find() -> int:
+        asked.append("once")
+        return 7
+
+    memo: Memo[str, int] = Memo(unknown=0)
+    assert [memo.get("key", find), memo.get("key", find)] == [7, 7]
+    assert asked == ["once"]
+
+
+def test_past_the_depth_the_answer_is_unknown() -> None:
+    memo: Memo[int, int] = Memo(unknown=-1, deepest=5)
+
+    def count(number: int) -> int:
+        return memo.get(number, lambda: count(number + 1))
+
+    assert count(0) == -1
+
+
+def test_an_exception_leaves_no_question_open() -> None:
+    memo: Memo[str, int] = Memo(unknown=0)
+
+    def fail() -> int:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        memo.get("key", fail)
+    assert memo.get("key", lambda: 3) == 3
