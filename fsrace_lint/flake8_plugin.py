@@ -110,7 +110,7 @@ class Plugin:
                 return
         text = "".join(self.lines)
         if known is None or known.source.text.replace("\r\n", "\n").replace("\r", "\n") != text:
-            run = run.with_source(source.of_text(text, file, chosen.root))
+            run = run.with_sources(source.of_text(text, file, chosen.root))
         result = run.check_file(relative, [])
         yield from result.kept
         if self.noqa:

@@ -155,14 +155,17 @@ class Run:
     def _reports(self, code: str, relative: str) -> bool:
         return self.settings.selects(code, relative)
 
-    def with_source(self, changed: Source) -> Run:
-        """Give the same run with one file replaced, reporting on that file alone."""
+    def with_sources(self, *changed: Source) -> Run:
+        """Give the same run with some files replaced, reporting on those alone."""
         other = object.__new__(Run)
         other.settings = self.settings
         other._linked = None
         other.unreadable = []
-        other.targets = [changed.relative]
-        other.files = {**self.files, changed.relative: _File(changed, extract(changed))}
+        other.targets = [source.relative for source in changed]
+        other.files = {
+            **self.files,
+            **{source.relative: _File(source, extract(source)) for source in changed},
+        }
         return other
 
     def _read(self, path: Path, *, report: bool) -> None:
@@ -244,6 +247,10 @@ def merge(results: Iterable[Checked]) -> Checked:
 def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     """Turn the fixes of a check into patches; nothing is written.
 
+    All repaired files are checked again together, so that the project is linked
+    once more and not once a file; those that will not do are repaired anew, each
+    fix on trial.
+
     Args:
         run: The run that was checked.
         checked: Its result.
@@ -259,12 +266,27 @@ def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     for finding in checked.outcome.findings:
         if finding.fix is not None and finding.fix.applicability in allowed:
             by_path.setdefault(finding.place.path, []).append(finding)
-    patches = []
+    drafts: list[Patch] = []
+    changed: dict[str, Source] = {}
     for path, wanted in by_path.items():
-        before = checked.sources[path]
-        reported = [finding for finding in checked.outcome.findings if finding.place.path == path]
-        patches.append(fixes.repair(before, wanted, _verifier(run, reported)))
-    return patches
+
+        def take(repaired: Source, _fixed: tuple[Finding, ...], path: str = path) -> None:
+            changed[path] = repaired
+
+        drafts.append(fixes.repair(checked.sources[path], wanted, take))
+    if not changed:
+        return drafts
+    reported = _by_path(checked.outcome.findings)
+    left = _by_path(run.with_sources(*changed.values()).check().outcome.findings)
+    return [
+        draft
+        if draft.path not in changed
+        or _complaint(left.get(draft.path, []), reported[draft.path], draft.applied) is None
+        else fixes.repair(
+            checked.sources[draft.path], by_path[draft.path], _verifier(run, reported[draft.path])
+        )
+        for draft in drafts
+    ]
 
 
 def write(patch: Patch) -> str | None:
@@ -282,23 +304,33 @@ def write(patch: Patch) -> str | None:
 
 
 def _verifier(run: Run, reported: Sequence[Finding]) -> Callable[[Source, tuple[Finding, ...]], str | None]:
-    """Make the check that a repaired file passes: the findings are gone, and nothing new appeared."""
+    """Make the check that a repaired file passes by itself."""
 
     def verify(changed: Source, fixed: tuple[Finding, ...]) -> str | None:
-        left = [_identity(finding) for finding in run.with_source(changed).check().outcome.findings]
-        expected = [_identity(finding) for finding in reported if finding not in fixed]
-        for identity in expected:
-            if identity in left:
-                left.remove(identity)
-        if not left:
-            return None
-        code, function, message = left[0]
-        known = {_identity(finding) for finding in fixed}
-        if left[0] in known:
-            return f"{code} would still be reported"
-        return f"it would bring {code} into {function}: {message}"
+        return _complaint(run.with_sources(changed).check().outcome.findings, reported, fixed)
 
     return verify
+
+
+def _complaint(left: Iterable[Finding], reported: Iterable[Finding], fixed: Sequence[Finding]) -> str | None:
+    """Say why a repaired file will not do: a finding is not gone, or a new one appeared."""
+    identities = [_identity(finding) for finding in left]
+    for finding in reported:
+        if finding not in fixed and _identity(finding) in identities:
+            identities.remove(_identity(finding))
+    if not identities:
+        return None
+    code, function, message = identities[0]
+    if identities[0] in {_identity(finding) for finding in fixed}:
+        return f"{code} would still be reported"
+    return f"it would bring {code} into {function}: {message}"
+
+
+def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.place.path, []).append(finding)
+    return found
 
 
 def _identity(finding: Finding) -> tuple[str, str, str]:
