@@ -661,7 +661,6 @@ def test_a_parameter_is_what_the_callers_pass_whatever_its_name() -> None:
     assert runs({"main.py": text}) is ONE
 
 
-@pytest.mark.xfail(reason="where ways meet, what is bound on one of them alone is taken for the whole")
 @pytest.mark.parametrize(
     "code",
     [
@@ -675,7 +674,6 @@ def test_what_is_bound_elsewhere_too(code: str) -> None:
     assert in_main(f"if flag: {bound}\nif {test}: SITE") is MANY
 
 
-@pytest.mark.xfail(reason="where ways meet, what is bound on one of them alone is taken for the whole")
 def test_an_attribute_that_is_bound_in_another_method_too() -> None:
     text = f"""\
         import os

@@ -136,3 +136,19 @@ def test_an_exception_leaves_no_question_open() -> None:
     with pytest.raises(KeyError):
         memo.get("key", fail)
     assert memo.get("key", lambda: 3) == 3
+
+
+def test_many_calls_on_many_levels_take_no_longer_than_few(tmp_path: Path) -> None:
+    """Each function calls the next four times: a million ways, and one answer for each function."""
+    lines = ["import os"]
+    for level in range(10):
+        following = f"f{level + 1}(x)"
+        lines += [
+            f"def f{level}(x):",
+            f"    if {following}:",
+            f"        return {following} + {following} + {following}",
+        ]
+    lines += ["def f10(x):", "    if not os.path.exists(x):", "        os.makedirs(x)"]
+    (tmp_path / "main.py").write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "setup.cfg").touch()
+    assert found(tmp_path, reverse=False) == {"main.py": [("FSR101", 34, "plausible")]}

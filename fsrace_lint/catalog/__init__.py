@@ -251,12 +251,35 @@ def parse(text: str, origin: str) -> Iterator[tuple[str, _Entry]]:
     for kind, rows in document.items():
         if kind not in KINDS:
             raise CatalogError(f"{origin}: unknown kind [[{kind}]]; the kinds are {', '.join(KINDS)}")
+        if not isinstance(rows, list):
+            raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
         for number, row in enumerate(rows, 1):
             yield kind, _convert(row, kind, f"{origin}: [[{kind}]] number {number}")
 
 
 def _convert(row: Any, kind: str, place: str) -> _Entry:  # TOML gives anything
     try:
-        return msgspec.convert(row, KINDS[kind])
+        entry = msgspec.convert(row, KINDS[kind])
     except msgspec.ValidationError as error:
         raise CatalogError(f"{place}: {error}") from error
+    if not entry.names or not all(entry.names):
+        raise CatalogError(f"{place}: `names` must hold names")
+    if not entry.source.strip():
+        raise CatalogError(f"{place}: `source` must say where it was read")
+    if isinstance(entry, Effect):
+        _check_arguments(entry, place)
+    return entry
+
+
+def _check_arguments(effect: Effect, place: str) -> None:
+    for key, text in (
+        ("path", effect.path),
+        ("mode", effect.mode or "self"),
+        *(("tolerant", flag) for flag in effect.tolerant.split()),
+    ):
+        try:
+            which = argument(text)
+        except ValueError:
+            which = Argument()
+        if which.position is None and which.keyword is None:
+            raise CatalogError(f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {text!r}")

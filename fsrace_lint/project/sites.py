@@ -48,6 +48,7 @@ class Sites:
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._leading: frozenset[str] | None = None
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
         self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
 
     def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
@@ -212,6 +213,10 @@ class Sites:
 
     def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
         """Join over the callers what they pass for a parameter: private only if it is for all."""
+        key = (function, parameter.name, depth)
+        return self._passes.get(key, lambda: self._join_passed(parameter, function, depth))
+
+    def _join_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
         answers = []
         for edge in self.propagation.edges(function):
             if depth > _CALLERS_DEPTH:

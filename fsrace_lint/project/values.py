@@ -124,6 +124,11 @@ class Scope:
         return self.bind({name: Unknown() for name in names})
 
 
+def _lives_outside(name: str, scope: Scope) -> bool:
+    """Tell whether a name can have a value that this function did not bind."""
+    return "." in name or name in scope.function.facts.outer_names
+
+
 def merge(first: Scope, second: Scope, names: Iterable[str], test: Value | None = None) -> Scope:
     """Join two ways that meet.
 
@@ -143,7 +148,8 @@ def merge(first: Scope, second: Scope, names: Iterable[str], test: Value | None 
             if one is not None:
                 joined[name] = one
         elif one is None or two is None:
-            joined[name] = Either(tuple(option for option in (one, two) if option is not None))
+            bound = tuple(option for option in (one, two) if option is not None)
+            joined[name] = Either((*bound, Unknown()) if _lives_outside(name, first) else bound)
         elif test is not None:
             joined[name] = Selected(test, one, two)
         else:
