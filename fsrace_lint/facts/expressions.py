@@ -132,7 +132,7 @@ class Expressions:
 
     def _format(self, node: ast.JoinedStr) -> m.Expr:
         self.fstring_depth += 1
-        parts = self.several(node.values)
+        parts = self.several(value for value in node.values if not _is_empty(value))
         self.fstring_depth -= 1
         return m.Format(parts)
 
@@ -171,6 +171,11 @@ class Expressions:
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> m.Expr:
         self.scope.yields = True
         return m.Opaque(() if node.value is None else (self.read(node.value),))
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Tell whether a part of an f-string is empty text, as the parser of Python 3.12 leaves it behind."""
+    return isinstance(node, ast.Constant) and node.value == ""
 
 
 def binary_operator(operator: ast.operator) -> str:
