@@ -30,7 +30,6 @@ DOCS = ROOT / "docs" / "rules"
 LOADED = rules.load()
 HAZARDS = [loaded for loaded in LOADED if loaded.check is not None]
 ABOUT_THE_TOOL = "FSR0"
-# Rules of the catalogue that the documentation names already; they go when they are there.
 WITHOUT_CASES = {"FSR002": "a rule that fails cannot be written down: TestRuleFailure"}
 
 
