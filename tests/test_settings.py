@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsrace_lint.rules import names
 from fsrace_lint.settings import (
     KEYS,
     Glob,
@@ -310,3 +311,9 @@ def test_without_a_marker_the_folder_is_the_root(tmp_path: Path, monkeypatch: py
     (tmp_path / "x.py").touch()
     assert find_root(tmp_path) == tmp_path
     assert find_root(tmp_path / "x.py") == tmp_path
+
+
+def test_the_example_of_the_page_loads_with_the_rules_there_are(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text("utf-8")
+    (tmp_path / "pyproject.toml").write_text(page.split("```toml\n")[1].partition("```")[0], "utf-8")
+    assert load(tmp_path, names()).ignore == ("FSR301",)
