@@ -261,11 +261,7 @@ def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     """
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
 
-    allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-    by_path: dict[str, list[Finding]] = {}
-    for finding in checked.outcome.findings:
-        if finding.fix is not None and finding.fix.applicability in allowed:
-            by_path.setdefault(finding.place.path, []).append(finding)
+    by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
     drafts: list[Patch] = []
     changed: dict[str, Source] = {}
     for path, wanted in by_path.items():
@@ -324,6 +320,11 @@ def _complaint(left: Iterable[Finding], reported: Iterable[Finding], fixed: Sequ
     if identities[0] in {_identity(finding) for finding in fixed}:
         return f"{code} would still be reported"
     return f"it would bring {code} into {function}: {message}"
+
+
+def _fixable(findings: Iterable[Finding], *, unsafe: bool) -> Iterator[Finding]:
+    allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
+    return (f for f in findings if f.fix is not None and f.fix.applicability in allowed)
 
 
 def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
