@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from fsrace_lint.project.splits import Split
 
 
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """What the code of a function is read with.
+
+    `split` tells which processes can see a test true, and which false; `qualify`
+    gives the qualified name of a callee, and `kind` the role of such a name in
+    control flow: `exit`, `suppressor`, `acquire`, `release`, or the empty text;
+    `survivors` gives the processes that return from a call.
+    """
+
+    split: Callable[[m.Expr, Scope], Split]
+    qualify: Callable[[m.Expr, Scope], str | None]
+    kind: Callable[[str | None], str]
+    survivors: Callable[[m.Call, Scope], Processes]
+
+
 class Evaluator:
     """Follows the expressions of one function."""
 
-    def __init__(
-        self,
-        function: LinkedFunction,
-        split: Callable[[m.Expr, Scope], Split],
-        qualify: Callable[[m.Expr, Scope], str | None],
-        kind: Callable[[str | None], str],
-        survivors: Callable[[m.Call, Scope], Processes],
-    ) -> None:
-        """Prepare for one function.
-
-        Args:
-            function: The function.
-            split: Which processes can see a test true, and which false.
-            qualify: Gives the qualified name of a callee.
-            kind: Gives the role of a qualified name in control flow: `exit`,
-                `suppressor`, `acquire`, `release`, or the empty text.
-            survivors: Gives the processes that return from a call.
-        """
+    def __init__(self, function: LinkedFunction, semantics: Semantics) -> None:
+        """Prepare for one function."""
         self.function = function
-        self.split = split
-        self.qualify = qualify
-        self.kind = kind
-        self.survivors = survivors
+        self.split = semantics.split
+        self.qualify = semantics.qualify
+        self.kind = semantics.kind
+        self.survivors = semantics.survivors
         self.events: list[Event] = []
         self.nets: list[Net] = []
         self.contexts: list[Value] = []

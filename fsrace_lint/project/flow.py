@@ -15,9 +15,8 @@ from fsrace_lint.project.values import Element, Entered, Value, merge
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsrace_lint.project.evaluate import Semantics
     from fsrace_lint.project.modules import LinkedFunction
-    from fsrace_lint.project.processes import Processes
-    from fsrace_lint.project.splits import Split
     from fsrace_lint.project.values import Binding, Scope
 
 _REPEATED_FINALLY: Final = 3
@@ -25,7 +24,7 @@ _REPEATED_FINALLY: Final = 3
 
 @dataclass(slots=True)
 class _Loop:
-    """The loop being followed: the states in which `break` leaves it, and the names it binds."""
+    """The loop being followed: the states in which `break` leaves it."""
 
     breaks: list[State] = field(default_factory=list)
 
@@ -33,16 +32,9 @@ class _Loop:
 class Walker(Evaluator):
     """Follows the code of one function."""
 
-    def __init__(
-        self,
-        function: LinkedFunction,
-        split: Callable[[m.Expr, Scope], Split],
-        qualify: Callable[[m.Expr, Scope], str | None],
-        kind: Callable[[str | None], str],
-        survivors: Callable[[m.Call, Scope], Processes],
-    ) -> None:
-        """Prepare for one function, with what Evaluator needs."""
-        super().__init__(function, split, qualify, kind, survivors)
+    def __init__(self, function: LinkedFunction, semantics: Semantics) -> None:
+        """Prepare for one function."""
+        super().__init__(function, semantics)
         self.exits: list[Exit] = []
         self.loops: list[_Loop] = []
 

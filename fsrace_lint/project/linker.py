@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.project.evaluate import Semantics
 from fsrace_lint.project.flow import Walker
 from fsrace_lint.project.guards import Guards
 from fsrace_lint.project.memo import Memo
@@ -44,6 +45,7 @@ class Linker:
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
+        self._semantics = Semantics(self.guards.split, self.resolver.qualify, self._kind, self._survivors)
         self._flows: dict[LinkedFunction, Flow] = {}
         self._following: dict[LinkedFunction, Walker] = {}
         self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED)
@@ -68,7 +70,7 @@ class Linker:
             return self._flows[function]
         if function in self._following or len(self._following) >= _DEEPEST:
             return None
-        walker = Walker(function, self.guards.split, self.resolver.qualify, self._kind, self._survivors)
+        walker = Walker(function, self._semantics)
         self._following[function] = walker
         try:
             self._flows[function] = walker.follow()
