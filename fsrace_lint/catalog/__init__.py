@@ -1,19 +1,25 @@
-"""What library names mean: effects, rank sources, guards, barriers, locks, private names.
-
-The entries are data, one TOML file a framework. A name is either a qualified
-one (`os.makedirs`, `pathlib.Path.mkdir`) or `*.last`, which means any callable
-or attribute of that last name whose owner could not be determined, or is not
-known to the catalog.
-"""
+"""What library names mean: data, one TOML file a framework, extensible by users in the same format."""
 
 from __future__ import annotations
 
 import functools
 import importlib.resources
 import sys
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from fsrace_lint.catalog.entries import (
+    KINDS,
+    Argument,
+    CatalogError,
+    Effect,
+    Entry,
+    Op,
+    argument,
+    entries,
+    flags,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,161 +29,46 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Scope = Literal["global", "local", "group", "filesystem"]
-Op = Literal["probe", "list", "mkdir", "write", "delete", "rename", "copy", "extract"]
-
-
-class CatalogError(Exception):
-    """An entry that cannot be read; the message names the file, the kind and the key."""
-
-
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    names: tuple[str, ...]
-    source: str
-
-
-class Argument(msgspec.Struct, frozen=True):
-    """Which argument of a call: a position, a keyword, or `self`, the object of a method."""
-
-    position: int | None = None
-    keyword: str | None = None
-
-    @property
-    def is_self(self) -> bool:
-        """Whether it is the object whose method is called."""
-        return self.keyword == "self"
-
-
-class Effect(_Entry, frozen=True, kw_only=True):
-    """A call that touches the filesystem at the path in argument `path`.
-
-    Arguments are written `position:keyword`, either part may be missing, or
-    `self`. `tolerant` lists the flags of which any makes the call accept the
-    other process's result; `mode` is the argument that holds an open mode.
-    """
-
-    op: Op
-    path: str
-    tolerant: str = ""
-    mode: str = ""
-
-
-class Rank(_Entry, frozen=True, kw_only=True):
-    """A call or attribute whose value is the number of this process in `scope`."""
-
-    scope: Scope
-
-
-class Guard(_Entry, frozen=True, kw_only=True):
-    """A call or attribute that is true for the main process of `scope` alone.
-
-    With `is_property` only the attribute is: a method of that name means something else.
-    """
-
-    scope: Scope
-    is_property: bool = False
-
-
-class World(_Entry, frozen=True, kw_only=True):
-    """A fact about the whole job, equal on all processes: its size, or whether it was set up."""
-
-    kind: Literal["size", "initialized"]
-
-
-class Variable(_Entry, frozen=True, kw_only=True):
-    """A usual name of a variable, parameter or attribute, believed where its value is not known."""
-
-    means: Literal["rank", "guard", "size", "initialized"]
-    scope: Scope = "global"
-
-
-class Environment(_Entry, frozen=True, kw_only=True):
-    """An environment variable that a launcher sets."""
-
-    means: Literal["rank", "size"]
-    scope: Scope = "global"
-
-
-class Decorator(_Entry, frozen=True, kw_only=True):
-    """A decorator whose function runs on the main process of `scope` alone."""
-
-    scope: Scope
-
-
-class RunOnce(_Entry, frozen=True, kw_only=True):
-    """A helper that runs the function it is given on the main process of `scope` alone."""
-
-    scope: Scope
-
-
-class Hook(_Entry, frozen=True, kw_only=True):
-    """A method of a class derived from a framework's, called on the main process of `scope` alone."""
-
-    scope: Scope
-
-
-class First(_Entry, frozen=True, kw_only=True):
-    """A context in which the first process of `scope` runs the body before all others run it too."""
-
-    scope: Scope
-
-
-class Lock(_Entry, frozen=True, kw_only=True):
-    """A lock between processes: a context manager, or a call that acquires or releases it."""
-
-    kind: Literal["context", "acquire", "release"]
-
-
-class Returns(_Entry, frozen=True, kw_only=True):
-    """A call, or a property, whose result is an object of the class `type`."""
-
-    type: str
-    is_property: bool = False
-
-
-class Plain(_Entry, frozen=True, kw_only=True):
-    """An entry of which only the names matter."""
-
-
-KINDS: Final[dict[str, type[_Entry]]] = {
-    "effect": Effect,
-    "rank": Rank,
-    "guard": Guard,
-    "world": World,
-    "variable": Variable,
-    "environment": Environment,
-    "decorator": Decorator,
-    "run-once": RunOnce,
-    "first": First,
-    "hook": Hook,
-    "lock": Lock,
-    "returns": Returns,
-    "barrier": Plain,
-    "collective": Plain,
-    "collective-saver": Plain,
-    "launch": Plain,
-    "spawn": Plain,
-    "program": Plain,
-    "private": Plain,
-    "exit": Plain,
-    "suppressor": Plain,
-    "object-store": Plain,
-    "sink": Plain,
-}
+__all__ = [
+    "KINDS",
+    "Argument",
+    "Catalog",
+    "CatalogError",
+    "Effect",
+    "Entry",
+    "Op",
+    "argument",
+    "extended",
+    "files",
+    "flags",
+    "load",
+    "parse",
+]
 
 
 class Catalog:
-    """All entries, found by kind and name."""
+    """All entries, found by kind and name; of two entries of a kind for one name the later holds."""
 
-    def __init__(self, entries: Iterable[tuple[str, _Entry]]) -> None:
-        """Index `entries`, pairs of kind and entry."""
-        self._tables: dict[str, dict[str, _Entry]] = {kind: {} for kind in KINDS}
-        for kind, entry in entries:
+    def __init__(self, found: Iterable[tuple[str, Entry]]) -> None:
+        """Index entries, given as pairs of kind and entry."""
+        self._tables: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+        for kind, entry in found:
             for name in entry.names:
                 self._tables[kind][name] = entry
         self.last_names: dict[str, frozenset[str]] = {
             kind: frozenset(name.rpartition(".")[2] for name in table) for kind, table in self._tables.items()
         }
+        self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
+
+    def pairs(self) -> Iterator[tuple[str, Entry]]:
+        """Give all entries with their kinds, each once a name."""
+        for kind, table in self._tables.items():
+            for entry in table.values():
+                yield kind, entry
+
+    def names(self, kind: str) -> Iterable[str]:
+        """Give the names that have an entry of a kind."""
+        return self._tables[kind]
 
     def find(self, kind: str, name: str | None) -> Any:  # the type follows from the kind
         """Look a qualified name up.
@@ -188,11 +79,17 @@ class Catalog:
 
         Returns:
             The entry of that very name, else the one for its last part, else None.
+            Locks and barriers of threads are none.
         """
         if name is None:
             return None
         table = self._tables[kind]
-        return table.get(name) or table.get("*." + name.rpartition(".")[2])
+        entry = table.get(name)
+        if entry is not None:
+            return entry
+        if kind in {"lock", "barrier"} and name.startswith(self._in_process):
+            return None
+        return table.get("*." + name.rpartition(".")[2])
 
     def exact(self, kind: str, name: str) -> Any:  # the type follows from the kind
         """Look a qualified name up without falling back to its last part."""
@@ -202,14 +99,19 @@ class Catalog:
         """Tell whether a name has an entry of one of the kinds."""
         return any(self.find(kind, name) is not None for kind in kinds)
 
+    def is_in_process(self, name: str) -> bool:
+        """Tell whether a name belongs to a module for the threads or tasks of one process."""
+        return name.startswith(self._in_process)
 
-@functools.cache
-def argument(text: str) -> Argument:
-    """Parse `position:keyword`, `position`, `:keyword` or `self`."""
-    if text == "self":
-        return Argument(keyword="self")
-    position, _, keyword = text.partition(":")
-    return Argument(int(position) if position else None, keyword or None)
+
+def files() -> dict[str, str]:
+    """Give the catalog's own files: their text by framework, in the order of their names."""
+    found = importlib.resources.files(__package__).iterdir()
+    return {
+        file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
+        for file in sorted(found, key=lambda file: file.name)
+        if file.name.endswith(".toml")
+    }
 
 
 @functools.cache
@@ -222,16 +124,35 @@ def load() -> Catalog:
     Raises:
         CatalogError: An entry is malformed.
     """
-    files = sorted(importlib.resources.files(__package__).iterdir(), key=lambda file: file.name)
-    return Catalog(
-        entry
-        for file in files
-        if file.name.endswith(".toml")
-        for entry in parse(file.read_text(encoding="utf-8"), file.name)
-    )
+    return Catalog(_own())
 
 
-def parse(text: str, origin: str) -> Iterator[tuple[str, _Entry]]:
+@functools.cache
+def extended(tables: str, origin: str) -> Catalog:
+    """Read the catalog together with a user's entries, which come before ours.
+
+    Args:
+        tables: The user's tables as JSON, in the format of our files; may be empty.
+        origin: The file and the key they stand under, for errors and as their source.
+
+    Returns:
+        The catalog, built once a process for the same entries.
+
+    Raises:
+        CatalogError: An entry is malformed.
+    """
+    if not tables:
+        return load()
+    document = msgspec.json.decode(tables)
+    return Catalog((*load().pairs(), *entries(document, origin, default_source=origin)))
+
+
+def _own() -> Iterator[tuple[str, Entry]]:
+    for framework, text in files().items():
+        yield from parse(text, f"{framework}.toml")
+
+
+def parse(text: str, origin: str) -> Iterator[tuple[str, Entry]]:
     """Read one catalog file.
 
     Args:
@@ -248,38 +169,4 @@ def parse(text: str, origin: str) -> Iterator[tuple[str, _Entry]]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(f"{origin}: {error}") from error
-    for kind, rows in document.items():
-        if kind not in KINDS:
-            raise CatalogError(f"{origin}: unknown kind [[{kind}]]; the kinds are {', '.join(KINDS)}")
-        if not isinstance(rows, list):
-            raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
-        for number, row in enumerate(rows, 1):
-            yield kind, _convert(row, kind, f"{origin}: [[{kind}]] number {number}")
-
-
-def _convert(row: Any, kind: str, place: str) -> _Entry:  # TOML gives anything
-    try:
-        entry = msgspec.convert(row, KINDS[kind])
-    except msgspec.ValidationError as error:
-        raise CatalogError(f"{place}: {error}") from error
-    if not entry.names or not all(entry.names):
-        raise CatalogError(f"{place}: `names` must hold names")
-    if not entry.source.strip():
-        raise CatalogError(f"{place}: `source` must say where it was read")
-    if isinstance(entry, Effect):
-        _check_arguments(entry, place)
-    return entry
-
-
-def _check_arguments(effect: Effect, place: str) -> None:
-    for key, text in (
-        ("path", effect.path),
-        ("mode", effect.mode or "self"),
-        *(("tolerant", flag) for flag in effect.tolerant.split()),
-    ):
-        try:
-            which = argument(text)
-        except ValueError:
-            which = Argument()
-        if which.position is None and which.keyword is None:
-            raise CatalogError(f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {text!r}")
+    yield from entries(document, origin)

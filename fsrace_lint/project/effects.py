@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
+from fsrace_lint.catalog import flags as catalog_flags
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.commands import HERE, unpacked_into
 from fsrace_lint.project.entities import Instance, qualified_name
 from fsrace_lint.project.model import Act
@@ -15,11 +17,12 @@ from fsrace_lint.project.values import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.catalog import Catalog, Effect
+    from fsrace_lint.catalog import Argument, Catalog, Effect
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.values import Scope
 
-_WRITING: Final = frozenset("wa+")
+_WRITING: Final = frozenset("wax+")
+_OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
 _PATHLIB_KEYWORDS: Final = frozenset(
     {
         "mode",
@@ -62,14 +65,12 @@ class Effects:
         return None
 
     def _unresolved(self, call: m.Call, scope: Scope) -> Act | None:
-        """A method with the name of one of pathlib's, on an object that could well be a path."""
+        """A method whose name tells what it does, on an object that nothing else is known of."""
         if not isinstance(call.function, m.Attribute):
             return None
         method, receiver = call.function.name, call.function.value
         effect = self.catalog.exact("effect", f"*.{method}")
-        if effect is None or len(call.arguments) > _PATHLIB_POSITIONS.get(method, 0):
-            return None
-        if any(keyword.name not in _PATHLIB_KEYWORDS for keyword in call.keywords):
+        if effect is None or not _could_be(effect, method, call):
             return None
         owner = self.resolver.entity(receiver, scope)
         if isinstance(owner, LinkedClass) or (
@@ -98,7 +99,11 @@ def given(call: m.Call, text: str) -> m.Expr | None:
     Returns:
         Its expression; an Opaque where `*args` or `**kwargs` may hold it; None where it is not given.
     """
-    which = argument(text)
+    return given_for(call, argument(text))
+
+
+def given_for(call: m.Call, which: Argument) -> m.Expr | None:
+    """Find an argument of a call, as `given` does."""
     if which.is_self:
         return call.function.value if isinstance(call.function, m.Attribute) else None
     for keyword in call.keywords:
@@ -113,20 +118,54 @@ def given(call: m.Call, text: str) -> m.Expr | None:
     return m.Opaque() if any(keyword.name is None for keyword in call.keywords) else None
 
 
+def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
+    """Tell whether a call looks as the method of that name is called: one of pathlib's, or with a path."""
+    if effect.path != "self" and method not in _PATHLIB_POSITIONS:
+        return given(call, effect.path) is not None
+    few = len(call.arguments) <= _PATHLIB_POSITIONS.get(method, 0)
+    return few and all(keyword.name in _PATHLIB_KEYWORDS for keyword in call.keywords)
+
+
 def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
     mode = _mode(given(call, effect.mode)) if effect.mode else "w"
-    if _WRITING.isdisjoint(mode):
+    flags = set(_words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
+    if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
         return None
     path = given(call, effect.path)
-    if path is None:
-        path = HERE
-    flags = (given(call, flag) for flag in effect.tolerant.split())
-    tolerant = any(flag is not None and not _is_false(flag) for flag in flags)
-    return Act(effect.op, path, name, tolerant, appends="w" not in mode)
+    return Act(
+        op=effect.op,
+        path=HERE if path is None else path,
+        api=name,
+        tolerant=_holds(effect.tolerant, call),
+        appends=not {"w", "x"} & set(mode) or "O_APPEND" in flags,
+        exclusive=_holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
+        atomic=_holds(effect.atomic, call),
+        synchronized=effect.synchronized,
+        only=effect.guard,
+        condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
+        target=given(call, effect.target) if effect.target else None,
+    )
 
 
 def _mode(mode: m.Expr | None) -> str:
     return mode.value if isinstance(mode, m.Constant) and isinstance(mode.value, str) else ""
+
+
+def _words(flags: m.Expr | None) -> Iterable[str]:
+    """Name the flags of `os.O_CREAT | os.O_EXCL`."""
+    if isinstance(flags, m.Binary):
+        yield from _words(flags.left)
+        yield from _words(flags.right)
+    elif isinstance(flags, (m.Name, m.Attribute)):
+        yield last_name(flags)
+
+
+def _holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the catalog writes it
+    """Tell whether a call is so, by its nature or by one of its flags."""
+    if isinstance(flag, bool):
+        return flag
+    values = [(which.default, given_for(call, which)) for which in catalog_flags(flag)]
+    return any(default if value is None else not _is_false(value) for default, value in values)
 
 
 def _is_false(expr: m.Expr) -> bool:

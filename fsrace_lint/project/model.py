@@ -42,7 +42,11 @@ class Act:
     """What one call does: the operation, and the path it is done to.
 
     `tolerant` says that it accepts what another process did, `appends` that it
-    adds to a file and takes nothing away.
+    adds to a file and takes nothing away, `exclusive` that it fails where the
+    path is there, `atomic` that the result appears whole or not at all,
+    `synchronized` that several processes may do it at once. `only` is the scope
+    whose first process alone does it, whoever calls; `condition` is what says
+    whether this process does it; `target` the path that a rename makes.
     """
 
     op: Op
@@ -50,6 +54,12 @@ class Act:
     api: str
     tolerant: bool
     appends: bool = False
+    exclusive: bool = False
+    atomic: bool = False
+    synchronized: bool = False
+    only: str | None = None
+    condition: m.Expr | None = None
+    target: m.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,8 +45,18 @@ NOT_FIRST: Final = {
     "filesystem": ALL & ~MAIN,
     "local": ANOTHER | Processes.FIRST_OF_GROUP | Processes.REST,
     "group": ANOTHER | Processes.FIRST_OF_NODE | Processes.REST,
+    "node": ALL,
+    "worker": ALL,
 }
-FIRST: Final = {"global": MAIN, "filesystem": MAIN, "local": NODE_FIRSTS, "group": GROUP_FIRSTS}
+"""Who has another number than zero; every node has all of these, and every process any worker."""
+FIRST: Final = {
+    "global": MAIN,
+    "filesystem": MAIN,
+    "local": NODE_FIRSTS,
+    "group": GROUP_FIRSTS,
+    "node": ALL,
+    "worker": ALL,
+}
 
 
 def runs(processes: Processes) -> Runs:

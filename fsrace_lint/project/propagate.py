@@ -255,7 +255,7 @@ class Propagation:
         if owner is None or len(owner.facts.bases) <= len(owner.bases):
             return ALL
         entry = self.catalog.find("hook", f"*.{function.facts.name}")
-        return ALL if entry is None else FIRST[entry.scope]
+        return ALL if entry is None else FIRST.get(entry.runs, ALL)
 
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""

@@ -76,7 +76,7 @@ class Protection:
         expr, scope = context.expr, context.scope
         entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
         name = resolver.type_name(entity)
-        if name is not None and (name.startswith(("threading.", "asyncio."))):
+        if name is not None and self.catalog.is_in_process(name):
             return False
         entry = self.catalog.find("lock", name)
         if entry is not None:

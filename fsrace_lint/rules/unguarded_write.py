@@ -51,7 +51,7 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes."""
     for write in project.exposed("write"):
-        if not write.is_contended or write.path is None:
+        if not write.is_contended or write.path is None or write.act.exclusive:
             continue
         probe = project.probe_of(write)
         tests = (

@@ -1,0 +1,375 @@
+"""The kinds of catalog entries, and how one is read from a TOML table.
+
+A name is either a qualified one (`os.makedirs`, `pathlib.Path.mkdir`) or
+`*.last`, which means any callable or attribute of that last name whose owner
+could not be determined, or is not known to the catalog.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+First: TypeAlias = Literal["global", "local", "group", "filesystem"]
+"""Of what a process is the first: the job, its node, its process group, all that share a filesystem."""
+
+Scope: TypeAlias = Literal["global", "local", "group", "filesystem", "node", "worker"]
+"""What a number counts: besides the above, the nodes of a job, and the workers of one process."""
+
+Op: TypeAlias = Literal[
+    "probe",
+    "list",
+    "mkdir",
+    "create",
+    "write",
+    "delete",
+    "rename",
+    "copy",
+    "link",
+    "extract",
+    "download",
+    "poll",
+]
+
+
+class CatalogError(Exception):
+    """An entry that cannot be read; the message names the file, the kind and the key."""
+
+
+class Argument(msgspec.Struct, frozen=True):
+    """Which argument of a call: a position, a keyword, or `self`, the object of a method."""
+
+    position: int | None = None
+    keyword: str | None = None
+    default: bool = False
+    """For a flag: whether it is on where it is not given."""
+
+    @property
+    def is_self(self) -> bool:
+        """Whether it is the object whose method is called."""
+        return self.keyword == "self"
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
+    """What all entries have: the names it is about, where that was read, and what else is worth knowing."""
+
+    names: tuple[str, ...]
+    source: str = ""
+    note: str = ""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ()
+    FLAGS: ClassVar[tuple[str, ...]] = ()
+
+
+class Effect(Entry, frozen=True, kw_only=True):
+    """A call that touches the filesystem.
+
+    Arguments are written `position:keyword`, either part may be missing, or
+    `self`; flags are several of these, or `true` for a call that is so by its
+    nature; `position:keyword=true` is a flag that is on where it is not given.
+    """
+
+    op: Op
+    """What it does."""
+    path: str
+    """The argument with the path it tests, makes, changes or removes."""
+    target: str = ""
+    """The argument with the path that a rename makes."""
+    mode: str = ""
+    """The argument with an open mode: without `w`, `a`, `x` or `+` nothing is written."""
+    flags: str = ""
+    """The argument with flags of `os.open`."""
+    tolerant: bool | str = False
+    """The flags of which any makes the call accept what another process did."""
+    exclusive: bool | str = False
+    """The flags of which any makes the call fail where the path is there."""
+    atomic: bool | str = False
+    """The flags of which any makes the result appear whole or not at all."""
+    condition: str = ""
+    """The argument that says whether this process does it at all, as `:is_main_process=true`."""
+    guard: First | None = None
+    """Of what only the first process touches the path, whoever calls."""
+    synchronized: bool = False
+    """Whether it holds a lock, or works beside and renames: several processes may call it at once."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
+    FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "condition")
+
+
+class Rank(Entry, frozen=True, kw_only=True):
+    """A call or attribute whose value is the number of this process, its node or its worker."""
+
+    scope: Scope
+
+
+class Guard(Entry, frozen=True, kw_only=True):
+    """A call or attribute that is true for the first process of `scope` alone.
+
+    With `is-property` only the attribute is: a method of that name means something else.
+    """
+
+    scope: First
+    is_property: bool = False
+
+
+class World(Entry, frozen=True, kw_only=True):
+    """A fact about the whole job, equal on all processes: its size, or whether it was set up."""
+
+    kind: Literal["size", "initialized"]
+
+
+class Variable(Entry, frozen=True, kw_only=True):
+    """A usual name of a variable, parameter or attribute, believed where its value is not known."""
+
+    means: Literal["rank", "guard", "size", "initialized"]
+    scope: Scope = "global"
+
+
+class Environment(Entry, frozen=True, kw_only=True):
+    """An environment variable that a launcher sets."""
+
+    means: Literal["rank", "size"]
+    scope: Scope = "global"
+
+
+class Decorator(Entry, frozen=True, kw_only=True):
+    """A decorator whose function runs on the first process of `scope` alone."""
+
+    scope: First
+    barrier: bool = False
+    """Whether the others wait for it."""
+
+
+class RunOnce(Entry, frozen=True, kw_only=True):
+    """A helper that runs the function it is given on the first process of `scope` alone."""
+
+    scope: First
+    barrier: bool = False
+    """Whether the others wait for it."""
+
+
+class Hook(Entry, frozen=True, kw_only=True):
+    """A method that a framework calls on objects of a class derived from its own: `Class.method`."""
+
+    runs: Literal["every", "worker", "global", "local", "group"]
+    """Who calls it: every process, every worker of every process, or the first one of a scope."""
+
+
+class FirstContext(Entry, frozen=True, kw_only=True):
+    """A context in which the first process of `scope` runs the body before all others run it too."""
+
+    scope: First
+
+
+class Lock(Entry, frozen=True, kw_only=True):
+    """A lock between processes: a context manager, or a call that acquires or releases it."""
+
+    kind: Literal["context", "acquire", "release"]
+
+
+class Returns(Entry, frozen=True, kw_only=True):
+    """A call, or a property, whose result is an object of the class `type`."""
+
+    type: str
+    is_property: bool = False
+
+
+class Collective(Entry, frozen=True, kw_only=True):
+    """A call that every process of a group must make."""
+
+    orders: Literal["all", "source", "destination"] = "all"
+    """Who waits: all for all, the receivers for the source, or the destination for the others."""
+
+
+class CollectiveSaver(Entry, frozen=True, kw_only=True):
+    """A save or load that every process must call; it decides by itself who writes."""
+
+    when: Literal["always", "sharded"] = "always"
+    """Whether that is always so, or only where the model is divided among the processes."""
+    unless: str = ""
+    """The flags of which any makes it an ordinary call."""
+
+    FLAGS: ClassVar[tuple[str, ...]] = ("unless",)
+
+
+class Launch(Entry, frozen=True, kw_only=True):
+    """A call that shows that several processes run the code around it."""
+
+    certain: bool = True
+    """Whether it shows that, or only that several could (a trainer that also runs on one device)."""
+
+
+class Spawn(Entry, frozen=True, kw_only=True):
+    """A call that starts processes which run the function it is handed."""
+
+    single: bool = False
+    """Whether one call starts one process."""
+    passes_rank: bool = False
+    """Whether the function gets its number as its first argument."""
+
+
+class Private(Entry, frozen=True, kw_only=True):
+    """A call or attribute whose value differs from process to process, or from node to node."""
+
+    scope: Literal["process", "node"] = "process"
+
+
+class Plain(Entry, frozen=True, kw_only=True):
+    """An entry of which only the names matter."""
+
+
+class Barrier(Plain, frozen=True, kw_only=True):
+    """A call at which every process waits for all others."""
+
+
+class InProcess(Plain, frozen=True, kw_only=True):
+    """A module whose locks and barriers hold threads or tasks of one process apart, not processes."""
+
+
+class Program(Plain, frozen=True, kw_only=True):
+    """A call that runs the program in its first argument."""
+
+
+class NodeLocal(Plain, frozen=True, kw_only=True):
+    """A place on the node's own disk: a folder (`/tmp`), an environment variable (`$TMPDIR`) or a call."""
+
+
+class Exit(Plain, frozen=True, kw_only=True):
+    """A call that never returns."""
+
+
+class Suppressor(Plain, frozen=True, kw_only=True):
+    """A context that handles the exceptions it is given."""
+
+
+class ObjectStore(Plain, frozen=True, kw_only=True):
+    """A usual name of an object whose methods are named like pathlib's, but that is no path."""
+
+
+class Sink(Plain, frozen=True, kw_only=True):
+    """A thing that is written to without making a file."""
+
+
+KINDS: Final[dict[str, type[Entry]]] = {
+    "launch": Launch,
+    "spawn": Spawn,
+    "hook": Hook,
+    "rank": Rank,
+    "guard": Guard,
+    "world": World,
+    "variable": Variable,
+    "environment": Environment,
+    "decorator": Decorator,
+    "run-once": RunOnce,
+    "first": FirstContext,
+    "barrier": Barrier,
+    "collective": Collective,
+    "collective-saver": CollectiveSaver,
+    "lock": Lock,
+    "in-process": InProcess,
+    "effect": Effect,
+    "program": Program,
+    "private": Private,
+    "node-local": NodeLocal,
+    "sink": Sink,
+    "object-store": ObjectStore,
+    "returns": Returns,
+    "suppressor": Suppressor,
+    "exit": Exit,
+}
+
+_NAME: Final = re.compile(r"(?:\*\.)?[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_PLACE: Final = re.compile(r"/\S*|\$\w+")
+
+
+@functools.cache
+def argument(text: str) -> Argument:
+    """Parse `position:keyword`, `position`, `:keyword` or `self`, for a flag with `=true` behind it.
+
+    Args:
+        text: What the catalog says.
+
+    Returns:
+        The argument.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    body, is_on, rest = text.partition("=true")
+    if rest:
+        raise ValueError(text)
+    if body == "self":
+        return Argument(keyword="self")
+    position, _, keyword = body.partition(":")
+    if not (position or keyword) or (keyword and not keyword.isidentifier()):
+        raise ValueError(text)
+    return Argument(int(position) if position else None, keyword or None, bool(is_on))
+
+
+@functools.cache
+def flags(text: bool | str) -> tuple[Argument, ...]:  # noqa: FBT001  # as the catalog writes it
+    """Parse the flags of an entry; none where it is so, or not so, by its nature."""
+    return tuple(argument(word) for word in text.split()) if isinstance(text, str) else ()
+
+
+def entries(document: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
+    """Read the tables of a catalog.
+
+    Args:
+        document: Lists of tables, by kind.
+        origin: Where it comes from, for errors.
+        default_source: The source of entries that name none; an error where empty.
+
+    Yields:
+        Pairs of kind and entry.
+
+    Raises:
+        CatalogError: A kind or an entry is malformed.
+    """
+    for kind, rows in document.items():
+        if kind not in KINDS:
+            raise CatalogError(f"{origin}: unknown kind [[{kind}]]; the kinds are {', '.join(KINDS)}")
+        if not isinstance(rows, list):
+            raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
+        for number, row in enumerate(rows, 1):
+            yield kind, _entry(row, kind, f"{origin}: [[{kind}]] number {number}", default_source)
+
+
+def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TOML gives anything
+    try:
+        entry = msgspec.convert(row, KINDS[kind])
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$.")
+        raise CatalogError(f"{place}: `{path.rstrip('`')}`: {what}" if path else f"{place}: {what}") from error
+    if not entry.names:
+        raise CatalogError(f"{place}: `names` must hold names")
+    places = kind == "node-local"
+    for name in entry.names:
+        if not (_NAME.fullmatch(name) or (places and _PLACE.fullmatch(name))):
+            raise CatalogError(f"{place}: `names`: {name!r} is neither a dotted name nor `*.name`")
+    if not entry.source.strip():
+        if not default_source:
+            raise CatalogError(f"{place}: `source` must say where it was read")
+        entry = msgspec.structs.replace(entry, source=default_source)
+    _check_arguments(entry, place)
+    return entry
+
+
+def _check_arguments(entry: Entry, place: str) -> None:
+    for key in (*entry.ARGUMENTS, *entry.FLAGS):
+        value = getattr(entry, key)
+        if not value and key != "path":
+            continue
+        try:
+            parsed = flags(value) if key in entry.FLAGS else (argument(value),)
+            fine = isinstance(value, bool) or bool(parsed)
+        except ValueError:
+            fine = False
+        if not fine:
+            raise CatalogError(f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {value!r}")
