@@ -647,7 +647,6 @@ def test_parameters_by_name(test: str, expected: Runs) -> None:
     )
 
 
-@pytest.mark.xfail(reason="what the callers pass is followed for truth, not for ranks")
 def test_a_parameter_is_what_the_callers_pass_whatever_its_name() -> None:
     text = f"""\
         import os

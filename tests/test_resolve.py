@@ -340,7 +340,6 @@ def made_late():
             "super().over",
             "lib.Base.over",
             id="super",
-            marks=pytest.mark.xfail(reason="super() is not followed"),
         ),
         pytest.param("self", "", "self.helper.act", "lib.Helper.act", id="attribute of a class"),
         pytest.param("self", "", "self.path.mkdir", "pathlib.Path.mkdir", id="attribute of a library class"),
@@ -372,7 +371,6 @@ def made_late():
             "x.over",
             "lib.Derived.over",
             id="class method",
-            marks=pytest.mark.xfail(reason="cls() in a class method is not followed"),
         ),
         pytest.param("x", "", "Derived().kept", "lib.Base.kept", id="inherited"),
         pytest.param(
@@ -381,7 +379,6 @@ def made_late():
             "Derived().prop.mkdir",
             "pathlib.Path.mkdir",
             id="property",
-            marks=pytest.mark.xfail(reason="what a property of the project returns is not followed"),
         ),
         pytest.param("x", "f = functools.partial(made)", "f", None, id="partial"),
         pytest.param("x", "f = made", "f", "lib.made", id="alias of a function"),
@@ -445,7 +442,6 @@ def test_objects(signature: str, code: str, expr: str, expected: str | None) -> 
             """,
             Runs.ONE,
             id="super",
-            marks=pytest.mark.xfail(reason="super() is not followed"),
         ),
         pytest.param(
             f"""

@@ -212,6 +212,8 @@ class Spawn(Entry, frozen=True, kw_only=True):
     """Whether one call starts one process."""
     passes_rank: bool = False
     """Whether the function gets its number as its first argument."""
+    each: bool = False
+    """Whether the function gets, call by call, the elements of what is handed over beside it."""
 
 
 class Private(Entry, frozen=True, kw_only=True):
@@ -346,7 +348,9 @@ def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TO
         entry = msgspec.convert(row, KINDS[kind])
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$.")
-        raise CatalogError(f"{place}: `{path.rstrip('`')}`: {what}" if path else f"{place}: {what}") from error
+        raise CatalogError(
+            f"{place}: `{path.rstrip('`')}`: {what}" if path else f"{place}: {what}"
+        ) from error
     if not entry.names:
         raise CatalogError(f"{place}: `names` must hold names")
     places = kind == "node-local"
@@ -372,4 +376,4 @@ def _check_arguments(entry: Entry, place: str) -> None:
         except ValueError:
             fine = False
         if not fine:
-            raise CatalogError(f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {value!r}")
+            raise CatalogError(f"{place}: `{key}` must name an argument, `0:path` or `self`, not {value!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -36,6 +36,13 @@ class Semantics:
     survivors: Callable[[m.Call, Scope], Processes]
 
 
+@dataclass(slots=True)
+class Loop:
+    """The loop being followed: the states in which `break` leaves it."""
+
+    breaks: list[State] = field(default_factory=list)
+
+
 class Evaluator:
     """Follows the expressions of one function."""
 
@@ -51,6 +58,7 @@ class Evaluator:
         self.contexts: list[Value] = []
         self.interrupted: list[State | None] = []
         self.silent = 0
+        self.loops: list[Loop] = []
         self.how_left = ""
         self.tests_ranks = False
         self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
@@ -132,7 +140,7 @@ class Evaluator:
         self.can_fail(after)
         if not self.silent:
             nets, contexts = tuple(self.nets), tuple(self.contexts)
-            self.events.append(Event(self.function, expr, after, nets, contexts))
+            self.events.append(Event(self.function, expr, after, nets, contexts, bool(self.loops)))
         kind = self.kind(self.qualify(expr.function, after.scope))
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"
@@ -206,6 +214,7 @@ class Evaluator:
 
     def _comprehension(self, expr: m.Comprehension, state: State) -> State | None:
         inner: State | None = state
+        self.loops.append(Loop())
         for generator in expr.generators:
             inner = self.evaluate(generator.iterable, inner)
             if inner is None:
@@ -215,6 +224,7 @@ class Evaluator:
             for condition in generator.conditions:
                 inner = self.assume(self.test(condition, inner), condition, truth=True)
         self._several(expr.results, inner)
+        self.loops.pop()
         return state
 
     def _walrus(self, expr: m.Walrus, state: State) -> State | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.bindings import assigned, bound_names, targets_of
-from fsrace_lint.project.evaluate import Evaluator
+from fsrace_lint.project.evaluate import Evaluator, Loop
 from fsrace_lint.project.processes import ALL
 from fsrace_lint.project.states import Exit, Flow, Net, State, join, join_all
 from fsrace_lint.project.values import Element, Entered, Value, merge
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 _REPEATED_FINALLY: Final = 3
 
 
-@dataclass(slots=True)
-class _Loop:
-    """The loop being followed: the states in which `break` leaves it."""
-
-    breaks: list[State] = field(default_factory=list)
-
-
 class Walker(Evaluator):
     """Follows the code of one function."""
 
@@ -36,7 +29,6 @@ class Walker(Evaluator):
         """Prepare for one function."""
         super().__init__(function, semantics)
         self.exits: list[Exit] = []
-        self.loops: list[_Loop] = []
 
     def follow(self) -> Flow:
         """Follow the whole body."""
@@ -140,8 +132,8 @@ class Walker(Evaluator):
         after = self.block(statement.orelse, entry)
         return join_all([after, *loop.breaks], names)
 
-    def _loop(self, body: Sequence[m.Statement], state: State | None) -> _Loop:
-        loop = _Loop()
+    def _loop(self, body: Sequence[m.Statement], state: State | None) -> Loop:
+        loop = Loop()
         self.loops.append(loop)
         self.block(body, state)
         self.loops.pop()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.arguments import Arguments
     from fsrace_lint.project.modules import LinkedClass, LinkedFunction
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.splits import Split
@@ -59,6 +60,8 @@ class Guards:
         self.catalog = catalog
         self.returned = returned
         self.exits = exits
+        self.arguments: Arguments | None = None
+        """What callers pass, once all functions are followed."""
 
     def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
         """Tell which processes can see a test true, and which false.
@@ -224,6 +227,8 @@ class Guards:
                 )
             case Either(options=options):
                 return union([self._bound_split(option, depth + 1) for option in _informative(options)])
+            case Argument() if self.arguments is not None:
+                return self.arguments.split(binding)
             case _:
                 return UNDIVIDED
 
@@ -345,10 +350,11 @@ class Guards:
                 return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
             case Either(options=options):
                 return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
-            case Argument(function=function, parameter=parameter):
-                del function
+            case Argument(parameter=parameter):
+                passed = None if self.arguments is None else self.arguments.rank(binding)
                 variable = self.catalog.exact("variable", parameter.name)
-                return variable.scope if variable is not None and variable.means == "rank" else None
+                named = variable.scope if variable is not None and variable.means == "rank" else None
+                return passed or named
             case _:
                 return None
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
 from fsrace_lint.facts.names import dotted
-from fsrace_lint.project.entities import Entity, Global, Instance, Library, as_function, qualified_name
+from fsrace_lint.project.entities import (
+    Entity,
+    Global,
+    Instance,
+    Library,
+    as_function,
+    is_property,
+    qualified_name,
+)
 from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, ModuleTable
 from fsrace_lint.project.values import (
     Argument,
@@ -224,7 +232,19 @@ class Resolver:
             bound = scope.get(f"{value.id}.{name}")
             if bound is not None:
                 return self.of_binding(bound, depth)
+        if is_super(value):
+            return self._inherited(scope.function, name)
         return self._step(self.entity(value, scope, depth), name, depth)
+
+    @staticmethod
+    def _inherited(function: LinkedFunction | None, name: str) -> Entity | None:
+        """Find what `super().name` denotes in a function."""
+        while function is not None and function.owner is None:
+            function = function.enclosing
+        if function is None or function.owner is None:
+            return None
+        above = (class_ for class_ in function.owner.ancestors() if class_ is not function.owner)
+        return _first(class_.methods.get(name) for class_ in above)
 
     def _step(self, entity: Entity | None, name: str, depth: int) -> Entity | None:
         match entity:
@@ -236,6 +256,8 @@ class Resolver:
                 return entity.method(name)
             case Instance(of=LinkedClass() as class_):
                 return class_.method(name) or self._attribute_of_class(class_, name, depth)
+            case LinkedFunction() if is_property(entity):
+                return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
             case Instance(of=Library(name=owner)):
                 return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
             case Global():
@@ -286,9 +308,16 @@ class Resolver:
                     return Instance(Library(entry.type))
                 return Instance(entity) if name.rpartition(".")[2][:1].isupper() else None
             case LinkedFunction():
-                return self._returned_by(entity, depth)
+                found = self._returned_by(entity, depth)
+                return self._built(call.function, scope, depth) if _is_own(found, entity) else found
             case _:
                 return None
+
+    def _built(self, called: m.Expr, scope: Scope, depth: int) -> Entity | None:
+        """Find the object that `Class.build()` gives, which is one of the class it is called on."""
+        receiver = self.entity(called.value, scope, depth) if isinstance(called, m.Attribute) else None
+        class_ = self.class_of(receiver)
+        return None if class_ is None else Instance(class_)
 
     def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
         results = [statement for statement in function.facts.body if isinstance(statement, m.Return)]
@@ -354,6 +383,18 @@ class Resolver:
             if entity is not None:
                 return entity
         return None
+
+
+def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
+    """Tell whether a class method gives an object of its own class."""
+    decorators = {dotted(decorator) for decorator in function.facts.decorators}
+    owner = function.owner
+    return owner is not None and "classmethod" in decorators and found == Instance(owner)
+
+
+def is_super(expr: m.Expr) -> bool:
+    """Tell whether an expression is `super()`."""
+    return isinstance(expr, m.Call) and isinstance(expr.function, m.Name) and expr.function.id == "super"
 
 
 def _first(entities: Iterable[Entity | None]) -> Entity | None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.arguments import differs, handed_on, passed
 from fsrace_lint.project.effects import Effects
 from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Reach, Site
 from fsrace_lint.project.processes import runs
-from fsrace_lint.project.propagate import passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Act
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.processes import Processes
-    from fsrace_lint.project.propagate import Edge, Propagation
+    from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
 
@@ -221,6 +221,9 @@ class Sites:
         for edge in self.propagation.edges(function):
             if depth > _CALLERS_DEPTH:
                 return False, False
+            if differs(edge, parameter, function):
+                answers.append((True, True))
+                continue
             if edge.handed:
                 value = handed_on(edge, parameter, function)
                 if value is None:
@@ -233,30 +236,6 @@ class Sites:
             path = self.linker.paths.normalize(value, edge.event.state.scope)
             answers.append(self._reach(path, edge.event.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
-
-
-def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a call that is handed a function will pass it for a parameter.
-
-    Understands `submit(function, value, …)`, `partial(function, value, …)` and
-    `Process(target=function, args=(value, …))`.
-    """
-    names = [p.name for p in function.facts.parameters if p.kind == "positional"]
-    if parameter.name not in names:
-        return None
-    position = names.index(parameter.name) - (1 if function.takes_object else 0)
-    call = edge.event.call
-    keywords = {keyword.name: keyword.value for keyword in call.keywords}
-    packed = keywords.get("args")
-    if "target" in keywords and isinstance(packed, m.Sequence):
-        values: tuple[m.Expr, ...] = packed.items
-    elif edge.position is not None:
-        values = call.arguments[edge.position + 1 :]
-    else:
-        return None
-    if any(isinstance(value, m.Starred) for value in values[: position + 1]):
-        return None
-    return values[position] if 0 <= position < len(values) else keywords.get(parameter.name)
 
 
 def _is_node_local(path: Path | None) -> bool:

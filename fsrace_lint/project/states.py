@@ -52,13 +52,14 @@ class Net:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """A call, and the circumstances in which it runs."""
+    """A call, and the circumstances in which it runs; `repeated` says that a loop is around it."""
 
     function: LinkedFunction
     call: m.Call
     state: State
     nets: tuple[Net, ...]
     contexts: tuple[Value, ...]
+    repeated: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
