@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.splits import Split
+    from fsrace_lint.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Evaluator:
         self.silent = 0
         self.loops: list[Loop] = []
         self.how_left = ""
-        self.tests_ranks = False
+        self.rank_test: Span | None = None
         self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
 
     def assume(
@@ -70,12 +71,19 @@ class Evaluator:
         if state is None:
             return None
         possible = self.split(test, state.scope)[0 if truth else 1]
-        self.tests_ranks = self.tests_ranks or possible not in {ALL, NOBODY}
+        if self.rank_test is None and possible not in {ALL, NOBODY}:
+            self.rank_test = self._place_of(test) if branch is None else branch.span
         processes = state.processes & possible & self._implied(state, test, truth=truth)
         if processes == NOBODY:
             return None
         literals = (*state.literals, Literal(test, truth, state.scope, branch))
         return replace(state, processes=processes, literals=literals)
+
+    def _place_of(self, test: m.Expr) -> Span:
+        """Give the place of a test that stands in no `if`: its call, else the call before it."""
+        if isinstance(test, m.Call):
+            return test.span
+        return self.events[-1].call.span if self.events else self.function.facts.span
 
     def _implied(self, state: State, test: m.Expr, *, truth: bool) -> Processes:
         """Who is left once a test rules out one side of an earlier `or`.
@@ -158,7 +166,8 @@ class Evaluator:
     def _survived(self, state: State, call: m.Call) -> State | None:
         """Give the state after a call of a function that only some processes return from."""
         processes = state.processes & self.survivors(call, state.scope)
-        self.tests_ranks = self.tests_ranks or processes != state.processes
+        if self.rank_test is None and processes != state.processes:
+            self.rank_test = call.span
         if processes == NOBODY:
             self.how_left = "exit"
             return None

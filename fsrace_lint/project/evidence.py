@@ -1,22 +1,35 @@
-"""How sure it is that several processes run a function."""
+"""How sure it is that several processes run a function, and what shows it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.model import Evidence, Sign
+from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.states import Event
+    from fsrace_lint.spans import Span
 
-_COORDINATION: Final = ("launch", "barrier", "collective", "collective-saver")
+_COORDINATION: Final = ("barrier", "collective", "collective-saver")
 _HELPERS_DEPTH: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
+
+    evidence: Evidence
+    way: tuple[Event, ...]
+    sign: Sign | None
 
 
 class Evidences:
@@ -27,24 +40,38 @@ class Evidences:
         self.linker = linker
         self.catalog = linker.catalog
         self.propagation = propagation
-        self._evidence: dict[LinkedFunction, Evidence] = {}
-        self._marked: dict[LinkedFunction, bool] = {}
-        self._coordinates: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
+        self._traces: dict[LinkedFunction, Trace] = {}
+        self._signs: dict[LinkedFunction, Sign | None] = {}
+        self._coordinates: Memo[tuple[LinkedFunction, int], Event | None] = Memo(unknown=None)
 
-    def evidence(self, function: LinkedFunction) -> Evidence:
-        """Tell how sure it is that several processes run a function."""
-        if function not in self._evidence:
-            self._evidence[function] = self._find_evidence(function)
-        return self._evidence[function]
+    def trace(self, function: LinkedFunction) -> Trace:
+        """Tell how sure it is that several processes run a function, and why."""
+        if function not in self._traces:
+            self._traces[function] = self._find_trace(function)
+        return self._traces[function]
 
-    def _find_evidence(self, function: LinkedFunction) -> Evidence:
-        upward = self.propagation.upward(function, self.propagation.ways_in)
-        if any(self._is_marked(caller) for caller in upward):
-            return Evidence.EVIDENT
-        roots = [caller for caller in upward if not self.propagation.ways_in(caller)]
-        if roots and all(self._is_one_shot(root) for root in roots):
-            return Evidence.NONE
-        return Evidence.PLAUSIBLE
+    def _find_trace(self, function: LinkedFunction) -> Trace:
+        """Find the shortest way from a function with a sign, else from one that nobody calls."""
+        chains: dict[LinkedFunction, tuple[Event, ...]] = {function: ()}
+        waiting = [function]
+        roots: list[LinkedFunction] = []
+        while waiting:
+            current = waiting.pop(0)
+            sign = self._sign(current)
+            if sign is not None:
+                return Trace(Evidence.EVIDENT, chains[current], sign)
+            edges = self.propagation.ways_in(current)
+            if not edges:
+                roots.append(current)
+            for edge in edges:
+                if edge.event.function not in chains:
+                    chains[edge.event.function] = (*chains[current], edge.event)
+                    waiting.append(edge.event.function)
+        way = chains[roots[0]] if roots else ()
+        one_shot = bool(roots) and all(self._is_one_shot(root) for root in roots)
+        if one_shot and not any(self._may_launch(caller) for caller in chains):
+            return Trace(Evidence.NONE, way, None)
+        return Trace(Evidence.PLAUSIBLE, way, None)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
         """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
@@ -62,80 +89,96 @@ class Evidences:
         package = function.module.name.rpartition(".")[0]
         return bool(package) and self.linker.table.exact(package) is not None
 
-    def _is_marked(self, function: LinkedFunction) -> bool:
-        """Tell whether a function shows several processes, or its class does.
+    def _may_launch(self, function: LinkedFunction) -> bool:
+        """Tell whether a function calls what also runs on one device: a trainer, say."""
+        flow = self.linker.flow(function)
+        return any(
+            self._is_launch(event, certain=False) for event in (flow.events if flow is not None else ())
+        )
+
+    def _sign(self, function: LinkedFunction) -> Sign | None:
+        """Find what shows that several processes run a function; its class may show it too.
 
         For a method that nobody calls, only tests of ranks and coordination in its class count.
         """
-        if function not in self._marked:
-            marked = self._shows(function) or self._is_spawned(function)
-            if not marked and function.owner is not None:
-                sign = self._shows if self.propagation.ways_in(function) else self._orders
-                marked = any(sign(mate) for mate in function.owner.methods.values())
-            self._marked[function] = marked
-        return self._marked[function]
+        if function not in self._signs:
+            self._signs[function] = self._find_sign(function)
+        return self._signs[function]
 
-    def way_in(self, function: LinkedFunction) -> tuple[Event, ...]:
-        """Give the calls by which several processes come to a function, nearest first.
+    def _find_sign(self, function: LinkedFunction) -> Sign | None:
+        sign = self._shown(function) or self._spawned(function) or self._hooked(function)
+        if sign is None and function.owner is not None:
+            of = self._shown if self.propagation.ways_in(function) else self._ordered
+            mates = function.owner.methods.values()
+            sign = next(filter(None, map(of, mates)), None)
+        return sign
 
-        The shortest way from a function that shows several processes, else from
-        one that nobody calls.
-        """
-        chains: dict[LinkedFunction, tuple[Event, ...]] = {function: ()}
-        waiting = [function]
-        uncalled: tuple[Event, ...] | None = None
-        while waiting:
-            current = waiting.pop(0)
-            if chains[current] and self._is_marked(current):
-                return chains[current]
-            edges = self.propagation.ways_in(current)
-            if not edges and uncalled is None:
-                uncalled = chains[current]
-            for edge in edges:
-                if edge.event.function not in chains:
-                    chains[edge.event.function] = (*chains[current], edge.event)
-                    waiting.append(edge.event.function)
-        return uncalled or ()
-
-    def _shows(self, function: LinkedFunction) -> bool:
-        """Tell whether a function tests ranks, coordinates processes or as much as asks for a rank."""
-        if self._orders(function):
-            return True
+    def _shown(self, function: LinkedFunction) -> Sign | None:
+        """Find where a function tests ranks, coordinates processes or as much as asks for a rank."""
+        found = self._ordered(function)
+        if found is not None:
+            return found
         flow = self.linker.flow(function)
-        return any(
-            self.linker.guards.rank_scope(event.call, event.state.scope) in {"global", "local", "group"}
-            for event in (flow.events if flow is not None else ())
-            if isinstance(event.call.function, (m.Name, m.Attribute))
-        )
+        for event in flow.events if flow is not None else ():
+            asks = isinstance(event.call.function, (m.Name, m.Attribute))
+            if asks and self.linker.guards.rank_scope(event.call, event.state.scope) is not None:
+                return _sign(
+                    function, event.call.span, f"{spell(event.call)} asks for the number of the process"
+                )
+        return None
 
-    def _orders(self, function: LinkedFunction) -> bool:
-        """Tell whether a function tests ranks or coordinates processes."""
+    def _ordered(self, function: LinkedFunction) -> Sign | None:
+        """Find where a function tests ranks or coordinates processes."""
         flow = self.linker.flow(function)
-        return flow is not None and (flow.tests_ranks or self._coordinating(function, 0))
+        if flow is None:
+            return None
+        if flow.rank_test is not None:
+            return _sign(function, flow.rank_test, "a test here tells the processes apart")
+        event = self._coordinating(function, 0)
+        if event is None:
+            return None
+        return _sign(function, event.call.span, f"{spell(event.call.function)} is for several processes")
 
-    def _coordinating(self, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether a function, or one it calls, launches or synchronizes processes."""
+    def _coordinating(self, function: LinkedFunction, depth: int) -> Event | None:
+        """Find the call by which a function launches or synchronizes processes, also in what it calls."""
         if depth > _HELPERS_DEPTH:
-            return False
+            return None
         return self._coordinates.get((function, depth), lambda: self._finds_coordination(function, depth))
 
-    def _finds_coordination(self, function: LinkedFunction, depth: int) -> bool:
+    def _finds_coordination(self, function: LinkedFunction, depth: int) -> Event | None:
         resolver = self.linker.resolver
         flow = self.linker.flow(function)
         for event in flow.events if flow is not None else ():
             entity = resolver.entity(event.call.function, event.state.scope)
-            if self.catalog.is_any(_COORDINATION, resolver.type_name(entity)):
-                return True
+            if self.catalog.is_any(_COORDINATION, resolver.type_name(entity)) or self._is_launch(
+                event, certain=True
+            ):
+                return event
             callee = as_function(entity)
-            if callee is not None and self._coordinating(callee, depth + 1):
-                return True
-        return False
+            if callee is not None and self._coordinating(callee, depth + 1) is not None:
+                return event
+        return None
 
-    def _is_spawned(self, function: LinkedFunction) -> bool:
-        resolver = self.linker.resolver
-        return any(
-            self.catalog.find("spawn", resolver.qualify(edge.event.call.function, edge.event.state.scope))
-            is not None
-            for edge in self.propagation.edges(function)
-            if edge.handed
-        )
+    def _is_launch(self, event: Event, *, certain: bool) -> bool:
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
+        return entry is not None and entry.certain is certain
+
+    def _spawned(self, function: LinkedFunction) -> Sign | None:
+        for edge in self.propagation.edges(function):
+            if edge.starts_several:
+                event = edge.event
+                what = f"{spell(event.call.function)} starts the processes that run it"
+                return _sign(event.function, event.call.span, what)
+        return None
+
+    def _hooked(self, function: LinkedFunction) -> Sign | None:
+        hook = self.propagation.hooks.of(function)
+        if hook is None or hook.runs not in {"every", "worker"}:
+            return None
+        who = "every process" if hook.runs == "every" else "every worker of every process"
+        return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
+
+
+def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
+    return Sign(Place(function.module.path, span), text)

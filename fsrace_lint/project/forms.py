@@ -18,7 +18,8 @@ class Symbol:
     Two symbols are equal when their keys are: then they have the same text,
     however the source spells them. `private` says that the text differs from
     process to process; `certain` that nothing in it could do so unseen.
-    `parameter` names the parameter it stands for.
+    `parameter` names the parameter it stands for; `local` says that it names a
+    node, or a place on one.
     """
 
     key: tuple[object, ...]
@@ -26,6 +27,7 @@ class Symbol:
     private: bool = False
     certain: bool = True
     parameter: str = ""
+    local: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""

@@ -165,17 +165,21 @@ class Guards:
             if found != UNDIVIDED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)
-        if rank is not None and self._is_environment(test, scope):
+        if rank is not None and self.environment_variable(test, scope) is not None:
             return ALL, MAIN
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
         return self._heuristic(target)
 
-    def _is_environment(self, test: m.Expr, scope: Scope) -> bool:
-        """Tell whether a value is the text of an environment variable: true wherever a launcher set it."""
-        if isinstance(test, m.Subscript):
-            return self.resolver.qualify(test.value, scope) == "os.environ"
-        return isinstance(test, m.Call) and self.resolver.qualify(test.function, scope) in _ENVIRONMENT_CALLS
+    def environment_variable(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Name the environment variable whose text an expression is; None for anything else."""
+        name: m.Expr | None = None
+        if isinstance(expr, m.Subscript) and self.resolver.qualify(expr.value, scope) == "os.environ":
+            name = expr.index
+        elif isinstance(expr, m.Call) and expr.arguments:
+            called = self.resolver.qualify(expr.function, scope)
+            name = expr.arguments[0] if called in _ENVIRONMENT_CALLS else None
+        return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
 
     def _heuristic(self, target: m.Expr) -> Split:
         """What the usual name of a guard or of a setup test promises."""
@@ -262,6 +266,8 @@ class Guards:
         if operator in {"in", "not in"}:
             true, false = _among(rank, right)
             return (true, false) if operator == "in" else (false, true)
+        if isinstance(right, m.Constant) and right.value is None:
+            return (MAIN, ALL) if operator in {"is", "=="} else (ALL, MAIN)
         return compare_rank(rank, operator, self._number(right, scope, depth))
 
     def _number(self, expr: m.Expr, scope: Scope, depth: int) -> int | None:

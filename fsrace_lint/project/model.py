@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.states import Event
-    from fsrace_lint.spans import Span
+    from fsrace_lint.spans import Place, Span
 
 
 class Reach(enum.Enum):
@@ -32,6 +32,14 @@ class Evidence(enum.IntEnum):
     NONE = 0
     PLAUSIBLE = 1
     EVIDENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What shows that several processes run a function: where it stands, and what it is in words."""
+
+    place: Place
+    text: str
 
 
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
@@ -73,7 +81,7 @@ class Site:
     whose first process is let through before the others. `own` is who gets
     from `event` to `origin`, before what the callers bring; `runs` is the answer
     with them. `way` is how several processes come to the function of `event`:
-    the calls, nearest first.
+    the calls, nearest first; `sign` is what shows it at their end.
     """
 
     act: Act
@@ -90,6 +98,7 @@ class Site:
     certain: bool
     evidence: Evidence
     way: tuple[Event, ...]
+    sign: Sign | None
 
     @property
     def span(self) -> Span:
@@ -110,7 +119,8 @@ class Site:
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
         several = self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
-        return several and self.reach is not Reach.PRIVATE and not self.locked
+        apart = self.locked or self.act.synchronized
+        return several and self.reach is not Reach.PRIVATE and not apart
 
     @property
     def is_one_of_group(self) -> bool:

@@ -46,6 +46,9 @@ class Paths:
         self.guards = guards
         self.catalog = catalog
         self.privacy = privacy
+        self._node_folders = [
+            name.rstrip("/").split("/") for name in catalog.names("node-local") if name.startswith("/")
+        ]
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
         """Give the normal form of a path.
@@ -66,7 +69,11 @@ class Paths:
             return None
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
-            return (Symbol(("rank", rank), spell(expr), private=True),)
+            here = rank == "node"
+            return (Symbol(("rank", rank), spell(expr), private=not here, local=here),)
+        place = self._node_local(expr, scope)
+        if place is not None:
+            return (Symbol(("node-local", place), spell(expr), local=True),)
         match expr:
             case m.Constant(value=str() as text):
                 return (text,)
@@ -159,7 +166,10 @@ class Paths:
                 return self._formatted(call, receiver, scope, depth)
         if name == "os.path.dirname" and call.arguments:
             return self._parent(call.arguments[0], call, scope, depth)
-        if self.catalog.find("private", name) is not None:
+        own = self.catalog.find("private", name)
+        if own is not None and own.scope == "node":
+            return (Symbol(("node", name), spell(call), local=True),)
+        if own is not None:
             return (Symbol(("call", id(call), id(scope)), spell(call), private=True),)
         return self._result(call, scope, depth)
 
@@ -265,6 +275,25 @@ class Paths:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(pieces is not None and all_certain(pieces) for pieces in forms)
+
+    def _node_local(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Name the place on the node's own disk that an environment variable or a call gives."""
+        variable = self.guards.environment_variable(expr, scope)
+        name = f"${variable}" if variable is not None else None
+        if name is None and isinstance(expr, m.Call):
+            name = self.resolver.qualify(expr.function, scope)
+        return name if name is not None and self.catalog.exact("node-local", name) is not None else None
+
+    def is_node_local(self, path: Path | None) -> bool:
+        """Tell whether each node has a path of its own under this name."""
+        if path is None:
+            return False
+        if any(symbol.local for symbol in path.symbols()):
+            return True
+        literal = [
+            "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
+        ]
+        return any(literal[: len(folder)] == folder for folder in self._node_folders)
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""

@@ -59,8 +59,9 @@ class Privacy:
         return self._answers.get(key, lambda: self._find(expr, scope))
 
     def _find(self, expr: m.Expr, scope: Scope) -> bool:
-        if self.guards.rank_scope(expr, scope) is not None:
-            return True
+        rank = self.guards.rank_scope(expr, scope)
+        if rank is not None:
+            return rank != "node"
         if isinstance(expr, (m.Name, m.Attribute)):
             binding = self.guards.known(expr, scope)
             if binding is not None:
@@ -101,4 +102,5 @@ class Privacy:
         return any(way.value is not None and self.is_private(way.value, way.state.scope) for way in ways)
 
     def _is_source(self, expr: m.Expr, scope: Scope) -> bool:
-        return self.catalog.find("private", self.resolver.qualify(expr, scope)) is not None
+        entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
+        return entry is not None and entry.scope == "process"

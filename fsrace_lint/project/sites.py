@@ -12,7 +12,7 @@ from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Reach, Site
-from fsrace_lint.project.processes import runs
+from fsrace_lint.project.processes import FIRST, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _CALLERS_DEPTH: Final = 4
 _DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
-_NODE_LOCAL: Final = (("", "tmp"), ("", "dev", "shm"), ("", "var", "tmp"))
 
 
 class Sites:
@@ -78,7 +77,16 @@ class Sites:
         if act is None or act.op in {"probe", "list"} or self._is_sink(act.path, scope):
             return None
         path = self.linker.paths.normalize(act.path, scope)
-        return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
+        return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
+
+    def _acting_here(self, act: Act, event: Event) -> Processes:
+        """Tell which processes do it, of those that come to the call."""
+        processes = self.propagation.processes(event)
+        if act.only is not None:
+            processes &= FIRST[act.only]
+        if act.condition is not None:
+            processes &= self.linker.guards.split(act.condition, event.state.scope)[0]
+        return processes
 
     def _judged(
         self,
@@ -97,6 +105,7 @@ class Sites:
         context = self.propagation.context(function)
         own = processes & self.propagation.decorated(function)
         private, certain = self._reach(path, function, 0)
+        trace = self.evidences.trace(function)
         return Site(
             act=act,
             event=event,
@@ -108,10 +117,15 @@ class Sites:
             first=self.propagation.protection.first(event),
             own=own,
             runs=runs(own & context.processes),
-            reach=Reach.PRIVATE if private else Reach.NODE if _is_node_local(path) else Reach.SHARED,
+            reach=Reach.PRIVATE
+            if private
+            else Reach.NODE
+            if self.linker.paths.is_node_local(path)
+            else Reach.SHARED,
             certain=certain,
-            evidence=self.evidences.evidence(function),
-            way=self.evidences.way_in(function),
+            evidence=trace.evidence,
+            way=trace.way,
+            sign=trace.sign,
         )
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
@@ -236,12 +250,3 @@ class Sites:
             path = self.linker.paths.normalize(value, edge.event.state.scope)
             answers.append(self._reach(path, edge.event.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
-
-
-def _is_node_local(path: Path | None) -> bool:
-    if path is None:
-        return False
-    literal = [
-        "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
-    ]
-    return any(tuple(literal[: len(prefix)]) == prefix for prefix in _NODE_LOCAL)

@@ -47,7 +47,7 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
     }
     if (operator, number) in table:
         return table[operator, number]
-    if rank in {"local", "group"}:
+    if rank not in {"global", "filesystem"}:
         return UNDIVIDED
     if operator in {"==", "is"}:
         return ANOTHER, ALL

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.processes import Processes
+    from fsrace_lint.spans import Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +73,12 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """All that was found while following one function."""
+    """All that was found while following one function; `rank_test` is the first test of a rank in it."""
 
     events: tuple[Event, ...]
     exits: tuple[Exit, ...]
     scope: Scope
-    tests_ranks: bool
+    rank_test: Span | None
 
 
 def join(
