@@ -89,8 +89,7 @@ class Edges:
         if function.facts.name == "<lambda>" and function.enclosing is not None:
             callers = (function.enclosing,)
         for caller in callers:
-            flow = self.linker.flow(caller)
-            for event in flow.events if flow is not None else ():
+            for event in self.linker.events(caller):
                 yield from self._edge(event, function)
 
     def _edge(self, event: Event, function: LinkedFunction) -> Iterable[Edge]:
@@ -122,8 +121,7 @@ class Edges:
         helper = as_function(entity)
         if helper is not None:
             return self.summaries.runs_given(helper, received(helper, position, keyword)), None
-        flow = self.linker.flow(event.function) if name == "functools.partial" else None
-        for other in flow.events if flow is not None else ():
+        for other in self.linker.events(event.function) if name == "functools.partial" else ():
             for index, value in enumerate(other.call.arguments):
                 if self._is_result(value, other.state.scope, event.call):
                     return self._helper(other, index, None)

@@ -91,10 +91,7 @@ class Evidences:
 
     def _may_launch(self, function: LinkedFunction) -> bool:
         """Tell whether a function calls what also runs on one device: a trainer, say."""
-        flow = self.linker.flow(function)
-        return any(
-            self._is_launch(event, certain=False) for event in (flow.events if flow is not None else ())
-        )
+        return any(self._is_launch(event, certain=False) for event in self.linker.events(function))
 
     def _sign(self, function: LinkedFunction) -> Sign | None:
         """Find what shows that several processes run a function; its class may show it too.
@@ -118,8 +115,7 @@ class Evidences:
         found = self._ordered(function)
         if found is not None:
             return found
-        flow = self.linker.flow(function)
-        for event in flow.events if flow is not None else ():
+        for event in self.linker.events(function):
             asks = isinstance(event.call.function, (m.Name, m.Attribute))
             if asks and self.linker.guards.rank_scope(event.call, event.state.scope) is not None:
                 return _sign(
@@ -147,8 +143,7 @@ class Evidences:
 
     def _finds_coordination(self, function: LinkedFunction, depth: int) -> Event | None:
         resolver = self.linker.resolver
-        flow = self.linker.flow(function)
-        for event in flow.events if flow is not None else ():
+        for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
             if self.catalog.is_any(_COORDINATION, resolver.type_name(entity)) or self._is_launch(
                 event, certain=True

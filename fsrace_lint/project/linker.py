@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.modules import LinkedFunction, Module
     from fsrace_lint.project.splits import Split
-    from fsrace_lint.project.states import Exit, Flow
+    from fsrace_lint.project.states import Event, Exit, Flow
     from fsrace_lint.project.values import Scope
 
 _DEEPEST: Final = 20
@@ -77,6 +77,11 @@ class Linker:
         finally:
             del self._following[function]
         return self._flows[function]
+
+    def events(self, function: LinkedFunction) -> tuple[Event, ...]:
+        """Give the calls of a function; none are known while it is being followed."""
+        flow = self.flow(function)
+        return () if flow is None else flow.events
 
     def final_scope(self, function: LinkedFunction) -> Scope | None:
         """Give the bindings at the end of a function's code, or those so far while it is being followed."""

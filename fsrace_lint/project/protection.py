@@ -89,13 +89,12 @@ class Protection:
         """Tell whether a context manager of the project holds a lock while its body runs."""
         if not function.facts.is_generator:
             return False
-        flow = self.linker.flow(function)
-        contexts = {id(c): c for event in (flow.events if flow is not None else ()) for c in event.contexts}
-        return any(self._is_lock(context) for context in contexts.values()) or any(
-            self.catalog.find("lock", self.linker.resolver.qualify(event.call.function, event.state.scope))
-            is not None
-            for event in (flow.events if flow is not None else ())
-        )
+        events = self.linker.events(function)
+        contexts = {id(context): context for event in events for context in event.contexts}
+        if any(self._is_lock(context) for context in contexts.values()):
+            return True
+        called = (self.linker.resolver.qualify(event.call.function, event.state.scope) for event in events)
+        return any(self.catalog.find("lock", name) is not None for name in called)
 
 
 def gives_up(handler: m.Handler) -> bool:

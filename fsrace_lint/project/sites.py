@@ -65,8 +65,7 @@ class Sites:
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
         if self._acting.isdisjoint(function.facts.mentions):
             return
-        flow = self.linker.flow(function)
-        for event in flow.events if flow is not None else ():
+        for event in self.linker.events(function):
             site = self._site(event)
             if site is not None:
                 yield site
@@ -157,8 +156,7 @@ class Sites:
         """Give the open sites of the functions that a function calls, as they look from the call."""
         if depth > _CALLERS_DEPTH or self._leading_names().isdisjoint(function.facts.mentions):
             return
-        flow = self.linker.flow(function)
-        for event in flow.events if flow is not None else ():
+        for event in self.linker.events(function):
             callee = self.linker.resolver.callee(event.call, event.state.scope)
             if callee is None or callee is function:
                 continue

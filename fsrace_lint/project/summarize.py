@@ -43,8 +43,7 @@ class Summaries:
         """
         processes = NOBODY
         for inner in _with_nested(function):
-            flow = self.linker.flow(inner)
-            for event in flow.events if flow is not None else ():
+            for event in self.linker.events(inner):
                 if self._calls_given(event, function, parameter):
                     processes |= event.state.processes
         return processes or ALL
@@ -56,8 +55,7 @@ class Summaries:
         return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
 
     def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
-        flow = self.linker.flow(function)
-        events = flow.events if flow is not None else ()
+        events = self.linker.events(function)
         return any(event.state.processes == ALL and self.waits(event, depth + 1) for event in events)
 
     def waits(self, event: Event, depth: int = 0) -> bool:
@@ -84,8 +82,7 @@ class Summaries:
     def _find_first(self, function: LinkedFunction) -> str | None:
         if not function.facts.is_generator:
             return None
-        flow = self.linker.flow(function)
-        waiting = [e.state.processes for e in (flow.events if flow is not None else ()) if self.waits(e)]
+        waiting = [e.state.processes for e in self.linker.events(function) if self.waits(e)]
         if any(processes == MAIN for processes in waiting) and any(
             not processes & MAIN for processes in waiting
         ):
