@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fsrace_lint import __version__, pipeline, report, rules, settings
-from fsrace_lint.catalog import CatalogError
+from fsrace_lint import __version__, catalog, failures, pipeline, report, rules, settings
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
@@ -33,6 +32,7 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 """The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
 
 INTERRUPTED: Final = 130
+SHOWING_SILENCED: Final = ("text", "json")
 
 
 class _Commands(click.Group):
@@ -54,11 +54,11 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with pipeline.guard(click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            with failures.guard(click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
-        except pipeline.InternalError as error:
+        except failures.InternalError as error:
             click.echo(visible(f"Error: {error}"), err=True)
             ctx.exit(FAILED)
 
@@ -136,6 +136,9 @@ Examples:
 @click.option(
     "--statistics", is_flag=True, help="Count what was checked, linked, suppressed and not resolved."
 )
+@click.option(
+    "--show-silenced", is_flag=True, help="List what is no finding too, and why: a guard, a lock, its path."
+)
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
 def check(  # one parameter an option
     paths: tuple[Path, ...],
@@ -143,6 +146,7 @@ def check(  # one parameter an option
     output_file: Path | None,
     *,
     statistics: bool,
+    show_silenced: bool,
     color: bool | None,
     **choices: Any,
 ) -> None:
@@ -150,7 +154,9 @@ def check(  # one parameter an option
 
     A single file is judged together with all files of its project: guards stand elsewhere.
     """
-    _, checked = _run(paths, choices)
+    if show_silenced and form not in SHOWING_SILENCED:
+        raise click.UsageError(f"--show-silenced needs --format {' or '.join(SHOWING_SILENCED)}")
+    _, checked = _run(paths, choices, silenced=show_silenced)
     to_screen = output_file is None
     options = report.Options(
         color=to_screen and _is_colored(color),
@@ -237,7 +243,9 @@ def explain(rule: str) -> None:
     _print(f"{loaded.rule.code} {loaded.rule.name}\n\n{loaded.page}\n")
 
 
-def _run(paths: Sequence[Path], choices: dict[str, Any]) -> tuple[list[tuple[Run, Checked]], Checked]:
+def _run(
+    paths: Sequence[Path], choices: dict[str, Any], *, silenced: bool = False
+) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
     A path or a project that cannot be checked is an error of the run, which goes on.
@@ -252,13 +260,11 @@ def _run(paths: Sequence[Path], choices: dict[str, Any]) -> tuple[list[tuple[Run
             continue
         try:
             chosen[path] = load(settings.find_root(path))
-        except settings.SettingsError as error:
+        except (settings.SettingsError, catalog.CatalogError) as error:
             problems.append(report.Problem("", str(error)))
-    try:
-        results = pipeline.check(list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"])
-    except CatalogError as error:
-        click.echo(visible(f"Error: {error}"), err=True)
-        sys.exit(FAILED)
+    results = pipeline.check(
+        list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"], silenced=silenced
+    )
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in results)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
@@ -287,7 +293,9 @@ def _changes(choices: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(root: Path, changes: dict[str, Any]) -> Settings:
-    return settings.with_overrides(settings.load(root, rules.names()), **changes)
+    chosen = settings.with_overrides(settings.load(root, rules.names()), **changes)
+    catalog.extended(chosen.catalog, chosen.catalog_origin)
+    return chosen
 
 
 def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pathspec import GitIgnoreSpec
 
-from fsrace_lint.settings import glob, matcher
+from fsrace_lint.globs import glob, matcher
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
 
 if TYPE_CHECKING:

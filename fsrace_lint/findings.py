@@ -90,3 +90,25 @@ class Finding(msgspec.Struct, frozen=True):
     def sort_key(self) -> tuple[str, int, int, str]:
         """Give the one order in which findings are reported."""
         return (self.place.path, self.place.span.line, self.place.span.column, self.code)
+
+
+class Silenced(msgspec.Struct, frozen=True):
+    """A filesystem act that was looked at and is no finding.
+
+    `operation` is what it does, `call` how the source spells it. `reason` is one
+    of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`,
+    `handled`, `first`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`
+    and `suppressed`; `message` says it in words, `cause` where it stands.
+    """
+
+    place: Place
+    function: str
+    operation: str
+    call: str
+    reason: str
+    message: str
+    cause: Place | None = None
+
+    def sort_key(self) -> tuple[str, int, int]:
+        """Give the one order in which they are listed."""
+        return (self.place.path, self.place.span.line, self.place.span.column)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +11,7 @@ import msgspec
 from fsrace_lint import catalog, discover, rules, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.findings import Applicability, Finding, Severity
+from fsrace_lint.findings import Applicability, Finding, Severity, Silenced
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.queries import Project
 from fsrace_lint.report import Outcome, Problem
@@ -23,6 +20,7 @@ from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from fsrace_lint.fixes import Patch
     from fsrace_lint.project.modules import Module
@@ -31,33 +29,6 @@ if TYPE_CHECKING:
 
 UNREADABLE = "FSR001"
 RULE_FAILURE = "FSR002"
-
-
-class InternalError(Exception):
-    """A bug of ours; the message is one line for the user."""
-
-
-@contextlib.contextmanager
-def guard(*expected: type[Exception]) -> Iterator[None]:
-    """Turn a bug of ours into an InternalError; with FSRACE_DEBUG=1 it stays as it is.
-
-    Args:
-        *expected: Exceptions that are no bugs.
-
-    Raises:
-        InternalError: Something else was raised.
-    """
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, (InternalError, *expected)) or os.environ.get("FSRACE_DEBUG"):
-            raise
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InternalError(
-            f"internal failure: {what} ({Path(frame.filename).name}:{frame.lineno}). This is a bug in "
-            "fsrace-lint; please report it together with what is printed when FSRACE_DEBUG=1 is set."
-        ) from error
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -72,6 +43,21 @@ class _File(msgspec.Struct, frozen=True):
 
     source: Source
     facts: FileFacts | SyntaxProblem
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The findings of one file: those to report, and those that are kept back, by the reason."""
+
+    kept: tuple[Finding, ...]
+    unused: tuple[Finding, ...]
+    """Comments that suppress nothing."""
+    suppressed: tuple[Finding, ...]
+    strict: tuple[Finding, ...]
+
+    @property
+    def spans(self) -> frozenset[Span]:
+        """Where they are."""
+        return frozenset(f.place.span for group in (self.kept, self.suppressed, self.strict) for f in group)
 
 
 class Run:
@@ -96,16 +82,24 @@ class Run:
         for path in wanted.values():
             self._read(path, report=True)
 
-    def check(self) -> Checked:
-        """Link the files, run the rules on the targets, and take out what is suppressed."""
+    def check(self, *, silenced: bool = False) -> Checked:
+        """Link the files, run the rules on the targets, and take out what is suppressed.
+
+        Args:
+            silenced: Whether to list the sites that are no findings too.
+
+        Returns:
+            What was found.
+        """
         findings = unreadable(self.unreadable, self.settings)
         problems: list[Problem] = []
+        silent: list[Silenced] = []
         suppressed = 0
         for relative in self.targets:
             result = self.check_file(relative, problems)
             suppressed += len(result.suppressed)
-            findings += result.kept
-            findings += result.unused
+            findings += (*result.kept, *result.unused)
+            silent += self._silenced(relative, result) if silenced else ()
         statistics = {
             "files": len(self.targets) + len(self.unreadable),
             "files-linked": len(self.files),
@@ -114,9 +108,10 @@ class Run:
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         sources = {file.source.path: file.source for file in self.files.values()}
-        return Checked(Outcome(ordered, tuple(problems), statistics), sources)
+        listed = tuple(sorted(silent, key=Silenced.sort_key)) if silenced else None
+        return Checked(Outcome(ordered, tuple(problems), statistics, listed), sources)
 
-    def check_file(self, relative: str, problems: list[Problem]) -> suppress.Suppressed:
+    def check_file(self, relative: str, problems: list[Problem]) -> Judged:
         """Run the rules on one file; the project is linked the first time only.
 
         A comment that suppresses what only the strict profile reports is not
@@ -127,7 +122,7 @@ class Run:
             problems: Takes the failures of rules.
 
         Returns:
-            Its findings, and those that comments suppress.
+            Its findings, those that comments suppress, and those that the profile leaves out.
         """
         modules, project = self.link()
         file, module = self.files[relative], modules[relative]
@@ -137,18 +132,35 @@ class Run:
             found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
         active = functools.partial(self._reports, relative=relative)
         judged = suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
-        if self.settings.profile == "strict":
-            return judged
-        kept, suppressed = (
-            tuple(f for f in group if not f.strict) for group in (judged.kept, judged.suppressed)
+        everything = self.settings.profile == "strict"
+        return Judged(
+            tuple(f for f in judged.kept if everything or not f.strict),
+            judged.unused,
+            tuple(f for f in judged.suppressed if everything or not f.strict),
+            tuple(f for f in judged.kept if f.strict and not everything),
         )
-        return suppress.Suppressed(kept, suppressed, judged.unused)
+
+    def _silenced(self, relative: str, judged: Judged) -> Iterator[Silenced]:
+        """Give what is no finding in a file: kept back, or kept silent from the start."""
+        modules, project = self.link()
+        module = modules[relative]
+        for finding in judged.suppressed:
+            yield _kept_back(finding, "suppressed", f"a comment suppresses {finding.code}")
+        for finding in judged.strict:
+            yield _kept_back(
+                finding, "strict", f"the strict profile reports {finding.code}: {finding.message}"
+            )
+        for site, reason in project.about(module).silent(judged.spans) if module is not None else ():
+            place = Place(site.file, site.span)
+            call = site.told
+            yield Silenced(place, site.function, site.act.op, call, reason.kind, reason.text, reason.place)
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
             modules = {relative: _link(file) for relative, file in self.files.items()}
-            project = Project([module for module in modules.values() if module is not None], catalog.load())
+            known = catalog.extended(self.settings.catalog, self.settings.catalog_origin)
+            project = Project([module for module in modules.values() if module is not None], known)
             self._linked = modules, project
         return self._linked
 
@@ -196,8 +208,16 @@ class Run:
         return found
 
 
+def _kept_back(finding: Finding, reason: str, message: str) -> Silenced:
+    return Silenced(finding.place, finding.function, finding.name, finding.code, reason, message)
+
+
 def check(
-    paths: Sequence[Path], load_settings: Callable[[Path], Settings], *, force_exclude: bool = False
+    paths: Sequence[Path],
+    load_settings: Callable[[Path], Settings],
+    *,
+    force_exclude: bool = False,
+    silenced: bool = False,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -205,6 +225,7 @@ def check(
         paths: What the user named; each belongs to the project it lies in.
         load_settings: Gives the settings for a path.
         force_exclude: Whether the exclusions hold for what is named too.
+        silenced: Whether to list the sites that are no findings too.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
@@ -215,7 +236,7 @@ def check(
     results = []
     for settings, named in projects.items():
         run = Run(settings, list(discover.find(named, settings, force_exclude=force_exclude)))
-        results.append((run, run.check()))
+        results.append((run, run.check(silenced=silenced)))
     return results
 
 
@@ -234,14 +255,18 @@ def merge(results: Iterable[Checked]) -> Checked:
     errors: list[Problem] = []
     statistics: dict[str, int] = {}
     sources: dict[str, Source] = {}
+    silenced: list[Silenced] | None = None
     for checked in results:
         findings += checked.outcome.findings
+        if checked.outcome.silenced is not None:
+            silenced = [*(silenced or ()), *checked.outcome.silenced]
         errors += checked.outcome.errors
         sources |= checked.sources
         for key, count in checked.outcome.statistics.items():
             statistics[key] = statistics.get(key, 0) + count
     once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
-    return Checked(Outcome(tuple(once), tuple(errors), statistics), sources)
+    listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
+    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed), sources)
 
 
 def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import keyword
 import os
 import re
@@ -13,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from fsrace_lint.globs import glob
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,6 +30,9 @@ UNCHOSEN: Final = ("FSR001", "FSR002")
 """What could not be checked: on whatever is selected, unless it is ignored."""
 
 _TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
+_DEEPEST: Final = 10
+"""How deep tables and arrays of the catalog may stand in each other; the kinds need three levels."""
+
 ROOT_MARKERS: Final = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
 
 
@@ -36,110 +40,14 @@ class SettingsError(Exception):
     """The configuration is wrong; the message is for the user and names the file and the key."""
 
 
-class Glob:
-    """A pattern for files and folders, as `exclude` and `per-file-ignores` write them.
-
-    A pattern without a slash means the name of a file or of a folder, wherever
-    it stands; one with a slash is a path from the project root; one that ends
-    in a slash means folders only. `*` and `?` match as in `fnmatch`, so `*`
-    crosses slashes, and `**/` also matches no folder at all.
-    """
-
-    __slots__ = ("anchored", "folders_only", "regex")
-
-    def __init__(self, text: str) -> None:
-        """Translate a pattern.
-
-        Args:
-            text: The pattern as the user wrote it.
-
-        Raises:
-            ValueError: The pattern is empty or not well formed.
-        """
-        body = text.replace("\\", "/")
-        self.folders_only = body.endswith("/")
-        self.anchored = "/" in body.rstrip("/")
-        body = body.strip("/")
-        while body.startswith("./"):
-            body = body[2:].lstrip("/")
-        if body in ("", "."):
-            raise ValueError("an empty pattern")
-        pattern = "".join(map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body)))
-        try:
-            self.regex = re.compile(pattern, re.DOTALL)
-        except re.error as error:
-            raise ValueError(f"a malformed pattern: {error}") from error
-
-    def covers(self, path: str) -> bool:
-        """Tell whether this means a file, or a folder that the file lies in.
-
-        Args:
-            path: The file's path from the project root, with forward slashes.
-
-        Returns:
-            True if the file or one of its folders matches.
-        """
-        match = self.regex.fullmatch
-        parts = path.split("/")
-        last = len(parts) - 1 if self.folders_only else len(parts)
-        if self.anchored:
-            return any(match("/".join(parts[:end])) for end in range(1, last + 1))
-        return any(match(part) for part in parts[:last])
-
-
-def _translate(piece: str) -> str:
-    """Turn one piece of a pattern into the source of a regular expression."""
-    if piece == "**/":
-        return "(?:.*/)?"
-    if piece.startswith("*"):
-        return ".*"
-    if piece == "?":
-        return "[^/]"
-    if piece.startswith("[") and piece.endswith("]"):
-        negated = piece.startswith("[!")
-        inside = re.sub(r"([\[\]\\^&~|])", r"\\\1", piece[2 if negated else 1 : -1])
-        return f"[^/{inside}]" if negated else f"[{inside}]"
-    return re.escape(piece)
-
-
-@functools.lru_cache(maxsize=1024)
-def glob(text: str) -> Glob:
-    """Give the translated pattern for a text, made once.
-
-    Args:
-        text: The pattern as the user wrote it.
-
-    Returns:
-        The pattern.
-
-    Raises:
-        ValueError: The pattern is empty or not well formed.
-    """
-    return Glob(text)
-
-
-def matcher(globs: Sequence[Glob]) -> Callable[[str, str], bool]:
-    """Put patterns together, so that an entry costs two matches.
-
-    Args:
-        globs: The patterns.
-
-    Returns:
-        A function that tells of a name and a path whether a pattern means this very entry.
-    """
-    names, paths = (
-        re.compile("|".join(texts) or "(?!)", re.DOTALL).fullmatch
-        for texts in ([g.regex.pattern for g in globs if g.anchored is wanted] for wanted in (False, True))
-    )
-    return lambda name, path: bool(names(name) or paths(path))
-
-
 class Settings(msgspec.Struct, frozen=True):
     """Everything that a user can choose.
 
     `root` is the absolute project root, over which linking happens. An empty
     `select` means all rules. `exclude` is None for the built-in list. Selectors
-    are canonical code prefixes, as `normalize_selectors` gives them.
+    are canonical code prefixes, as `normalize_selectors` gives them. `catalog`
+    is the user's part of the catalog as JSON, empty where there is none, and
+    `catalog_origin` the file and the table it stands in, for errors.
     """
 
     root: Path
@@ -153,6 +61,8 @@ class Settings(msgspec.Struct, frozen=True):
     helper_module: str | None = None
     include_tests: bool = False
     respect_gitignore: bool = True
+    catalog: str = ""
+    catalog_origin: str = ""
 
     def selects(self, code: str, path: str) -> bool:
         """Tell whether a rule is on for a file.
@@ -282,6 +192,7 @@ class _Table(msgspec.Struct, rename="kebab"):
     helper_module: str | None = None
     include_tests: bool = False
     respect_gitignore: bool = True
+    catalog: Any = {}
 
 
 KEYS: Final = _Table.__struct_encode_fields__
@@ -307,10 +218,8 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
     def canonical(key: str, selectors: Iterable[str]) -> tuple[str, ...]:
         return normalize_selectors(selectors, rules, origin=f"{file}: `{key}`")
 
-    _check_globs(table.exclude or (), f"{file}: `exclude`")
-    _check_globs(table.extend_exclude, f"{file}: `extend-exclude`")
-    _check_globs(table.per_file_ignores, f"{file}: `per-file-ignores`")
-    _check_module(table.helper_module, f"{file}: `helper-module`")
+    _check(file, table)
+    catalog = _catalog(file, table.catalog)
     return Settings(
         root=root if table.root is None else _folder(file, table.root),
         profile=_profile(file, table.profile),
@@ -326,6 +235,8 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         helper_module=table.helper_module,
         include_tests=table.include_tests,
         respect_gitignore=table.respect_gitignore,
+        catalog=catalog,
+        catalog_origin=f"{file}: `tool.{TABLE}.catalog`" if catalog else "",
     )
 
 
@@ -369,11 +280,41 @@ def _convert(file: Path, values: dict[str, Any]) -> _Table:
         raise SettingsError(f"{file}: `{key}`: {what}") from error
 
 
+def _check(file: Path, table: _Table) -> None:
+    """Check the patterns and the module name of a table."""
+    _check_globs(table.exclude or (), f"{file}: `exclude`")
+    _check_globs(table.extend_exclude, f"{file}: `extend-exclude`")
+    _check_globs(table.per_file_ignores, f"{file}: `per-file-ignores`")
+    _check_module(table.helper_module, f"{file}: `helper-module`")
+
+
 def _profile(file: Path, text: str) -> Profile:
     if text not in get_args(Profile):
         hint = _did_you_mean(text, get_args(Profile)) or "; there are `default` and `strict`"
         raise SettingsError(f"{file}: `profile`: unknown profile `{text}`{hint}")
     return cast("Profile", text)
+
+
+def _catalog(file: Path, tables: Any) -> str:  # TOML gives anything
+    """Write the user's part of the catalog as JSON, in which only the order of an array's items counts."""
+    if not isinstance(tables, dict):
+        raise SettingsError(f"{file}: `catalog`: must be a table")
+    _check_json(file, tables, "catalog")
+    return msgspec.json.encode(tables, order="deterministic").decode() if tables else ""
+
+
+def _check_json(file: Path, value: Any, key: str, depth: int = 0) -> None:  # TOML gives anything
+    if depth > _DEEPEST:
+        raise SettingsError(f"{file}: `catalog`: is nested too deeply")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_json(file, item, f"{key}.{name}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_json(file, item, f"{key}[{index}]", depth + 1)
+    elif not isinstance(value, (str, int)):
+        kinds = "strings, booleans, arrays and tables"
+        raise SettingsError(f"{file}: `{key}`: the catalog holds {kinds}, not a {type(value).__name__}")
 
 
 def _folder(file: Path, text: str) -> Path:

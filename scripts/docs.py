@@ -1,4 +1,4 @@
-"""Generate what the rules say of themselves: docs/rules/*.md, docs/rules.md and the table of the README.
+"""Generate what the program says of itself: docs/rules/*.md, docs/rules.md, docs/catalog.md, README's table.
 
 python scripts/docs.py            write them
 python scripts/docs.py --check    exit with 1, and a diff, where one is not up to date
@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import catalog_page
+
 from fsrace_lint import rules
 from fsrace_lint.rules.base import Evidence
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ROOT / "docs" / "rules"
 INDEX: Final = ROOT / "docs" / "rules.md"
+CATALOG: Final = ROOT / "docs" / "catalog.md"
 README: Final = ROOT / "README.md"
 BEGIN: Final = "<!-- rules: begin -->"
 END: Final = "<!-- rules: end -->"
@@ -132,6 +135,7 @@ def wanted() -> dict[Path, str]:
     """
     files = {PAGES / f"{loaded.rule.name}.md": page(loaded) for loaded in rules.load()}
     files[INDEX] = index()
+    files[CATALOG] = catalog_page.page()
     shown = readme(README.read_text("utf-8")) if README.exists() else None
     if shown is None:
         print(f"README.md has no {BEGIN} … {END}, so no table is put there", file=sys.stderr)
@@ -157,7 +161,7 @@ def main() -> int:
     Returns:
         The exit code.
     """
-    parser = argparse.ArgumentParser(description="Generate the pages of the rules.")
+    parser = argparse.ArgumentParser(description="Generate the pages of the rules and of the catalog.")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 where something is stale"
     )

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsrace_lint import catalog
-from fsrace_lint.catalog import KINDS, Argument, Catalog, CatalogError, Effect, argument, load, parse
+from fsrace_lint.catalog import (
+    KINDS,
+    Argument,
+    Catalog,
+    CatalogError,
+    Effect,
+    argument,
+    extended,
+    load,
+    parse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +101,63 @@ def test_the_catalog_is_loaded_once_and_whole() -> None:
             assert load().exact(kind, name) == entry
 
 
+def test_entries_of_a_user_go_before_ours() -> None:
+    rows = '"names": ["os.unlink", "mylib.unlink"], "op": "delete", "path": "1:p"'
+    small = extended(f'{{"effect": [{{{rows}}}]}}', "mine.toml")
+    assert small is extended(f'{{"effect": [{{{rows}}}]}}', "mine.toml")
+    assert small.find("effect", "os.unlink") == small.find("effect", "mylib.unlink")
+    assert small.find("effect", "os.unlink").source == "mine.toml"
+    for kind in KINDS:
+        others = set(load().names(kind)) - {"os.unlink"}
+        assert set(small.names(kind)) - {"os.unlink", "mylib.unlink"} == others
+        assert all(small.exact(kind, name) == load().exact(kind, name) for name in others)
+    assert extended("", "mine.toml") is load()
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ('{"gard": []}', "x: unknown kind [[gard]]; did you mean `guard`?"),
+        ('{"run_once": []}', "x: unknown kind [[run_once]]; did you mean `run-once`?"),
+        ('{"zzz": []}', "x: unknown kind [[zzz]]; there are launch, spawn, "),
+        ('{"lock": {}}', "x: `lock` must be a list of tables, written [[lock]]"),
+        ('{"lock": [1]}', "x: [[lock]] number 1 must be a table"),
+        ('{"lock": [{"nams": []}]}', "x: [[lock]] number 1: unknown key `nams`; did you mean `names`?"),
+        ('{"lock": [{"zzz": 1}]}', "x: [[lock]] number 1: unknown key `zzz`; there are names, "),
+        ('{"lock": [{"kind": "context"}]}', "x: [[lock]] number 1: `names` is missing"),
+        ('{"lock": [{"names": ["a"]}]}', "x: [[lock]] number 1: `kind` is missing"),
+        (
+            '{"lock": [{"names": ["a"], "kind": "release"}, {"names": ["a"], "kind": "contxt"}]}',
+            "x: [[lock]] number 2: `kind`: unknown value 'contxt'; did you mean `context`?",
+        ),
+        (
+            '{"lock": [{"names": ["a"], "kind": ["zzz"]}]}',
+            "x: [[lock]] number 1: `kind`: unknown value ['zzz']; there are context, acquire, release",
+        ),
+        (
+            '{"lock": [{"names": "a", "kind": "release"}]}',
+            "x: [[lock]] number 1: `names`: expected array, found string",
+        ),
+        (
+            '{"effect": [{"names": ["a"], "op": "list", "path": "0", "tolerant": 1}]}',
+            "x: [[effect]] number 1: `tolerant`: expected boolean or string, found integer",
+        ),
+        (
+            '{"effect": [{"names": ["a"], "op": "list", "path": "0", "guard": "gobal"}]}',
+            "x: [[effect]] number 1: `guard`: unknown value 'gobal'; did you mean `global`?",
+        ),
+        (
+            '{"returns": [{"names": ["a"], "type": "*.b"}]}',
+            "x: [[returns]] number 1: `type`: '*.b' is not a dotted name",
+        ),
+    ],
+)
+def test_mistakes_of_a_user_are_named(tables: str, said: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        extended(tables, "x")
+    assert str(caught.value).startswith(said)
+
+
 def test_lookups() -> None:
     entry = KINDS["rank"](names=("a.rank", "*.get_it"), source="here", scope="global")  # type: ignore[call-arg]  # of Rank
     small = Catalog([("rank", entry)])
@@ -162,7 +229,7 @@ def test_a_good_entry() -> None:
             ["mine.toml", "[[effect]] number 2", "source"],
             id="the second",
         ),
-        pytest.param("effect = [3]\n", ["mine.toml", "[[effect]] number 1", "object"], id="no table"),
+        pytest.param("effect = [3]\n", ["mine.toml", "[[effect]] number 1", "table"], id="no table"),
         pytest.param(
             '[[rank]]\nnames = ["a"]\nscope = "wide"\nsource = "x"\n',
             ["[[rank]] number 1", "'wide'", "scope"],
@@ -191,6 +258,10 @@ def test_malformed_documents(document: str, mentions: list[str]) -> None:
         pytest.param(GOOD.replace('["a.b"]', "[]"), id="no names"),
         pytest.param(GOOD.replace('"docs"', '""'), id="empty source"),
         pytest.param(GOOD.replace('"0:p"', '""'), id="empty argument"),
+        pytest.param(GOOD.replace("0:p", "-1:p"), id="no position"),
+        pytest.param(GOOD.replace("0:p", "0:p=true"), id="a flag for an argument"),
+        pytest.param(GOOD + 'tolerant = " "\n', id="no flag"),
+        pytest.param(GOOD.replace("a.b", "*.a.b"), id="more than a last name"),
     ],
 )
 def test_documents_that_are_malformed_in_other_ways(document: str) -> None:

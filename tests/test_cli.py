@@ -16,7 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from fsrace_lint import __version__, cli, pipeline, rules
+from fsrace_lint import __version__, catalog, cli, pipeline, rules
 from fsrace_lint.catalog import CatalogError
 
 if TYPE_CHECKING:
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 FIRST = "a.py:4:5: FSR101 check-then-mkdir: another process can create 'd' after the check on line 3"
+MALFORMED = """
+[[tool.fsrace-lint.catalog.guard]]
+names = ["mylib.is_boss"]
+scope = "global"
+
+[[tool.fsrace-lint.catalog.guard]]
+names = ["mylib.is_chief"]
+scope = "gobal"
+"""
 COMMANDS = ("check", "fix", "rules", "explain")
 
 
@@ -150,6 +159,13 @@ class TestCheck:
         table = "[tool.fsrace-lint]\nroot = '..'\n"
         write({"x/a.py": HAZARD, "x/pyproject.toml": table + "ignore = ['FSR101']", "y/a.py": HAZARD})
         write({"y/pyproject.toml": table})
+        assert reported("x", "y") == ["y/a.py:4 FSR101"]
+
+    def test_two_catalogs_for_one_root(self) -> None:
+        text = "import os\nfrom lib import made\nif not os.path.exists('d'):\n    made('d')\n"
+        table = "[tool.fsrace-lint]\nroot = '..'\n"
+        entry = "catalog.effect = [{ names = ['lib.made'], op = 'mkdir', path = '0' }]\n"
+        write({"x/a.py": text, "x/pyproject.toml": table, "y/a.py": text, "y/pyproject.toml": table + entry})
         assert reported("x", "y") == ["y/a.py:4 FSR101"]
 
 
@@ -370,12 +386,26 @@ class TestFailures:
         assert isinstance(result.exception, ValueError)
 
     def test_a_broken_catalog(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def failing(*arguments: object, **options: object) -> None:
+        def failing(*arguments: object) -> None:
             raise CatalogError("x.toml: effect `a.b`: oh no")
 
-        monkeypatch.setattr(pipeline, "check", failing)
+        monkeypatch.setattr(catalog, "extended", failing)
         write({"a.py": HAZARD})
         assert run("check", code=2).stderr == "Error: x.toml: effect `a.b`: oh no\n"
+
+    @pytest.mark.parametrize("files", [{"a.py": HAZARD}, {}], ids=["one file", "no file"])
+    @pytest.mark.parametrize("command", [("check",), ("check", "--format=json"), ("fix",), ("fix", "--diff")])
+    def test_a_malformed_entry_of_the_user(self, command: tuple[str, ...], files: dict[str, str]) -> None:
+        write({**files, "pyproject.toml": MALFORMED})
+        place = f"{Path.cwd() / 'pyproject.toml'}: `tool.fsrace-lint.catalog`: [[guard]] number 2"
+        errors = [row for row in run(*command, code=2).stderr.splitlines() if row.startswith("Error: ")]
+        assert errors == [f"Error: {place}: `scope`: unknown value 'gobal'; did you mean `global`?"]
+        assert {name: Path(name).read_text("utf-8") for name in files} == files
+
+    def test_a_malformed_entry_costs_only_its_own_project(self) -> None:
+        write({"a.py": HAZARD, "in/a.py": HAZARD, "in/pyproject.toml": MALFORMED})
+        assert reported("in", "a.py", code=2) == ["a.py:4 FSR101"]
+        assert FIRST in run("check", "in", "a.py", code=2).stdout
 
     def test_an_interrupt(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupted(*arguments: object, **options: object) -> None:

@@ -201,6 +201,14 @@ class TestTheSameAsTheCommandLine:
         assert reported(tmp_path) == checked(tmp_path, ".")
 
     @pytest.mark.parametrize("jobs", [1, 2])
+    def test_the_catalog_of_the_project(self, jobs: int, tmp_path: Path) -> None:
+        table = '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "global"\n'
+        body = 'if not os.path.exists("d"):\n    os.mkdir("d")\n'.replace("\n", "\n    ")
+        guarded = f"import os\nfrom mylib import is_boss\nif is_boss():\n    {body.rstrip()}\n"
+        project(tmp_path, {"a.py": guarded, "b.py": HAZARD}, table)
+        assert reported(tmp_path, jobs=jobs) == checked(tmp_path, ".") == [f"b.py:4:5: {MESSAGE}"]
+
+    @pytest.mark.parametrize("jobs", [1, 2])
     def test_the_example(self, jobs: int, tmp_path: Path) -> None:
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
         expected = checked(tmp_path, "--profile", "strict", "examples")
@@ -314,6 +322,13 @@ class TestStdin:
         (tmp_path / "a.py").write_bytes(b"x = '\xe9'\n")
         assert reported(tmp_path, "--stdin-display-name=a.py", "-", text=HAZARD) == [f"a.py:4:5: {MESSAGE}"]
 
+    def test_a_malformed_entry_of_the_catalog(self, tmp_path: Path) -> None:
+        project(tmp_path, {}, "[[tool.fsrace-lint.catalog.gard]]\n")
+        done = flake8(tmp_path, "-", text=HAZARD)
+        assert done.returncode == 1
+        assert "unknown kind [[gard]]; did you mean `guard`?" in done.stdout
+        assert "Traceback" not in done.stderr
+
     def test_text_that_names_another_encoding(self, tmp_path: Path) -> None:
         project(tmp_path, {})
         text = '# coding: latin-1\nimport os\n"é"; os.path.exists("d") or os.mkdir("d")\n'
@@ -373,6 +388,10 @@ class TestWhatGoesWrong:
             ),
             ("[tool.fsrace-lint]\nignore = 1\n", "`ignore`: expected array, found integer"),
             ("[tool\n", "is not valid TOML"),
+            (
+                '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "gobal"\n',
+                ": `tool.fsrace-lint.catalog`: [[guard]] number 1: `scope`: unknown value 'gobal'; did",
+            ),
         ],
     )
     def test_wrong_settings(self, table: str, message: str, jobs: int, tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsrace_lint import catalog
+from fsrace_lint.globs import Glob, matcher
 from fsrace_lint.rules import names
 from fsrace_lint.settings import (
     KEYS,
-    Glob,
     Settings,
     SettingsError,
     find_root,
     load,
-    matcher,
     normalize_selectors,
     with_overrides,
 )
@@ -133,6 +133,14 @@ def test_settings_of_the_first_file_count_when_root_points_elsewhere(tmp_path: P
         ('helper-module = "a..b"', "`helper-module`: `a..b` is not a dotted module name"),
         ('helper-module = "a.class"', "`helper-module`: `a.class` is not a dotted module name"),
         ('helper-module = ""', "`helper-module`: `` is not a dotted module name"),
+        ("catalog = []", "`catalog`: must be a table"),
+        ('catalog = ""', "`catalog`: must be a table"),
+        ("catalog.guard = 1979-05-27", "`catalog.guard`: the catalog holds strings, booleans, "),
+        ("[[tool.fsrace-lint.catalog.guard]]\nscope = 07:32:00", "`catalog.guard[0].scope`: "),
+        ("catalog.guard = [{ names = ['a', 1979-05-27T07:32:00Z] }]", "`catalog.guard[0].names[1]`: "),
+        ("catalog.guard = [{}, { scope = nan }]", "`catalog.guard[1].scope`: "),
+        (f"catalog{'.a' * 500} = 1", "`catalog`: is nested too deeply"),
+        (f"catalog.a = {'[' * 50}{']' * 50}", "`catalog`: is nested too deeply"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, table: str, said: str) -> None:
@@ -317,3 +325,49 @@ def test_the_example_of_the_page_loads_with_the_rules_there_are(tmp_path: Path) 
     page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text("utf-8")
     (tmp_path / "pyproject.toml").write_text(page.split("```toml\n")[1].partition("```")[0], "utf-8")
     assert load(tmp_path, names()).ignore == ("FSR301",)
+
+
+GUARD = '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "global"\n'
+LOCK = '[[tool.fsrace-lint.catalog.lock]]\nkind = "context"\nnames = ["mylib.Lock"]\n'
+
+
+def test_the_catalog_is_kept_as_json(tmp_path: Path) -> None:
+    settings = load(write(tmp_path, GUARD), RULES)
+    assert settings.catalog == '{"guard":[{"names":["mylib.is_boss"],"scope":"global"}]}'
+    assert settings.catalog_origin == f"{tmp_path / 'pyproject.toml'}: `tool.fsrace-lint.catalog`"
+    assert {settings: 1}[load(tmp_path, RULES)] == 1
+    assert catalog.extended(settings.catalog, settings.catalog_origin).find("guard", "mylib.is_boss")
+
+
+def test_the_order_of_kinds_and_keys_makes_no_difference(tmp_path: Path) -> None:
+    one = load(write(tmp_path, GUARD + LOCK), RULES)
+    assert load(write(tmp_path, LOCK + GUARD), RULES) == one
+    swapped = 'names = ["mylib.Lock"]\nkind = "context"\n'
+    assert load(write(tmp_path, f"{GUARD}[[tool.fsrace-lint.catalog.lock]]\n{swapped}"), RULES) == one
+
+
+@pytest.mark.parametrize("table", ["[tool.fsrace-lint.catalog]", "catalog = {}"])
+def test_an_empty_catalog_is_none(tmp_path: Path, table: str) -> None:
+    assert load(write(tmp_path, table), RULES) == Settings(root=tmp_path)
+
+
+def test_the_catalog_is_of_the_first_file_when_root_points_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path / "other", LOCK)
+    settings = load(write(tmp_path / "here", 'root = "../other"\n' + GUARD), RULES)
+    assert settings.catalog_origin.startswith(f"{tmp_path / 'here' / 'pyproject.toml'}: ")
+    assert "guard" in settings.catalog
+    assert "lock" not in settings.catalog
+
+
+def test_choices_of_the_command_line_leave_the_catalog(tmp_path: Path) -> None:
+    settings = load(write(tmp_path, GUARD), RULES)
+    changed = with_overrides(settings, profile="strict", extend_exclude=["a"])
+    assert (changed.catalog, changed.catalog_origin) == (settings.catalog, settings.catalog_origin)
+
+
+def test_the_catalog_example_of_the_page_is_well_formed(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text("utf-8")
+    example = page.split("### `catalog`\n")[1].split("```toml\n")[1].partition("```")[0]
+    (tmp_path / "pyproject.toml").write_text(example, "utf-8")
+    settings = load(tmp_path, names())
+    assert catalog.extended(settings.catalog, settings.catalog_origin) is not catalog.load()

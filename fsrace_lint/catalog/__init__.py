@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fsrace_lint.catalog.entries import (
-    KINDS,
-    Argument,
-    CatalogError,
-    Effect,
-    Entry,
-    Op,
-    argument,
-    entries,
-    flags,
-)
+from fsrace_lint.catalog.entries import KINDS, Argument, CatalogError, Effect, Entry, Op, argument, flags
+from fsrace_lint.catalog.reading import read
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -59,12 +50,6 @@ class Catalog:
             kind: frozenset(name.rpartition(".")[2] for name in table) for kind, table in self._tables.items()
         }
         self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
-
-    def pairs(self) -> Iterator[tuple[str, Entry]]:
-        """Give all entries with their kinds, each once a name."""
-        for kind, table in self._tables.items():
-            for entry in table.values():
-                yield kind, entry
 
     def names(self, kind: str) -> Iterable[str]:
         """Give the names that have an entry of a kind."""
@@ -129,11 +114,11 @@ def load() -> Catalog:
 
 @functools.cache
 def extended(tables: str, origin: str) -> Catalog:
-    """Read the catalog together with a user's entries, which come before ours.
+    """Read the catalog together with a user's entries, which hold where ours say something else.
 
     Args:
         tables: The user's tables as JSON, in the format of our files; may be empty.
-        origin: The file and the key they stand under, for errors and as their source.
+        origin: The file and the table they stand in, for errors, and the source of entries without one.
 
     Returns:
         The catalog, built once a process for the same entries.
@@ -144,12 +129,12 @@ def extended(tables: str, origin: str) -> Catalog:
     if not tables:
         return load()
     document = msgspec.json.decode(tables)
-    return Catalog((*load().pairs(), *entries(document, origin, default_source=origin)))
+    return Catalog((*_own(), *read(document, origin, default_source=origin)))
 
 
-def _own() -> Iterator[tuple[str, Entry]]:
-    for framework, text in files().items():
-        yield from parse(text, f"{framework}.toml")
+@functools.cache
+def _own() -> tuple[tuple[str, Entry], ...]:
+    return tuple(pair for framework, text in files().items() for pair in parse(text, f"{framework}.toml"))
 
 
 def parse(text: str, origin: str) -> Iterator[tuple[str, Entry]]:
@@ -169,4 +154,4 @@ def parse(text: str, origin: str) -> Iterator[tuple[str, Entry]]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(f"{origin}: {error}") from error
-    yield from entries(document, origin)
+    yield from read(document, origin)

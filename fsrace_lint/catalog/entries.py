@@ -1,20 +1,22 @@
-"""The kinds of catalog entries, and how one is read from a TOML table.
+"""The kinds of catalog entries.
 
 A name is either a qualified one (`os.makedirs`, `pathlib.Path.mkdir`) or
 `*.last`, which means any callable or attribute of that last name whose owner
 could not be determined, or is not known to the catalog.
+
+An argument of a call is written `position:keyword`, where either part may be
+missing, or `self` for the object whose method is called: `1:path`, `0`,
+`:exist_ok`. Flags are several of these with blanks between them, or `true` for
+a call that is so by its nature; `:keep=true` is a flag that is on where the
+call does not give it.
 """
 
 from __future__ import annotations
 
 import functools
-import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 First: TypeAlias = Literal["global", "local", "group", "filesystem"]
 """Of what a process is the first: the job, its node, its process group, all that share a filesystem."""
@@ -60,23 +62,21 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """What all entries have: the names it is about, where that was read, and what else is worth knowing."""
 
     names: tuple[str, ...]
+    """What it is about: qualified names, or `*.name`."""
     source: str = ""
+    """Where that was read: a documentation page, or a repository and a file in it."""
     note: str = ""
+    """What else is worth knowing."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()
     FLAGS: ClassVar[tuple[str, ...]] = ()
 
 
 class Effect(Entry, frozen=True, kw_only=True):
-    """A call that touches the filesystem.
-
-    Arguments are written `position:keyword`, either part may be missing, or
-    `self`; flags are several of these, or `true` for a call that is so by its
-    nature; `position:keyword=true` is a flag that is on where it is not given.
-    """
+    """A call that touches the filesystem."""
 
     op: Op
-    """What it does."""
+    """What it does: `probe` tests the path, `list` lists it, `poll` waits for it, the others change it."""
     path: str
     """The argument with the path it tests, makes, changes or removes."""
     target: str = ""
@@ -106,42 +106,48 @@ class Rank(Entry, frozen=True, kw_only=True):
     """A call or attribute whose value is the number of this process, its node or its worker."""
 
     scope: Scope
+    """What the number counts."""
 
 
 class Guard(Entry, frozen=True, kw_only=True):
-    """A call or attribute that is true for the first process of `scope` alone.
-
-    With `is-property` only the attribute is: a method of that name means something else.
-    """
+    """A call or attribute that is true for the first process of `scope` alone."""
 
     scope: First
+    """Of what it is the first."""
     is_property: bool = False
+    """Whether only the attribute is: a method of that name means something else."""
 
 
 class World(Entry, frozen=True, kw_only=True):
     """A fact about the whole job, equal on all processes: its size, or whether it was set up."""
 
     kind: Literal["size", "initialized"]
+    """Which of the two."""
 
 
 class Variable(Entry, frozen=True, kw_only=True):
     """A usual name of a variable, parameter or attribute, believed where its value is not known."""
 
     means: Literal["rank", "guard", "size", "initialized"]
+    """What it usually holds."""
     scope: Scope = "global"
+    """What a rank counts, or of what the process is the first where a guard is true."""
 
 
 class Environment(Entry, frozen=True, kw_only=True):
     """An environment variable that a launcher sets."""
 
     means: Literal["rank", "size"]
+    """What it holds: the number of this process, or how many there are."""
     scope: Scope = "global"
+    """What the number counts."""
 
 
 class Decorator(Entry, frozen=True, kw_only=True):
     """A decorator whose function runs on the first process of `scope` alone."""
 
     scope: First
+    """Of what the process is the first."""
     barrier: bool = False
     """Whether the others wait for it."""
 
@@ -150,6 +156,7 @@ class RunOnce(Entry, frozen=True, kw_only=True):
     """A helper that runs the function it is given on the first process of `scope` alone."""
 
     scope: First
+    """Of what the process is the first."""
     barrier: bool = False
     """Whether the others wait for it."""
 
@@ -165,19 +172,23 @@ class FirstContext(Entry, frozen=True, kw_only=True):
     """A context in which the first process of `scope` runs the body before all others run it too."""
 
     scope: First
+    """Of what the process is the first."""
 
 
 class Lock(Entry, frozen=True, kw_only=True):
     """A lock between processes: a context manager, or a call that acquires or releases it."""
 
     kind: Literal["context", "acquire", "release"]
+    """Which of these."""
 
 
 class Returns(Entry, frozen=True, kw_only=True):
     """A call, or a property, whose result is an object of the class `type`."""
 
     type: str
+    """The qualified name of the class."""
     is_property: bool = False
+    """Whether it is a property, which is read and not called."""
 
 
 class Collective(Entry, frozen=True, kw_only=True):
@@ -220,6 +231,7 @@ class Private(Entry, frozen=True, kw_only=True):
     """A call or attribute whose value differs from process to process, or from node to node."""
 
     scope: Literal["process", "node"] = "process"
+    """From what to what it differs."""
 
 
 class Plain(Entry, frozen=True, kw_only=True):
@@ -286,13 +298,10 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "exit": Exit,
 }
 
-_NAME: Final = re.compile(r"(?:\*\.)?[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_PLACE: Final = re.compile(r"/\S*|\$\w+")
-
 
 @functools.cache
 def argument(text: str) -> Argument:
-    """Parse `position:keyword`, `position`, `:keyword` or `self`, for a flag with `=true` behind it.
+    """Parse `position:keyword`, `position`, `:keyword` or `self`, for a flag perhaps with `=true` behind it.
 
     Args:
         text: What the catalog says.
@@ -311,6 +320,8 @@ def argument(text: str) -> Argument:
     position, _, keyword = body.partition(":")
     if not (position or keyword) or (keyword and not keyword.isidentifier()):
         raise ValueError(text)
+    if position and not position.isdecimal():
+        raise ValueError(text)
     return Argument(int(position) if position else None, keyword or None, bool(is_on))
 
 
@@ -318,62 +329,3 @@ def argument(text: str) -> Argument:
 def flags(text: bool | str) -> tuple[Argument, ...]:  # noqa: FBT001  # as the catalog writes it
     """Parse the flags of an entry; none where it is so, or not so, by its nature."""
     return tuple(argument(word) for word in text.split()) if isinstance(text, str) else ()
-
-
-def entries(document: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
-    """Read the tables of a catalog.
-
-    Args:
-        document: Lists of tables, by kind.
-        origin: Where it comes from, for errors.
-        default_source: The source of entries that name none; an error where empty.
-
-    Yields:
-        Pairs of kind and entry.
-
-    Raises:
-        CatalogError: A kind or an entry is malformed.
-    """
-    for kind, rows in document.items():
-        if kind not in KINDS:
-            raise CatalogError(f"{origin}: unknown kind [[{kind}]]; the kinds are {', '.join(KINDS)}")
-        if not isinstance(rows, list):
-            raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
-        for number, row in enumerate(rows, 1):
-            yield kind, _entry(row, kind, f"{origin}: [[{kind}]] number {number}", default_source)
-
-
-def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TOML gives anything
-    try:
-        entry = msgspec.convert(row, KINDS[kind])
-    except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `$.")
-        raise CatalogError(
-            f"{place}: `{path.rstrip('`')}`: {what}" if path else f"{place}: {what}"
-        ) from error
-    if not entry.names:
-        raise CatalogError(f"{place}: `names` must hold names")
-    places = kind == "node-local"
-    for name in entry.names:
-        if not (_NAME.fullmatch(name) or (places and _PLACE.fullmatch(name))):
-            raise CatalogError(f"{place}: `names`: {name!r} is neither a dotted name nor `*.name`")
-    if not entry.source.strip():
-        if not default_source:
-            raise CatalogError(f"{place}: `source` must say where it was read")
-        entry = msgspec.structs.replace(entry, source=default_source)
-    _check_arguments(entry, place)
-    return entry
-
-
-def _check_arguments(entry: Entry, place: str) -> None:
-    for key in (*entry.ARGUMENTS, *entry.FLAGS):
-        value = getattr(entry, key)
-        if not value and key != "path":
-            continue
-        try:
-            parsed = flags(value) if key in entry.FLAGS else (argument(value),)
-            fine = isinstance(value, bool) or bool(parsed)
-        except ValueError:
-            fine = False
-        if not fine:
-            raise CatalogError(f"{place}: `{key}` must name an argument, `0:path` or `self`, not {value!r}")

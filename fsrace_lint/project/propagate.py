@@ -76,10 +76,10 @@ class Propagation:
         """
         processes = event.state.processes
         for literal in event.state.literals:
-            processes &= self._deciding(literal)
+            processes &= self.deciding(literal)
         return processes
 
-    def _deciding(self, literal: Literal) -> Processes:
+    def deciding(self, literal: Literal) -> Processes:
         """Tell who can see a test come out as it did, now that all callers are known."""
         if id(literal) not in self._decided:
             split = self.linker.guards.split(literal.test, literal.scope)

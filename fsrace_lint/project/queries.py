@@ -9,17 +9,20 @@ from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
+from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.spans import Span
 
-_ALIASES_DEPTH: Final = 4
+JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
+"""The operations that rules ask for with `exposed`, and not where they stand."""
 
 
 class Project:
@@ -41,6 +44,7 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)
+        self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -79,6 +83,29 @@ class Project:
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+
+    def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
+        """Give the sites of the files asked for that are no findings, and why.
+
+        Args:
+            reported: The calls at which rules found something.
+
+        Yields:
+            The sites, file by file in the order of the code, and what keeps them silent.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                direct = self._found.direct(function)
+                seen = (site for site in self._found.exposed(function) if site not in direct)
+                at_calls = (site for site in seen if site.act.op in JUDGED_AT_CALLS)
+                for site in sorted((*direct, *at_calls), key=lambda site: site.span):
+                    if site.span not in reported:
+                        yield site, self._reason(site)
+
+    def _reason(self, site: Site) -> Reason:
+        if site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
+            return Reason("callers", "its path is decided where it is called, and judged there")
+        return self._silences.reason(site)
 
     def about(self, module: Module) -> Project:
         """Give the same project with one file to report on; what was linked is shared."""

@@ -59,7 +59,7 @@ class Sites:
     def exposed(self, function: LinkedFunction) -> Iterator[Site]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
         for site in (*self.direct(function), *self._led_to(function, 0)):
-            if not self._is_open(site):
+            if not self.is_open(site):
                 yield site
 
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
@@ -135,7 +135,8 @@ class Sites:
         name = resolver.type_name(resolver.entity(path, scope))
         return name is not None and self.linker.catalog.exact("sink", name) is not None
 
-    def _is_open(self, site: Site) -> bool:
+    def is_open(self, site: Site) -> bool:
+        """Tell whether the callers of its function decide the path of a site."""
         function = site.event.function
         if site.path is None or not any(
             self.linker.paths.parameter_of(symbol, function) for symbol in site.path.symbols()
@@ -150,7 +151,7 @@ class Sites:
 
     def _find_opened(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         found = (*self.direct(function), *self._led_to(function, depth))
-        return (site for site in found if self._is_open(site))
+        return (site for site in found if self.is_open(site))
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         """Give the open sites of the functions that a function calls, as they look from the call."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.findings import Finding
+from fsrace_lint.findings import Finding, Silenced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,11 +27,15 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Everything a run has to say: sorted findings, its own failures, and flat counts."""
+    """Everything a run has to say: sorted findings, its own failures, and flat counts.
+
+    `silenced` is None where nobody asked for it.
+    """
 
     findings: tuple[Finding, ...] = ()
     errors: tuple[Problem, ...] = ()
     statistics: dict[str, int] = {}
+    silenced: tuple[Silenced, ...] | None = None
 
 
 class Options(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.findings import Finding, Fix, Related, Witness
+    from fsrace_lint.findings import Finding, Fix, Related, Silenced, Witness
     from fsrace_lint.report import Options, Outcome
     from fsrace_lint.source import Source
     from fsrace_lint.spans import Place
@@ -27,6 +27,8 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
         "errors": [{"path": problem.path, "message": problem.message} for problem in outcome.errors],
         "statistics": dict(outcome.statistics),
     }
+    if outcome.silenced is not None:
+        document["silenced"] = [_silenced(silenced) for silenced in outcome.silenced]
     encoded = msgspec.json.encode(_encodable(document))
     return msgspec.json.format(encoded, indent=2).decode("utf-8") + "\n"
 
@@ -44,6 +46,18 @@ def _finding(finding: Finding) -> Json:
         "related": [_related(related) for related in finding.related],
         "witness": _witness(finding.witness) if finding.witness else None,
         "fix": _fix(finding.fix) if finding.fix else None,
+    }
+
+
+def _silenced(silenced: Silenced) -> Json:
+    return {
+        **_place(silenced.place),
+        "function": silenced.function,
+        "operation": silenced.operation,
+        "call": silenced.call,
+        "reason": silenced.reason,
+        "message": silenced.message,
+        "cause": None if silenced.cause is None else _place(silenced.cause),
     }
 
 

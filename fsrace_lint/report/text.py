@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.style import Style
 
-from fsrace_lint.findings import Applicability, Finding, Related, Severity, Witness
+from fsrace_lint.findings import Applicability, Finding, Related, Severity, Silenced, Witness
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Page(NamedTuple):
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
-    """Give the findings, then the failures of the run, the statistics if asked for, and one closing line."""
+    """Give the findings, then what was silent and the statistics if asked for, and one closing line."""
 
     @lru_cache(maxsize=8)
     def lines_of(path: str) -> Sequence[str]:
@@ -96,6 +96,8 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     lines: list[Line] = []
     for finding in outcome.findings:
         lines += [*_finding(finding, page), []]
+    if outcome.silenced:
+        lines += [*(_silenced(silenced) for silenced in outcome.silenced), []]
     if outcome.errors and options.list_errors:
         lines += [*(_problem(problem) for problem in outcome.errors), []]
     if options.statistics:
@@ -341,6 +343,16 @@ def _note(name: str, text: str, style: str, page: Page) -> list[Line]:
     first, *rest = _wrap(f"{name}: {visible(text)}", page.width - indent, hang=len(name) + 2)
     lines: list[Line] = [[(" " * (page.gutter + 1) + "= ", "gutter"), (first, style)]]
     return [*lines, *([(" " * indent + row, style)] for row in rest)]
+
+
+def _silenced(silenced: Silenced) -> Line:
+    cause = f" ({silenced.cause.path}:{silenced.cause.span.line})" if silenced.cause is not None else ""
+    return [
+        (_position(silenced.place), "path"),
+        (": ", ""),
+        (f"silent: {silenced.reason}", "dim"),
+        (f": {silenced.call}: {silenced.message}{cause}", ""),
+    ]
 
 
 def _problem(problem: Problem) -> Line:

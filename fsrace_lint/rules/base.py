@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.project.model import Probe, Site
+
+_SHOWN_CALLS: Final = 4
 
 __all__ = [
     "Applicability",
@@ -83,11 +85,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _reached(site: Site) -> Iterable[Related]:
-    """Point at the call by which several processes come to the function of a site."""
-    for event in site.way[:1]:
-        evident = site.evidence is Evidence.EVIDENT
-        message = "several processes come here by this call" if evident else "reached by this call"
+    """Point at the calls by which several processes come to a site, and at what shows that they do."""
+    evident = site.evidence is Evidence.EVIDENT
+    message = "several processes come here by this call" if evident else "reached by this call"
+    for event in site.way[:_SHOWN_CALLS]:
         yield Related(Place(event.function.module.path, event.call.span), message)
+    if site.sign is not None:
+        yield Related(site.sign.place, f"several processes run this: {site.sign.text}")
 
 
 def tested(probe: Probe, site: Site) -> Related:

@@ -1,0 +1,125 @@
+"""How a catalog entry is read from a TOML table, and what is said of one that is malformed."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+
+import msgspec
+
+from fsrace_lint.catalog.entries import KINDS, CatalogError, Entry, Returns, argument, flags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_LAST: Final = re.compile(r"\*\.[^\W\d]\w*")
+_PLACE: Final = re.compile(r"/\S*|\$\w+")
+_TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
+
+
+def read(document: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
+    """Read the tables of a catalog.
+
+    Args:
+        document: Lists of tables, by kind.
+        origin: Where it comes from, for errors.
+        default_source: The source of entries that name none; an error where empty.
+
+    Yields:
+        Pairs of kind and entry.
+
+    Raises:
+        CatalogError: A kind or an entry is malformed.
+    """
+    for kind, rows in document.items():
+        if kind not in KINDS:
+            hint = _did_you_mean(kind.replace("_", "-"), KINDS)
+            raise CatalogError(f"{origin}: unknown kind [[{kind}]]{hint}")
+        if not isinstance(rows, list):
+            raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
+        for number, row in enumerate(rows, 1):
+            yield kind, _entry(row, kind, f"{origin}: [[{kind}]] number {number}", default_source)
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Give the word that was probably meant, else all that there are."""
+    close = difflib.get_close_matches(word.lower(), known, n=1)
+    return f"; did you mean `{close[0]}`?" if close else f"; there are {', '.join(known)}"
+
+
+def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TOML gives anything
+    entry = _converted(row, KINDS[kind], place)
+    if not entry.names:
+        raise CatalogError(f"{place}: `names` must hold names")
+    forms = (_DOTTED, _LAST, _PLACE) if kind == "node-local" else (_DOTTED, _LAST)
+    for name in entry.names:
+        if not any(form.fullmatch(name) for form in forms):
+            raise CatalogError(f"{place}: `names`: {name!r} is neither a dotted name nor `*.name`")
+    if isinstance(entry, Returns) and not _DOTTED.fullmatch(entry.type):
+        raise CatalogError(f"{place}: `type`: {entry.type!r} is not a dotted name")
+    if not entry.source.strip():
+        if not default_source:
+            raise CatalogError(f"{place}: `source` must say where it was read")
+        entry = msgspec.structs.replace(entry, source=default_source)
+    _check_arguments(entry, place)
+    return entry
+
+
+def _converted(row: Any, class_: type[Entry], place: str) -> Entry:  # TOML gives anything
+    """Check the keys and the types of an entry."""
+    fields = _fields(class_)
+    if not isinstance(row, dict):
+        raise CatalogError(f"{place} must be a table")
+    for key in row:
+        if key not in fields:
+            raise CatalogError(f"{place}: unknown key `{key}`{_did_you_mean(key.replace('_', '-'), fields)}")
+    for key, field in fields.items():
+        if field.required and key not in row:
+            raise CatalogError(f"{place}: `{key}` is missing")
+        values = listed(field.type)
+        if key in row and values and row[key] not in values:
+            hint = _did_you_mean(str(row[key]), values)
+            raise CatalogError(f"{place}: `{key}`: unknown value {row[key]!r}{hint}")
+    try:
+        return msgspec.convert(row, class_)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$.")
+        words = re.sub(r"`([^`]+)`", lambda found: _toml_words(found[1]), what)
+        said = words.replace("Expected", "expected").replace(", got", ", found")
+        raise CatalogError(f"{place}: `{path.rstrip('`')}`: {said}") from error
+
+
+def _toml_words(types: str) -> str:
+    return " or ".join(_TOML_WORDS.get(word, word) for word in types.split(" | "))
+
+
+@functools.cache
+def _fields(class_: type[Entry]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(class_)}
+
+
+def listed(type_: Any) -> list[str]:
+    """Give the values of a type that lists them."""
+    literals = (part for part in (type_, *get_args(type_)) if get_origin(part) is Literal)
+    return [value for literal in literals for value in get_args(literal)]
+
+
+def _check_arguments(entry: Entry, place: str) -> None:
+    for key in (*entry.ARGUMENTS, *entry.FLAGS):
+        value = getattr(entry, key)
+        if not value and key != "path":
+            continue
+        try:
+            if key in entry.FLAGS:
+                fine = isinstance(value, bool) or bool(flags(value))
+            else:
+                fine = not argument(value).default
+        except ValueError:
+            fine = False
+        if not fine:
+            raise CatalogError(
+                f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {value!r}"
+            )

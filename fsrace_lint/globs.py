@@ -1,0 +1,108 @@
+"""The patterns for files and folders that settings are written with."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Glob:
+    """A pattern for files and folders, as `exclude` and `per-file-ignores` write them.
+
+    A pattern without a slash means the name of a file or of a folder, wherever
+    it stands; one with a slash is a path from the project root; one that ends
+    in a slash means folders only. `*` and `?` match as in `fnmatch`, so `*`
+    crosses slashes, and `**/` also matches no folder at all.
+    """
+
+    __slots__ = ("anchored", "folders_only", "regex")
+
+    def __init__(self, text: str) -> None:
+        """Translate a pattern.
+
+        Args:
+            text: The pattern as the user wrote it.
+
+        Raises:
+            ValueError: The pattern is empty or not well formed.
+        """
+        body = text.replace("\\", "/")
+        self.folders_only = body.endswith("/")
+        self.anchored = "/" in body.rstrip("/")
+        body = body.strip("/")
+        while body.startswith("./"):
+            body = body[2:].lstrip("/")
+        if body in ("", "."):
+            raise ValueError("an empty pattern")
+        pattern = "".join(map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body)))
+        try:
+            self.regex = re.compile(pattern, re.DOTALL)
+        except re.error as error:
+            raise ValueError(f"a malformed pattern: {error}") from error
+
+    def covers(self, path: str) -> bool:
+        """Tell whether this means a file, or a folder that the file lies in.
+
+        Args:
+            path: The file's path from the project root, with forward slashes.
+
+        Returns:
+            True if the file or one of its folders matches.
+        """
+        match = self.regex.fullmatch
+        parts = path.split("/")
+        last = len(parts) - 1 if self.folders_only else len(parts)
+        if self.anchored:
+            return any(match("/".join(parts[:end])) for end in range(1, last + 1))
+        return any(match(part) for part in parts[:last])
+
+
+def _translate(piece: str) -> str:
+    """Turn one piece of a pattern into the source of a regular expression."""
+    if piece == "**/":
+        return "(?:.*/)?"
+    if piece.startswith("*"):
+        return ".*"
+    if piece == "?":
+        return "[^/]"
+    if piece.startswith("[") and piece.endswith("]"):
+        negated = piece.startswith("[!")
+        inside = re.sub(r"([\[\]\\^&~|])", r"\\\1", piece[2 if negated else 1 : -1])
+        return f"[^/{inside}]" if negated else f"[{inside}]"
+    return re.escape(piece)
+
+
+@functools.lru_cache(maxsize=1024)
+def glob(text: str) -> Glob:
+    """Give the translated pattern for a text, made once.
+
+    Args:
+        text: The pattern as the user wrote it.
+
+    Returns:
+        The pattern.
+
+    Raises:
+        ValueError: The pattern is empty or not well formed.
+    """
+    return Glob(text)
+
+
+def matcher(globs: Sequence[Glob]) -> Callable[[str, str], bool]:
+    """Put patterns together, so that an entry costs two matches.
+
+    Args:
+        globs: The patterns.
+
+    Returns:
+        A function that tells of a name and a path whether a pattern means this very entry.
+    """
+    names, paths = (
+        re.compile("|".join(texts) or "(?!)", re.DOTALL).fullmatch
+        for texts in ([g.regex.pattern for g in globs if g.anchored is wanted] for wanted in (False, True))
+    )
+    return lambda name, path: bool(names(name) or paths(path))

@@ -1,0 +1,99 @@
+"""The page of the catalog: every kind, key and entry is on it, and its tables are tables."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from fsrace_lint import catalog
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+SCRIPT = Path(__file__).parent.parent / "scripts" / "catalog_page.py"
+FIRST = "# A library. More of it.\n"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("catalog_page", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def page(script: ModuleType) -> str:
+    return str(script.page())
+
+
+def section(page: str, heading: str) -> str:
+    assert page.count(f"\n{heading}\n") == 1
+    return re.split(r"\n##", page.split(f"\n{heading}\n")[1])[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.split("\n") if line.startswith("|")]
+
+
+def test_every_kind_with_its_keys(page: str) -> None:
+    common = set(catalog.Entry.__struct_encode_fields__)
+    for kind, class_ in catalog.KINDS.items():
+        keys = [row[0].strip(" `") for row in rows(section(page, f"### `{kind}`"))[2:]]
+        assert keys == [key for key in class_.__struct_encode_fields__ if key not in common]
+
+
+def test_every_name(page: str, script: ModuleType) -> None:
+    for framework, text in catalog.files().items():
+        table = rows(section(page, f"## {script.title(framework, text)}"))[2:]
+        entries = list(catalog.parse(text, framework))
+        assert [row[0].strip() for row in table] == [kind for kind, _ in entries]
+        for row, (_, entry) in zip(table, entries, strict=True):
+            assert re.findall(r"`([^`]+)`", row[1]) == list(entry.names)
+
+
+def test_all_rows_of_a_table_are_equally_long(page: str) -> None:
+    for paragraph in page.split("\n\n"):
+        assert len({len(row) for row in rows(paragraph)}) <= 1
+
+
+def test_what_markdown_would_read_otherwise(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry: dict[str, Any] = {
+        "names": ["*.a", "b.c"],
+        "kind": "release",
+        "source": "docs: f(a, *, b|c)\n  __init__.py a_b <x>",
+        "note": "`a|b*` is [one]",
+    }
+    text = "[[lock]]\n" + "".join(
+        f"{key} = {msgspec.json.encode(value).decode()}\n" for key, value in entry.items()
+    )
+    monkeypatch.setattr(catalog, "files", lambda: {"lib": FIRST + text})
+    shown = section(script.page(), "## A library")
+    assert shown.endswith(
+        '| lock | `*.a`, `b.c` | `kind = "release"` | docs: f(a, \\*, b\\|c) \\_\\_init\\_\\_.py a_b \\<x\\>'
+        " | `a\\|b*` is \\[one\\] |\n"
+    )
+
+
+def test_a_file_needs_a_title(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "files", lambda: {"lib": "\n" + FIRST})
+    with pytest.raises(ValueError, match=r"lib\.toml must begin with a comment"):
+        script.page()
+
+
+def test_a_key_needs_a_description(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Rest(catalog.Entry, frozen=True, kw_only=True):
+        """A call that does nothing."""
+
+        length: str
+
+    monkeypatch.setitem(catalog.KINDS, "rest", Rest)
+    with pytest.raises(ValueError, match=r"Rest\.length has no docstring"):
+        script.page()
