@@ -103,9 +103,10 @@ class Project:
                         yield site, self._reason(site)
 
     def _reason(self, site: Site) -> Reason:
-        if site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
+        reason = self._silences.reason(site)
+        if reason.is_weak and site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
             return Reason("callers", "its path is decided where it is called, and judged there")
-        return self._silences.reason(site)
+        return reason
 
     def about(self, module: Module) -> Project:
         """Give the same project with one file to report on; what was linked is shared."""

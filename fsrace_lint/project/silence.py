@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 _CALLERS_DEPTH: Final = 6
+_WEAK: Final = frozenset({"unproven", "unknown", "unexposed"})
 _ERRORS: Final = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 
 
@@ -29,6 +30,11 @@ class Reason:
     kind: str
     text: str
     place: Place | None = None
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether nothing speaks for the site; too little speaks against it."""
+        return self.kind in _WEAK
 
 
 class Silences:
