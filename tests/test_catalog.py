@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from fsrace_lint.catalog import (
     Effect,
     argument,
     extended,
+    flags,
     load,
     parse,
 )
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 FILES = sorted(
     file.name for file in importlib.resources.files(catalog).iterdir() if file.name.endswith(".toml")
 )
+CASES = Path(__file__).parent / "fixtures" / "catalog"
+WITHOUT_CASES = {"names", "launchers"}
+"""Files of no framework: their entries are met in the cases of all the others."""
 
 
 def text(name: str) -> str:
@@ -48,6 +54,11 @@ def test_a_file_parses(file: str) -> None:
 
 def test_the_files_are_there() -> None:
     assert {"stdlib.toml", "torch.toml", "names.toml"} <= set(FILES)
+
+
+def test_each_framework_has_its_cases() -> None:
+    frameworks = {Path(file).stem for file in FILES} - WITHOUT_CASES
+    assert {case.stem for case in CASES.glob("*.md")} == frameworks
 
 
 def test_every_entry_names_something_and_says_where_it_is_from() -> None:
@@ -181,11 +192,26 @@ def test_lookups() -> None:
         ("2", Argument(2, None)),
         (":exist_ok", Argument(None, "exist_ok")),
         ("self", Argument(None, "self")),
+        ("1:exist_ok=true", Argument(1, "exist_ok", default=True)),
+        (":is_main_process=true", Argument(None, "is_main_process", default=True)),
     ],
 )
 def test_arguments(written: str, expected: Argument) -> None:
     assert argument(written) == expected
     assert expected.is_self is (written == "self")
+
+
+@pytest.mark.parametrize(
+    "written", ["", ":", "x", "p:0", "0:a b", "0:p=false", "0:p=true!", "=true"]
+)
+def test_what_is_no_argument(written: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(written) if written else "^$"):
+        argument(written)
+
+
+def test_flags() -> None:
+    assert flags(text="1:a :b=true") == (Argument(1, "a"), Argument(None, "b", default=True))
+    assert flags(text=True) == flags(text=False) == flags(text="") == ()
 
 
 GOOD = '[[effect]]\nnames = ["a.b"]\nop = "mkdir"\npath = "0:p"\nsource = "docs"\n'
@@ -240,6 +266,94 @@ def test_a_good_entry() -> None:
             ["[[barrier]] number 1", "`scope`"],
             id="plain",
         ),
+        pytest.param(
+            GOOD.replace('"a.b"', '"a.b", "c-d"'),
+            ["mine.toml", "[[effect]] number 1", "`names`", "'c-d'"],
+            id="no name",
+        ),
+        pytest.param(
+            GOOD.replace('"a.b"', '"*.a b"'),
+            ["mine.toml", "[[effect]] number 1", "`names`", "'*.a b'"],
+            id="no last name",
+        ),
+        pytest.param(
+            GOOD.replace('"a.b"', '"/tmp"'),
+            ["mine.toml", "[[effect]] number 1", "`names`", "'/tmp'"],
+            id="a place that is no name",
+        ),
+        *(
+            pytest.param(
+                GOOD + f'{key} = "exist_ok"\n',
+                ["mine.toml", "[[effect]] number 1", f"`{key}`", "'exist_ok'"],
+                id=f"no flag in {key}",
+            )
+            for key in ("target", "mode", "flags", "tolerant", "exclusive", "atomic", "condition")
+        ),
+        pytest.param(
+            GOOD + 'tolerant = "0:a b:c"\n',
+            ["mine.toml", "[[effect]] number 1", "`tolerant`", "'0:a b:c'"],
+            id="one flag of two",
+        ),
+        pytest.param(
+            GOOD + "tolerant = 1\n",
+            ["mine.toml", "[[effect]] number 1", "tolerant"],
+            id="a number for a flag",
+        ),
+        pytest.param(
+            GOOD + 'guard = "everyone"\n',
+            ["mine.toml", "[[effect]] number 1", "`guard`", "'everyone'"],
+            id="unknown guard",
+        ),
+        pytest.param(
+            GOOD + 'synchronized = "yes"\n',
+            ["mine.toml", "[[effect]] number 1", "`synchronized`"],
+            id="text for a truth value",
+        ),
+        pytest.param(
+            '[[exit]]\nnames = ["a"]\nsource = "x"\n[[exit]]\nnames = ["b"]\n',
+            ["mine.toml", "[[exit]] number 2", "`source`"],
+            id="no source in the second",
+        ),
+        pytest.param(
+            '[[private]]\nnames = ["a"]\nscope = "rack"\nsource = "x"\n',
+            ["mine.toml", "[[private]] number 1", "`scope`", "'rack'"],
+            id="unknown scope of a private value",
+        ),
+        pytest.param(
+            '[[guard]]\nnames = ["a"]\nscope = "worker"\nsource = "x"\n',
+            ["mine.toml", "[[guard]] number 1", "`scope`", "'worker'"],
+            id="a scope that only ranks have",
+        ),
+        pytest.param(
+            '[[hook]]\nnames = ["a.B.c"]\nruns = "some"\nsource = "x"\n',
+            ["mine.toml", "[[hook]] number 1", "`runs`", "'some'"],
+            id="unknown runs",
+        ),
+        pytest.param(
+            '[[spawn]]\nnames = ["a.b"]\npasses-rank = "0"\nsource = "x"\n',
+            ["mine.toml", "[[spawn]] number 1", "passes-rank"],
+            id="text for a truth value with a dash",
+        ),
+        pytest.param(
+            '[[spawn]]\nnames = ["a.b"]\npasses_rank = true\nsource = "x"\n',
+            ["mine.toml", "[[spawn]] number 1", "`passes_rank`"],
+            id="underscore for dash",
+        ),
+        pytest.param(
+            '[[collective-saver]]\nnames = ["a.b"]\nunless = "no_dist"\nsource = "x"\n',
+            ["mine.toml", "[[collective-saver]] number 1", "`unless`", "'no_dist'"],
+            id="no flag in unless",
+        ),
+        pytest.param(
+            '[[collective]]\nnames = ["a.b"]\norders = "none"\nsource = "x"\n',
+            ["mine.toml", "[[collective]] number 1", "`orders`", "'none'"],
+            id="unknown order",
+        ),
+        pytest.param(
+            '[[node-local]]\nnames = ["tmp dir"]\nsource = "x"\n',
+            ["mine.toml", "[[node-local]] number 1", "`names`", "'tmp dir'"],
+            id="no place",
+        ),
     ],
 )
 def test_malformed_documents(document: str, mentions: list[str]) -> None:
@@ -267,3 +381,114 @@ def test_malformed_documents(document: str, mentions: list[str]) -> None:
 def test_documents_that_are_malformed_in_other_ways(document: str) -> None:
     with pytest.raises(CatalogError, match=r"mine\.toml.*effect"):
         list(parse(document, "mine.toml"))
+
+
+def test_places_on_the_node() -> None:
+    document = '[[node-local]]\nnames = ["/tmp", "$TMPDIR", "tempfile.gettempdir"]\nsource = "docs"\n'
+    assert [kind for kind, _ in parse(document, "mine.toml")] == ["node-local"]
+
+
+# What users add.
+
+MINE = "pyproject.toml: `catalog`"
+
+
+def test_without_entries_of_a_user_it_is_ours() -> None:
+    assert extended("", MINE) is load()
+
+
+def test_a_users_entries_come_before_ours() -> None:
+    tables = {
+        "rank": [{"names": ["torch.distributed.get_rank", "mine.number"], "scope": "local"}],
+        "effect": [{"names": ["mine.store"], "op": "write", "path": "1:where", "condition": ":first=true"}],
+    }
+    both = extended(json.dumps(tables), MINE)
+    assert both.find("rank", "torch.distributed.get_rank").scope == "local"
+    assert both.find("rank", "mine.number").scope == "local"
+    assert both.find("rank", "torch.distributed.get_node_local_rank").scope == "local"
+    assert both.find("effect", "mine.store").path == "1:where"
+    assert "store" in both.last_names["effect"]
+    assert both.find("effect", "torch.save") is load().find("effect", "torch.save")
+    assert load().find("rank", "torch.distributed.get_rank").scope == "global"
+    assert load().find("rank", "mine.number") is None
+
+
+def test_a_users_entries_need_no_source() -> None:
+    tables = {"barrier": [{"names": ["mine.wait"]}, {"names": ["mine.meet"], "source": "our wiki"}]}
+    both = extended(json.dumps(tables), MINE)
+    assert both.find("barrier", "mine.wait").source == MINE
+    assert both.find("barrier", "mine.meet").source == "our wiki"
+
+
+def test_a_user_can_take_a_name_of_ours_back() -> None:
+    tables = {"in-process": [{"names": ["mine"]}]}
+    both = extended(json.dumps(tables), MINE)
+    assert load().find("barrier", "mine.barrier") is not None
+    assert both.find("barrier", "mine.barrier") is None
+    assert both.is_in_process("mine.barrier")
+
+
+@pytest.mark.parametrize(
+    ("tables", "mentions"),
+    [
+        pytest.param({"locks": []}, ["[[locks]]", "lock"], id="unknown kind"),
+        pytest.param({"lock": {"names": ["a"]}}, ["`lock`", "[[lock]]"], id="one table for a list"),
+        pytest.param({"lock": [{"names": ["a"]}]}, ["[[lock]] number 1", "`kind`"], id="missing key"),
+        pytest.param(
+            {"lock": [{"names": ["a"], "kind": "acquire"}, {"names": ["b"], "kind": "held"}]},
+            ["[[lock]] number 2", "`kind`", "'held'"],
+            id="unknown value",
+        ),
+        pytest.param(
+            {"effect": [{"names": ["a"], "op": "write", "path": "f"}]},
+            ["[[effect]] number 1", "`path`", "'f'"],
+            id="no argument",
+        ),
+        pytest.param({"barrier": [{"names": []}]}, ["[[barrier]] number 1", "`names`"], id="no names"),
+        pytest.param({"barrier": [{"names": ["a()"]}]}, ["[[barrier]] number 1", "'a()'"], id="no name"),
+    ],
+)
+def test_malformed_entries_of_a_user(tables: dict[str, object], mentions: list[str]) -> None:
+    with pytest.raises(CatalogError) as caught:
+        extended(json.dumps(tables), MINE)
+    for mention in (MINE, *mentions):
+        assert mention in str(caught.value)
+
+
+# Threads and tasks.
+
+
+@pytest.mark.parametrize("kind", ["lock", "barrier"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "threading.Lock",
+        "threading.RLock",
+        "threading.Barrier",
+        "threading.Barrier.wait",
+        "asyncio.Lock",
+        "asyncio.Barrier",
+        "asyncio.locks.Barrier",
+        "trio.FileLock",
+        "anyio.Lock",
+        "torch.cuda.barrier",
+    ],
+)
+def test_threads_and_tasks_have_no_locks_and_no_barriers(kind: str, name: str) -> None:
+    assert load().find(kind, name) is None
+    assert load().is_in_process(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("barrier", "torch.distributed.barrier"),
+        ("barrier", "mine.threading.barrier"),
+        ("barrier", "threadings.barrier"),
+        ("lock", "mine.FileLock"),
+        ("lock", "filelock.FileLock"),
+    ],
+)
+def test_processes_have_both(kind: str, name: str) -> None:
+    assert load().find(kind, name) is not None
+    assert not load().is_in_process(name)

@@ -11,6 +11,7 @@ from test_guards import project
 
 from fsrace_lint import catalog
 from fsrace_lint.catalog import Effect, argument
+from fsrace_lint.catalog import flags as flags_of
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.effects import Effects, given
@@ -29,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 import torch
@@ -83,6 +85,16 @@ def is_method(name: str) -> bool:
     return owner == "*" or owner[:1].isupper()
 
 
+def named(entry: Effect, keys: str) -> list[str]:
+    """Give what a call must be given by name, besides its path, to be an act of this entry."""
+    values = {"mode": "'w'", "flags": "os.O_WRONLY", "condition": "True", "target": "t"}
+    return [
+        f"{argument(getattr(entry, key)).keyword}={values[key]}"
+        for key in keys.split()
+        if getattr(entry, key)
+    ]
+
+
 def spelled(name: str, entry: Effect, *extra: str) -> tuple[str, str, str]:
     """Make a call by an entry: the imports it needs, the call, and the path in it."""
     owner, _, last = name.rpartition(".")
@@ -90,12 +102,17 @@ def spelled(name: str, entry: Effect, *extra: str) -> tuple[str, str, str]:
     head = f"import {module}\n" if module and owner != "*" else ""
     receiver = "thing" if owner == "*" else f"{owner}(q)"
     which = argument(entry.path)
-    position = which.position or 0
-    values = [] if which.is_self else [f"x{i}" for i in range(position)] + ["p"]
-    if entry.mode:
-        values.append(f"{argument(entry.mode).keyword}='w'")
+    values = [] if which.is_self or which.position is None else [f"x{i}" for i in range(which.position)]
+    if not which.is_self:
+        values.append("p" if which.position is not None else f"{which.keyword}=p")
+    values += extra or named(entry, "mode flags condition target")
     called = f"{receiver}.{last}" if is_method(name) else name
-    return head, f"{called}({', '.join([*values, *extra])})", receiver if which.is_self else "p"
+    return f"import os\n{head}", f"{called}({', '.join(values)})", receiver if which.is_self else "p"
+
+
+def usually(flag: bool | str) -> bool:
+    """Tell whether a call is so where none of the flags is given."""
+    return flag is True or any(which.default for which in flags_of(flag))
 
 
 @pytest.mark.parametrize(("name", "entry"), ENTRIES)
@@ -104,7 +121,12 @@ def test_every_effect_is_recognized(name: str, entry: Effect) -> None:
     found = act(call, head=head)
     assert found is not None
     assert (found.op, spell(found.path), found.api) == (entry.op, path, name)
-    assert not found.tolerant
+    assert found.tolerant is usually(entry.tolerant)
+    assert found.exclusive is usually(entry.exclusive)
+    assert found.atomic is usually(entry.atomic)
+    assert found.synchronized is entry.synchronized
+    assert found.only == entry.guard
+    assert (None if found.target is None else spell(found.target)) == ("t" if entry.target else None)
 
 
 @pytest.mark.parametrize(
@@ -115,35 +137,50 @@ def test_every_effect_finds_its_path_by_keyword(name: str, entry: Effect) -> Non
     which = argument(entry.path)
     head, call, _ = spelled(name, entry)
     prefix, _, _ = call.rpartition("(")
-    mode = f", {argument(entry.mode).keyword}='w'" if entry.mode else ""
-    found = act(f"{prefix}({which.keyword}=p{mode})", head=head)
+    values = [f"{which.keyword}=p", *named(entry, "mode flags condition target")]
+    found = act(f"{prefix}({', '.join(values)})", head=head)
     assert found is not None
     assert spell(found.path) == "p"
 
 
 @pytest.mark.parametrize(
-    ("name", "entry", "flag"),
+    ("name", "entry", "key", "flag"),
     [
-        pytest.param(name, entry, flag, id=f"{name}-{flag}")
+        pytest.param(name, entry, key, word, id=f"{name}-{key}-{word}")
         for name, entry in entries()
-        for flag in entry.tolerant.split()
+        for key in ("tolerant", "exclusive", "atomic")
+        if isinstance(getattr(entry, key), str)
+        for word in getattr(entry, key).split()
     ],
 )
-def test_every_tolerance_is_recognized(name: str, entry: Effect, flag: str) -> None:
+def test_every_flag_is_recognized(name: str, entry: Effect, key: str, flag: str) -> None:
     which = argument(flag)
     answers = {}
     for value in ("True", "False", "flag"):
         head, call, _ = spelled(name, entry, f"{which.keyword}={value}")
         found = act(call, head=head)
         assert found is not None
-        answers[value] = found.tolerant
+        answers[value] = getattr(found, key)
     assert answers == {"True": True, "False": False, "flag": True}
     if which.position is not None and not name.startswith("*."):
         before = 0 if argument(entry.path).is_self else (argument(entry.path).position or 0) + 1
         head, call, _ = spelled(name, entry, *(f"y{i}" for i in range(which.position - before)), "True")
         found = act(call, head=head)
         assert found is not None
-        assert found.tolerant
+        assert getattr(found, key)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [pytest.param(name, entry, id=name) for name, entry in entries() if entry.condition],
+)
+def test_every_condition_is_seen(name: str, entry: Effect) -> None:
+    which = argument(entry.condition)
+    head, call, _ = spelled(name, entry, f"{which.keyword}=flag")
+    found = act(call, head=head)
+    assert found is not None
+    assert found.condition is not None
+    assert spell(found.condition) == "flag"
 
 
 @pytest.mark.parametrize("name", [name for kind, name, _ in rows() if kind == "program"])
@@ -170,7 +207,23 @@ def test_every_program_runner_is_recognized(name: str) -> None:
         ("os.path.exists(p)", ("probe", "p")),
         ("Path(p).exists()", ("probe", "Path(p)")),
         ("os.listdir(p)", ("list", "p")),
+        ("os.walk(p)", ("list", "p")),
+        ("Path(p).glob('*')", ("list", "Path(p)")),
         ("os.rename(p, q)", ("rename", "p")),
+        ("Path(p).rename(q)", ("rename", "Path(p)")),
+        ("os.symlink(q, p)", ("link", "p")),
+        ("os.symlink(src=q, dst=p)", ("link", "p")),
+        ("Path(p).symlink_to(q)", ("link", "Path(p)")),
+        ("shutil.copy(q, p)", ("copy", "p")),
+        ("Path(p).touch()", ("create", "Path(p)")),
+        ("os.mkfifo(p)", ("create", "p")),
+        ("os.truncate(p, 0)", ("write", "p")),
+        ("shutil.make_archive(p, 'zip')", ("write", "p")),
+        ("zipfile.ZipFile(p, 'w')", ("write", "p")),
+        ("zipfile.ZipFile(p)", None),
+        ("tarfile.open(p, 'w:gz')", ("write", "p")),
+        ("tarfile.open(p)", None),
+        ("tempfile.mktemp()", None),
         ("torch.save(q, p)", ("write", "p")),
         ("torch.save(q, f=p)", ("write", "p")),
         ("shutil.unpack_archive(q, p)", ("extract", "p")),
@@ -217,6 +270,12 @@ def test_calls(call: str, expected: tuple[str, str] | None) -> None:
         ("shutil.rmtree(p, onerror=None)", False),
         ("shutil.rmtree(p, onexc=q)", True),
         ("shutil.copytree(q, p, dirs_exist_ok=True)", True),
+        ("Path(p).touch()", True),
+        ("Path(p).touch(exist_ok=True)", True),
+        ("Path(p).touch(exist_ok=flag)", True),
+        ("Path(p).touch(exist_ok=False)", False),
+        ("Path(p).touch(0o666, False)", False),
+        ("os.symlink(q, p)", False),
     ],
 )
 def test_tolerance(call: str, tolerant: bool) -> None:
@@ -232,7 +291,8 @@ def test_tolerance(call: str, tolerant: bool) -> None:
         ("open(p, 'r')", False, False),
         ("open(p, 'rb')", False, False),
         ("open(p, encoding='utf-8')", False, False),
-        ("open(p, 'x')", False, False),
+        ("open(p, 'x')", True, False),
+        ("open(p, mode='xb')", True, False),
         ("open(p, 'w')", True, False),
         ("open(p, 'wb')", True, False),
         ("open(p, mode='wt')", True, False),
@@ -252,7 +312,6 @@ def test_tolerance(call: str, tolerant: bool) -> None:
         ("Path(p).open()", False, False),
         ("Path(p).open('a')", True, True),
         ("open(p, mode)", False, False),
-        ("os.open(p, flag)", False, False),
         ("Mine().open('w')", False, False),
         ("thing.open('w')", False, False),
     ],
@@ -264,6 +323,49 @@ def test_open_modes(call: str, writes: bool, appends: bool) -> None:
         assert found.op == "write"
         assert spell(found.path) in {"p", "Path(p)"}
         assert found.appends is appends
+        assert found.exclusive is ("'x" in call)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("os.O_RDONLY", None),
+        ("os.O_RDONLY | os.O_NOFOLLOW", None),
+        ("flag", None),
+        ("0", None),
+        ("os.O_WRONLY", (False, False)),
+        ("os.O_RDWR | os.O_CREAT", (False, False)),
+        ("os.O_CREAT | os.O_WRONLY | os.O_TRUNC", (False, False)),
+        ("os.O_CREAT | os.O_EXCL", (True, False)),
+        ("os.O_CREAT | os.O_EXCL | os.O_WRONLY", (True, False)),
+        ("os.O_WRONLY | os.O_APPEND", (False, True)),
+    ],
+)
+def test_flags_of_os_open(flags: str, expected: tuple[bool, bool] | None) -> None:
+    for call in (f"os.open(p, {flags})", f"os.open(path=p, flags={flags})"):
+        found = act(call)
+        assert (None if found is None else (found.exclusive, found.appends)) == expected
+        assert found is None or (found.op, spell(found.path)) == ("create", "p")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("os.rename(p, q)", "q"),
+        ("os.replace(src=p, dst=q)", "q"),
+        ("os.renames(p, q)", "q"),
+        ("shutil.move(p, str(q))", "str(q)"),
+        ("Path(p).rename(q)", "q"),
+        ("Path(p).replace(target=q)", "q"),
+        ("os.replace(p, *args)", "…"),
+        ("os.remove(p)", None),
+        ("shutil.copy(q, p)", None),
+    ],
+)
+def test_targets_of_renames(call: str, expected: str | None) -> None:
+    found = act(call)
+    assert found is not None
+    assert (None if found.target is None else spell(found.target)) == expected
 
 
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "codecs"])
@@ -288,6 +390,18 @@ def test_open_of_compressed_files_by_keyword(module: str) -> None:
         ("args.out.mkdir()", "mkdir"),
         ("args['out'].mkdir()", "mkdir"),
         ("thing().mkdir()", "mkdir"),
+        ("thing.to_csv(p)", "write"),
+        ("thing.to_csv(path_or_buf=p, index=False)", "write"),
+        ("thing.savefig(p, dpi=300)", "write"),
+        ("thing.plot().savefig(p)", "write"),
+        ("args['frame'].to_parquet(p)", "write"),
+        ("thing.to_csv()", None),
+        ("thing.to_csv(index=False)", None),
+        ("fs.to_parquet(p)", None),
+        ("thing.rename(p)", None),
+        ("thing.replace('a', 'b')", None),
+        ("thing.touch()", None),
+        ("thing.glob('*')", None),
         ("thing.exists(p)", None),
         ("thing.mkdir(p, mode, flag)", None),
         ("thing.write_text('a', 'b')", None),
