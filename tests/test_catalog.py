@@ -201,9 +201,7 @@ def test_arguments(written: str, expected: Argument) -> None:
     assert expected.is_self is (written == "self")
 
 
-@pytest.mark.parametrize(
-    "written", ["", ":", "x", "p:0", "0:a b", "0:p=false", "0:p=true!", "=true"]
-)
+@pytest.mark.parametrize("written", ["", ":", "x", "p:0", "0:a b", "0:p=false", "0:p=true!", "=true"])
 def test_what_is_no_argument(written: str) -> None:
     with pytest.raises(ValueError, match=re.escape(written) if written else "^$"):
         argument(written)

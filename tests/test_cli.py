@@ -169,6 +169,79 @@ class TestCheck:
         assert reported("x", "y") == ["y/a.py:4 FSR101"]
 
 
+class TestShowSilenced:
+    GUARDED: Final = 'import os\ndef prepare(rank):\n    if rank == 0:\n        os.mkdir("d")\n'
+    LINE: Final = 'a.py:4:9: silent: guard: os.mkdir("d"): one process comes here (line 3)'.replace('"', "'")
+
+    @staticmethod
+    def listed(*arguments: str, code: int = 0) -> list[str]:
+        rows = json.loads(run("check", "--format=json", "--show-silenced", *arguments, code=code).stdout)
+        return [f"{row['path']}:{row['line']} {row['reason']}" for row in rows["silenced"]]
+
+    def test_text(self) -> None:
+        write({"a.py": self.GUARDED})
+        assert run("check", "--show-silenced", code=0).stdout.splitlines() == [
+            self.LINE,
+            "Kept silent: 1 call (1 guard).",
+            "",
+            "No filesystem races found in 1 file.",
+        ]
+
+    def test_json(self) -> None:
+        write({"a.py": self.GUARDED})
+        assert self.listed() == ["a.py:4 guard"]
+        assert "silenced" not in json.loads(run("check", "--format=json", code=0).stdout)
+
+    def test_another_format(self) -> None:
+        write({"a.py": HAZARD})
+        result = run("check", "--show-silenced", "--format=github", code=2)
+        assert result.stdout == ""
+        assert result.stderr.endswith("Error: --show-silenced needs --format text or json\n")
+
+    @pytest.mark.parametrize("form", ["text", "json"])
+    def test_findings_and_the_exit_code_stay(self, form: str) -> None:
+        write({"a.py": self.GUARDED, "b.py": HAZARD})
+        run("check", "a.py", "--show-silenced", f"--format={form}", code=0)
+        shown = run("check", "--show-silenced", f"--format={form}", code=1).stdout
+        if form == "json":
+            assert (
+                json.loads(shown)["findings"]
+                == json.loads(run("check", "--format=json", code=1).stdout)["findings"]
+            )
+        else:
+            assert shown.startswith(FIRST.replace("a.py", "b.py"))
+
+    def test_only_the_files_that_are_named(self) -> None:
+        write({"a.py": self.GUARDED, "b.py": self.GUARDED})
+        assert self.listed("b.py") == ["b.py:4 guard"]
+
+    def test_several_projects_in_one_order(self) -> None:
+        write(
+            {"b/a.py": self.GUARDED, "b/pyproject.toml": "", "a/b.py": self.GUARDED, "a/pyproject.toml": ""}
+        )
+        assert self.listed("b", "a", "b/a.py") == ["a/b.py:4 guard", "b/a.py:4 guard"]
+        lines = run("check", "--show-silenced", "b", "a", code=0).stdout.splitlines()
+        assert lines[2:] == ["Kept silent: 2 calls (2 guard).", "", "No filesystem races found in 2 files."]
+
+    def test_a_project_that_cannot_be_checked(self) -> None:
+        write({"a.py": self.GUARDED, "in/a.py": self.GUARDED, "in/pyproject.toml": MALFORMED})
+        assert self.listed("in", "a.py", code=2) == ["a.py:4 guard"]
+
+    def test_an_output_file(self) -> None:
+        write({"a.py": self.GUARDED})
+        assert run("check", "--show-silenced", "--output-file=report.txt", code=0).output == ""
+        assert Path("report.txt").read_text().startswith(self.LINE + "\nKept silent: 1 call")
+
+    def test_comments_and_the_profile(self) -> None:
+        write({"a.py": HAZARD.rstrip() + "  # noqa: FSR101\n", "b.py": "open('r.json', 'w').write('x')\n"})
+        assert self.listed() == ["a.py:4 suppressed", "b.py:1 strict"]
+        assert self.listed("--profile=strict", code=1) == ["a.py:4 suppressed"]
+
+    def test_a_file_that_cannot_be_read(self) -> None:
+        write({"a.py": "if\n", "b.py": self.GUARDED})
+        assert self.listed(code=1) == ["b.py:4 guard"]
+
+
 class TestSelection:
     @pytest.mark.parametrize(
         "arguments",

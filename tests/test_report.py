@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
+from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Silenced, Step, Witness
 from fsrace_lint.report import FORMATS, Options, Outcome, Problem, render
 from fsrace_lint.report.diff import colorize, unified
 from fsrace_lint.source import Source
@@ -70,6 +70,18 @@ def finding(where: Place, **changes: Any) -> Finding:
 
 def fix(applicability: Applicability, description: str = "pass exist_ok=True") -> Fix:
     return Fix("exist-ok", Span(1, 1, 1, 2), applicability, description)
+
+
+def silenced(where: Place, **changes: Any) -> Silenced:
+    fields: dict[str, Any] = {
+        "place": where,
+        "function": "prepare",
+        "operation": "mkdir",
+        "call": "os.makedirs(out)",
+        "reason": "guard",
+        "message": "one process comes here",
+    }
+    return Silenced(**{**fields, **changes})
 
 
 def text_of(outcome: Outcome, sources: dict[str, str] | None = None, **options: Any) -> str:
@@ -413,6 +425,73 @@ class TestText:
         assert "\x1b[1;33m^^^\x1b[0m" in report
 
 
+class TestSilenced:
+    def test_one_line_each_and_a_count(self) -> None:
+        here, there = Place("a.py", Span(6, 9, 6, 25)), Place("b.py", Span(3, 1, 3, 9))
+        listed = (
+            silenced(here, cause=Place("a.py", Span(5, 8, 5, 30))),
+            silenced(here, cause=there, reason="lock", message="FileLock('l') is held"),
+            silenced(there, reason="unexposed", call="os.remove(old)", message="no rule reports a delete"),
+            silenced(there),
+        )
+        assert text_of(Outcome(statistics={"files": 2}, silenced=listed)) == dedent(
+            """\
+            a.py:6:9: silent: guard: os.makedirs(out): one process comes here (line 5)
+            a.py:6:9: silent: lock: os.makedirs(out): FileLock('l') is held (b.py:3)
+            b.py:3:1: silent: unexposed: os.remove(old): no rule reports a delete
+            b.py:3:1: silent: guard: os.makedirs(out): one process comes here
+            Kept silent: 4 calls (2 guard, 1 lock, 1 unexposed).
+
+            No filesystem races found in 2 files.
+            """
+        )
+
+    def test_nothing_was_silent(self) -> None:
+        assert text_of(Outcome(silenced=())) == "Kept silent: 0 calls.\n\nNo filesystem races found.\n"
+        assert "silent" not in text_of(Outcome())
+
+    def test_it_stands_between_the_findings_and_the_errors(self) -> None:
+        where = Place("a.py", Span(1, 1, 1, 2))
+        outcome = Outcome((finding(where),), (Problem("b", "no"),), silenced=(silenced(where),))
+        assert text_of(outcome) == dedent(
+            """\
+            a.py:1:1: FSR101 check-then-mkdir: another process can create out
+
+            a.py:1:1: silent: guard: os.makedirs(out): one process comes here
+            Kept silent: 1 call (1 guard).
+
+            b: error: no
+
+            Found 1 problem (1 error) in 1 file; 1 failure in the run itself.
+            """
+        )
+
+    def test_control_characters_are_spelled_out(self) -> None:
+        path = "a\x1b[2J\udcff.py"
+        hostile = silenced(
+            Place(path, Span(1, 1, 1, 2)),
+            call="mkdir('\u202e')",
+            message="[red]\r\nx",
+            reason="\x07",
+            cause=Place("b\n.py", Span(2, 1, 2, 2)),
+        )
+        assert text_of(Outcome(silenced=(hostile,))).split("\n")[:2] == [
+            "a\\x1b[2J\\udcff.py:1:1: silent: \\x07: mkdir('\\u202e'): [red]\\r\\nx (b\\n.py:2)",
+            "Kept silent: 1 call (1 \\x07).",
+        ]
+
+    def test_a_long_line_stays_one_line(self) -> None:
+        long = silenced(Place("a.py", Span(1, 1, 1, 2)), message="because " * 40)
+        report = text_of(Outcome(silenced=(long,)), width=40)
+        assert report.count("because") == 40
+        assert len(report.split("\n")) == 5
+
+    def test_color_dims_the_reason(self) -> None:
+        outcome = Outcome(silenced=(silenced(Place("a.py", Span(1, 1, 1, 2))),))
+        report = render("text", outcome, {}, Options(color=True))
+        assert "\x1b[1ma.py:1:1\x1b[0m: \x1b[2msilent: guard\x1b[0m: os.makedirs(out)" in report
+
+
 class TestSummary:
     @staticmethod
     def last(outcome: Outcome) -> str:
@@ -491,11 +570,19 @@ FINDINGS = st.builds(
     witness=st.none() | st.builds(Witness, st.lists(STEPS, max_size=4).map(tuple), ANY_TEXT),
     fix=st.none() | st.builds(Fix, ANY_TEXT, SPANS, st.sampled_from(Applicability), ANY_TEXT),
 )
+REASONS = [
+    "tolerant", "synchronized", "exclusive", "guard", "private", "lock", "handled",
+    "first", "callers", "unproven", "unknown", "unexposed", "strict", "suppressed",
+]  # fmt: skip
+SILENCED = st.builds(
+    Silenced, PLACES, ANY_TEXT, ANY_TEXT, ANY_TEXT, st.sampled_from(REASONS), ANY_TEXT, st.none() | PLACES
+)
 OUTCOMES = st.builds(
     Outcome,
     st.lists(FINDINGS, max_size=3).map(tuple),
     st.lists(st.builds(Problem, ANY_TEXT, ANY_TEXT), max_size=2).map(tuple),
     st.dictionaries(ANY_TEXT, st.integers(0, 10**6), max_size=3),
+    st.none() | st.lists(SILENCED, max_size=3).map(tuple),
 )
 
 
@@ -523,7 +610,7 @@ class TestJson:
         objects = [SCHEMA, *(each for each in SCHEMA["$defs"].values() if each["type"] == "object")]
         for each in objects:
             assert "additionalProperties" in each
-            assert sorted(each["required"]) == sorted(each["properties"])
+            assert sorted(each["required"]) == sorted(each["properties"].keys() - {"silenced"})
             for name, value in each["properties"].items():
                 target = SCHEMA["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
                 assert target["description"].endswith("."), name
@@ -586,6 +673,34 @@ class TestJson:
         assert document["errors"] == [{"path": "c", "message": "no"}]
         assert document["statistics"] == {"files": 2}
 
+    def test_what_was_silent(self) -> None:
+        where = Place("a.py", Span(6, 9, 6, 25))
+        listed = (silenced(where, cause=Place("b.py", Span(1, 2, 3, 4))), silenced(where, reason="unproven"))
+        document = self.parsed(Outcome(silenced=listed))
+        assert document["silenced"][0] == {
+            "path": "a.py",
+            "line": 6,
+            "column": 9,
+            "end_line": 6,
+            "end_column": 25,
+            "function": "prepare",
+            "operation": "mkdir",
+            "call": "os.makedirs(out)",
+            "reason": "guard",
+            "message": "one process comes here",
+            "cause": {"path": "b.py", "line": 1, "column": 2, "end_line": 3, "end_column": 4},
+        }
+        assert document["silenced"][1]["cause"] is None
+        assert self.parsed(Outcome(silenced=()))["silenced"] == []
+        assert "silenced" not in self.parsed(Outcome())
+
+    def test_the_schema_and_the_page_know_every_reason(self) -> None:
+        assert SCHEMA["$defs"]["silenced"]["properties"]["reason"]["enum"] == REASONS
+        page = (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+        assert [row for row in REASONS if f"| `{row}` |" not in page] == []
+        documented = Silenced.__doc__ or ""
+        assert [row for row in REASONS if f"`{row}`" not in documented] == []
+
     def test_undecodable_paths_are_spelled_out(self) -> None:
         document = self.parsed(Outcome((finding(Place("é\udcff.py", Span(1, 1, 1, 1))),)))
         assert document["findings"][0]["path"] == "é\\udcff.py"
@@ -594,6 +709,7 @@ class TestJson:
     def test_every_outcome_keeps_the_schema(self, outcome: Outcome) -> None:
         document = self.parsed(outcome)
         assert len(document["findings"]) == len(outcome.findings)
+        assert len(document.get("silenced", ())) == len(outcome.silenced or ())
 
     def test_it_does_not_load_rich(self) -> None:
         code = (

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.causes import Causes, place_of
 from fsrace_lint.project.model import Evidence, Reach
-from fsrace_lint.project.processes import ALL, Runs, runs
-from fsrace_lint.spans import Place
+from fsrace_lint.project.processes import FIRST, Runs, runs
 
 if TYPE_CHECKING:
-    from fsrace_lint.project.model import Site
-    from fsrace_lint.project.modules import LinkedFunction
-    from fsrace_lint.project.propagate import Propagation
-    from fsrace_lint.project.states import Event
-    from fsrace_lint.spans import Span
+    from collections.abc import Callable
 
-_CALLERS_DEPTH: Final = 6
+    from fsrace_lint.project.causes import Step
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.propagate import Propagation
+    from fsrace_lint.spans import Place
+
 _WEAK: Final = frozenset({"unproven", "unknown", "unexposed"})
 _ERRORS: Final = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
+_ACCEPTED: Final = {
+    "mkdir": "a directory that is there already is accepted",
+    "delete": "it is accepted that it is gone already",
+}
+_ALONE: Final = frozenset({"mkdir", "write", "extract"})
+"""The operations that rules report without a test before them."""
+_FIRST: Final = {"local": "the main process of each node", "group": "the first process of each group"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ class Silences:
         self.propagation = propagation
         self.protection = propagation.protection
         self.linker = propagation.linker
+        self.causes = Causes(propagation)
 
     def reason(self, site: Site) -> Reason:
         """Tell what keeps a site silent.
@@ -69,9 +77,9 @@ class Silences:
     def _by_nature(site: Site) -> Reason | None:
         """What the call does makes it safe, whoever runs it."""
         if site.act.tolerant:
-            return Reason("tolerant", f"{site.callee} accepts what another process did")
+            return Reason("tolerant", _ACCEPTED.get(site.act.op, "what another process did is accepted"))
         if site.act.synchronized:
-            return Reason("synchronized", f"{site.callee} holds several processes apart by itself")
+            return Reason("synchronized", f"{_doer(site)} holds several processes apart by itself")
         if site.act.exclusive and site.act.op == "write":
             return Reason("exclusive", "one process alone can create it, the others fail")
         return None
@@ -79,85 +87,133 @@ class Silences:
     def _guarded(self, site: Site) -> Reason | None:
         if site.runs not in {Runs.ONE, Runs.PER_NODE}:
             return None
-        if site.act.only is not None and runs(site.own) is site.runs:
-            return Reason("guard", f"{site.callee} writes on {site.runs.value} alone")
-        place = self._guard(site.event, site.runs, 0) or self._guard(site.origin, site.runs, 0)
-        return Reason("guard", f"{site.runs.value} comes here", place)
+        act, scope = site.act, site.origin.state.scope
+        if act.only is not None and runs(FIRST[act.only]) is site.runs:
+            return Reason("guard", f"{_doer(site)} does it on {site.runs.value} alone", _elsewhere(site))
+        if act.condition is not None and runs(self.linker.guards.split(act.condition, scope)[0]) is site.runs:
+            text = f"{spell(act.condition)} lets {site.runs.value} do it"
+            return Reason("guard", text, place_of(site.origin))
+        return self._guarded_here(site) or self._guarded_below(site) or Reason("guard", _who(site))
 
-    def _guard(self, event: Event, wanted: Runs, depth: int) -> Place | None:
-        """Find the test, the decorator or the caller that lets so few processes come to a call."""
-        function = event.function
-        reached = ALL
-        for literal in event.state.literals:
-            reached &= self.propagation.deciding(literal)
-            if runs(reached) is wanted:
-                span = _span_of(literal.test) if literal.branch is None else literal.branch.span
-                return Place(function.module.path, span or event.call.span)
-        if runs(event.state.processes) is wanted:
-            return Place(function.module.path, event.call.span)
-        return self._guard_of(function, wanted, depth)
+    def _guarded_here(self, site: Site) -> Reason | None:
+        """Find the guard around the call from which a site is seen, or around the callers."""
+        place, step = self.causes.nearest(site.event, lambda step: self.causes.guard(step, site.runs))
+        if step is None or place is None:
+            return None
+        facts = step.event.function.facts
+        if self.propagation.hooks.of(step.event.function) is not None and place.span == facts.span:
+            return Reason("guard", f"the framework calls {facts.name} in {site.runs.value}", place)
+        callers = ", whoever calls it" if step.is_one_of_several else ""
+        return Reason("guard", _who(site) + callers, place)
 
-    def _guard_of(self, function: LinkedFunction, wanted: Runs, depth: int) -> Place | None:
-        """Find what lets so few processes into a function, the first of its callers that shows it."""
-        if runs(self.propagation.decorated(function)) is wanted:
-            return Place(function.module.path, function.facts.span)
-        if depth < _CALLERS_DEPTH:
-            for edge in self.propagation.edges(function):
-                place = Place(edge.event.function.module.path, edge.event.call.span)
-                if runs(edge.only) is wanted:
-                    return place
-                found = self._guard(edge.event, wanted, depth + 1)
-                if found is not None:
-                    return found
+    def _guarded_below(self, site: Site) -> Reason | None:
+        """Find the guard between the call from which a site is seen and the one that does it."""
+        for event in self.causes.downward(site)[1:]:
+            place = self.causes.guard_at(event, site.runs)
+            if place is not None:
+                return Reason("guard", f"{site.runs.value} gets to {_doer(site)}", place)
         return None
 
     def _private(self, site: Site) -> Reason | None:
-        if site.reach is not Reach.PRIVATE:
+        if site.reach is not Reach.PRIVATE or not self._is_private_throughout(site):
             return None
-        own = [symbol.text for symbol in site.path.symbols() if symbol.private] if site.path else []
-        what = f"{own[0]} is in its name" if own else "every caller passes a path of its own"
-        return Reason("private", f"each process has its own path: {what}")
+        whose = "each process has its own path"
+        own = next((symbol.text for symbol in site.path.symbols() if symbol.private), "") if site.path else ""
+        place, step = self.causes.nearest(site.event, self.causes.passed)
+        if own:
+            return Reason("private", f"{whose}: {own} differs", self._source(site) or place)
+        callers = "the caller passes it" if _is_only(step) else "every caller passes one"
+        return Reason("private", f"{whose}: {callers}", place)
+
+    def _is_private_throughout(self, site: Site) -> bool:
+        """Tell whether a rename has both its paths for itself; whatever else has one."""
+        if site.act.op != "rename":
+            return True
+        others = (value for value in site.origin.call.arguments if value is not site.act.path)
+        target = site.act.target or next(others, None)
+        path = None if target is None else self.linker.paths.normalize(target, site.origin.state.scope)
+        return path is not None and path.private
+
+    def _source(self, site: Site) -> Place | None:
+        """Find the call that gives each process another value for its path."""
+        values = (site.act.path,) if site.event is site.origin else parts(site.event.call)
+        scope = site.event.state.scope
+        found = (self.causes.private(value, scope) for value in values)
+        here = next(filter(None, found), None)
+        return here or self.causes.private(site.act.path, site.origin.state.scope)
 
     def _locked(self, site: Site) -> Reason | None:
         if not site.locked:
             return None
-        held = self.protection.held(site.event)
-        span = next(filter(None, map(_span_of, held)), None)
-        text = f"{spell(held[0])} is held" if held else "every caller holds a lock"
-        return Reason("lock", text, None if span is None else Place(site.file, span))
+        for event in self.causes.downward(site):
+            held = self.protection.held(event)
+            if held:
+                return Reason("lock", f"{spell(held[0])} is held", self.causes.lock_at(event))
+        place, step = self.causes.nearest(site.event, self.causes.lock)
+        who = "the caller" if _is_only(step) else "every caller"
+        return Reason("lock", f"{who} holds a lock", place)
 
     def _handled(self, site: Site) -> Reason | None:
         error = _ERRORS.get(site.act.op)
         if error is None or not site.tolerates(error):
             return None
-        span = self.protection.handling(site.event)
-        return Reason("handled", f"{error} is handled", None if span is None else Place(site.file, span))
+        tolerating = _tolerating(site, error)
+        for event in self.causes.downward(site):
+            place = self.causes.handler_at(event, tolerating)
+            if place is not None:
+                return Reason("handled", f"{error} is handled", place)
+        place, step = self.causes.nearest(site.event, lambda step: self.causes.handler(step, tolerating))
+        callers = "" if _is_only(step) else " by every caller"
+        return Reason("handled", f"{error} is handled{callers}", place)
 
-    @staticmethod
-    def _ordered(site: Site) -> Reason | None:
-        if not site.is_ordered:
+    def _ordered(self, site: Site) -> Reason | None:
+        if site.first is None:
             return None
-        return Reason("first", f"the first process ({site.first}) is done here before the others begin")
+        who = _FIRST.get(site.first, "the main process")
+        return Reason("first", f"{who} is done here before the others begin", self.causes.first(site.event))
 
     @staticmethod
     def _unproven(site: Site) -> Reason:
+        """What a site lacks for a finding, though nothing speaks for it."""
+        op = site.act.op
+        if op == "delete":
+            return Reason("unexposed", "no rule reports a delete without a test before it")
+        if op not in _ALONE:
+            return Reason("unexposed", f"no rule reports a {op}")
+        if op == "write" and site.path is None:
+            return Reason("unknown", f"what {_bare(site.spelled)} holds could not be followed")
+        if site.evidence is Evidence.NONE:
+            return Reason("unproven", "nothing shows that several processes run this script")
         if site.evidence is not Evidence.EVIDENT:
             return Reason("unproven", "nothing shows that several processes run it")
-        if site.path is None or not site.certain:
-            return Reason("unknown", f"what {site.spelled} holds could not be followed")
-        return Reason("unexposed", f"no rule reports {site.act.op} by itself")
+        return Reason("unexposed", f"no rule that is on reports this {op}")
 
 
-def _span_of(expr: m.Expr) -> Span | None:
-    """Give the place of an expression, which only calls have, within it."""
-    match expr:
-        case m.Call(span=span):
-            return span
-        case m.Not(value=value) | m.Attribute(value=value) | m.Subscript(value=value):
-            return _span_of(value)
-        case m.Compare(left=left, rights=rights):
-            return next(filter(None, map(_span_of, (left, *rights))), None)
-        case m.Boolean(values=values):
-            return next(filter(None, map(_span_of, values)), None)
-        case _:
-            return None
+def _doer(site: Site) -> str:
+    """The function that does it, as the source spells it."""
+    return spell(site.origin.call.function)
+
+
+def _elsewhere(site: Site) -> Place | None:
+    """The call that does it, where the site is seen from another."""
+    return None if site.event is site.origin else place_of(site.origin)
+
+
+def _who(site: Site) -> str:
+    return f"{site.runs.value} comes here"
+
+
+def _is_only(step: Step | None) -> bool:
+    """Tell whether what was found holds for one way to a site, and not for one of several."""
+    return step is not None and not step.is_one_of_several
+
+
+def _tolerating(site: Site, error: str) -> Callable[[frozenset[str]], bool]:
+    """Tell of some handled exceptions whether losing the race does no harm with them."""
+    return lambda caught: replace(site, caught=caught).tolerates(error)
+
+
+def _bare(spelled: str) -> str:
+    """Take the braces off a path that is one name."""
+    inner = spelled[1:-1]
+    return inner if spelled == f"{{{inner}}}" and "{" not in inner and "}" not in inner else spelled

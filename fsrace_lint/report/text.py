@@ -96,8 +96,8 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     lines: list[Line] = []
     for finding in outcome.findings:
         lines += [*_finding(finding, page), []]
-    if outcome.silenced:
-        lines += [*(_silenced(silenced) for silenced in outcome.silenced), []]
+    if outcome.silenced is not None:
+        lines += [*map(_silenced, outcome.silenced), _tally(outcome.silenced), []]
     if outcome.errors and options.list_errors:
         lines += [*(_problem(problem) for problem in outcome.errors), []]
     if options.statistics:
@@ -346,13 +346,20 @@ def _note(name: str, text: str, style: str, page: Page) -> list[Line]:
 
 
 def _silenced(silenced: Silenced) -> Line:
-    cause = f" ({silenced.cause.path}:{silenced.cause.span.line})" if silenced.cause is not None else ""
-    return [
-        (_position(silenced.place), "path"),
-        (": ", ""),
-        (f"silent: {silenced.reason}", "dim"),
-        (f": {silenced.call}: {silenced.message}{cause}", ""),
-    ]
+    cause, where = silenced.cause, ""
+    if cause is not None:
+        line = cause.span.line
+        where = f"line {line}" if cause.path == silenced.place.path else f"{cause.path}:{line}"
+    said = f": {silenced.call}: {silenced.message}{f' ({where})' if where else ''}"
+    reason = f"silent: {silenced.reason}"
+    return [(_position(silenced.place), "path"), (": ", ""), (reason, "dim"), (said, "")]
+
+
+def _tally(listed: Sequence[Silenced]) -> Line:
+    tally = Counter(silenced.reason for silenced in listed).most_common()
+    reasons = ", ".join(f"{number} {reason}" for reason, number in tally)
+    number = count(len(listed), "call")
+    return [(f"Kept silent: {number}", "outcome"), (f" ({reasons})." if tally else ".", "")]
 
 
 def _problem(problem: Problem) -> Line:

@@ -1,0 +1,1234 @@
+"""Why sites are no findings, and where that stands; and what shows that several processes come to one."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from mdtest import relative
+
+from fsrace_lint import pipeline, rules, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fsrace_lint.findings import Finding, Silenced
+    from fsrace_lint.report import Outcome
+    from fsrace_lint.spans import Place
+
+MYLIB = """\
+[[tool.fsrace-lint.catalog.effect]]
+names = ["mylib.make"]
+op = "mkdir"
+path = "0"
+
+[[tool.fsrace-lint.catalog.effect]]
+names = ["mylib.fetch"]
+op = "write"
+path = "0"
+synchronized = true
+
+[[tool.fsrace-lint.catalog.effect]]
+names = ["mylib.save_once"]
+op = "write"
+path = "0"
+guard = "global"
+
+[[tool.fsrace-lint.catalog.effect]]
+names = ["mylib.save"]
+op = "write"
+path = "0"
+condition = ":is_main=true"
+
+[[tool.fsrace-lint.catalog.effect]]
+names = ["mylib.merge"]
+op = "rename"
+path = "0"
+tolerant = true
+
+[[tool.fsrace-lint.catalog.spawn]]
+names = ["mylib.launch"]
+passes-rank = true
+
+[[tool.fsrace-lint.catalog.hook]]
+names = ["mylib.Callback.on_save"]
+runs = "every"
+
+[[tool.fsrace-lint.catalog.hook]]
+names = ["mylib.Callback.on_item"]
+runs = "worker"
+
+[[tool.fsrace-lint.catalog.hook]]
+names = ["mylib.Callback.on_start"]
+runs = "global"
+"""
+HEAD = """\
+import contextlib, os, shutil, tempfile
+import mylib
+import torch
+import torch.distributed as dist
+from filelock import FileLock
+from mylib import Callback
+from pathlib import Path
+"""
+
+
+class Case(NamedTuple):
+    """A small project: `# SITE` marks the call that is asked about, `# CAUSE` the place to be named."""
+
+    name: str
+    kind: str
+    message: str
+    files: Mapping[str, str]
+
+
+def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Write a project; every file begins with HEAD."""
+    (root / "pyproject.toml").write_text(MYLIB, "utf-8")
+    texts = {path: HEAD + dedent(text) for path, text in files.items()}
+    for path, text in texts.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, "utf-8")
+    return texts
+
+
+def check(root: Path, *, profile: str = "default", **changes: object) -> Outcome:
+    chosen = settings.with_overrides(settings.load(root, rules.names()), profile=profile, **changes)
+    ((_, checked),) = pipeline.check([root], lambda _: chosen, silenced=True)
+    assert checked.outcome.errors == ()
+    return checked.outcome
+
+
+def marked(texts: Mapping[str, str], mark: str) -> list[str]:
+    """Name the lines that a comment marks, as `file:line`."""
+    return [
+        f"{path}:{number}"
+        for path, text in texts.items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if f"# {mark}" in line
+    ]
+
+
+def at(place: Place | None, root: Path) -> list[str]:
+    return [] if place is None else [f"{relative(place.path, root)}:{place.span.line}"]
+
+
+def silenced_at(root: Path, where: str, outcome: Outcome) -> list[Silenced]:
+    assert outcome.silenced is not None
+    return [each for each in outcome.silenced if at(each.place, root) == [where]]
+
+
+def holds(case: Case, root: Path, **changes: object) -> None:
+    """Check that the one site of a case is silent for the reason, and that this stands where it says."""
+    texts = write(root, case.files)
+    (where,) = marked(texts, "SITE")
+    outcome = check(root, **changes)  # type: ignore[arg-type]
+    assert where not in [at(finding.place, root)[0] for finding in outcome.findings]
+    (found,) = silenced_at(root, where, outcome)
+    assert (found.reason, found.message) == (case.kind, case.message)
+    assert at(found.cause, root) == marked(texts, "CAUSE")
+
+
+def cases(*rows: Case) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", [pytest.param(row, id=f"{row.kind}: {row.name}") for row in rows])
+
+
+def one(name: str, kind: str, message: str, code: str, **others: str) -> Case:
+    """Give a case of `main.py` and of others, whose names go without `.py`."""
+    return Case(name, kind, message, {"main.py": code, **{f"{key}.py": text for key, text in others.items()}})
+
+
+@cases(
+    one(
+        "a directory",
+        "tolerant",
+        "a directory that is there already is accepted",
+        "dist.barrier()\nos.makedirs('d', exist_ok=True)  # SITE\n",
+    ),
+    one(
+        "a delete",
+        "tolerant",
+        "it is accepted that it is gone already",
+        "dist.barrier()\nPath('d').unlink(missing_ok=True)  # SITE\n",
+    ),
+    one(
+        "a library's own way",
+        "tolerant",
+        "what another process did is accepted",
+        "dist.barrier()\nmylib.merge('d')  # SITE\n",
+    ),
+    one(
+        "a library's own lock",
+        "synchronized",
+        "mylib.fetch holds several processes apart by itself",
+        "dist.barrier()\nmylib.fetch('d')  # SITE\n",
+    ),
+    one(
+        "seen from a call",
+        "synchronized",
+        "mylib.fetch holds several processes apart by itself",
+        """\
+        def get(path):
+            mylib.fetch(path)
+        dist.barrier()
+        get('d')  # SITE
+        """,
+    ),
+    one(
+        "a new file",
+        "exclusive",
+        "one process alone can create it, the others fail",
+        "dist.barrier()\nopen('d', 'x').close()  # SITE\n",
+    ),
+)
+def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
+    holds(case, tmp_path)
+
+
+@cases(
+    one(
+        "a test",
+        "guard",
+        "one process comes here",
+        """\
+        if dist.get_rank() == 0:  # CAUSE
+            os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "an early return",
+        "guard",
+        "one process comes here",
+        """\
+        def prepare(rank):
+            if rank != 0:  # CAUSE
+                return
+            os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "one of each node",
+        "guard",
+        "one process on each node comes here",
+        """\
+        def prepare(local_rank):
+            if local_rank == 0:  # CAUSE
+                os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "the only caller",
+        "guard",
+        "one process comes here",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        if dist.get_rank() == 0:  # CAUSE
+            prepare()
+        """,
+    ),
+    one(
+        "the caller of the caller",
+        "guard",
+        "one process comes here",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        setup="""\
+        from main import prepare
+        def setup():
+            print('once')
+            prepare()
+        """,
+        train="""\
+        from setup import setup
+        def train():
+            if dist.get_rank() > 0:  # CAUSE
+                return
+            setup()
+        """,
+    ),
+    one(
+        "every caller",
+        "guard",
+        "one process comes here, whoever calls it",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        def train(rank):
+            if rank == 0:  # CAUSE
+                prepare()
+        def evaluate(rank):
+            if rank == 0:
+                prepare()
+        """,
+    ),
+    one(
+        "a known decorator",
+        "guard",
+        "one process comes here",
+        """\
+        from lightning.pytorch.utilities import rank_zero_only
+        @rank_zero_only
+        def prepare():  # CAUSE
+            os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "a decorator of the project",
+        "guard",
+        "one process comes here",
+        """\
+        from helpers import alone
+        @alone
+        def prepare():  # CAUSE
+            os.mkdir('d')  # SITE
+        """,
+        helpers="""\
+        def alone(function):
+            def inner(*args):
+                if dist.get_rank() == 0:
+                    return function(*args)
+            return inner
+        """,
+    ),
+    one(
+        "a decorated caller",
+        "guard",
+        "one process comes here",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from lightning.pytorch.utilities import rank_zero_only
+        from main import prepare
+        @rank_zero_only
+        def setup():  # CAUSE
+            prepare()
+        """,
+    ),
+    one(
+        "a helper that exits",
+        "guard",
+        "one process comes here",
+        """\
+        from helpers import leave
+        def prepare():
+            print('everybody')
+            leave()  # CAUSE
+            print('one')
+            os.mkdir('d')  # SITE
+        """,
+        helpers="""\
+        import sys
+        def leave():
+            if dist.get_rank() != 0:
+                sys.exit(0)
+        """,
+    ),
+    one(
+        "a test whose outcome is kept nowhere",
+        "guard",
+        "one process comes here",
+        """\
+        def prepare(rank, items):
+            for item in items:
+                if item:
+                    if rank != 0:  # CAUSE
+                        return
+                elif rank != 0:
+                    return
+                os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "two tests together",
+        "guard",
+        "one process comes here",
+        """\
+        def build(cache, hit, rank):
+            if not cache or (not hit and rank == 0):  # CAUSE
+                log()
+                if cache:
+                    log()
+                    os.mkdir('d')  # SITE
+        def log():
+            print('hello')
+        """,
+    ),
+    one(
+        "handed to a helper",
+        "guard",
+        "one process comes here",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        from speechbrain.utils.distributed import run_on_main
+        run_on_main(prepare)  # CAUSE
+        """,
+    ),
+    one(
+        "a hook",
+        "guard",
+        "the framework calls on_start in one process",
+        """\
+        class Mine(Callback):
+            def on_start(self):  # CAUSE
+                os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "a hook of each node",
+        "guard",
+        "the framework calls prepare_data in one process on each node",
+        """\
+        class Data(torch.nn.Module):
+            def prepare_data(self):  # CAUSE
+                mylib.make('d')  # SITE
+        """,
+    ),
+    one(
+        "what a hook calls",
+        "guard",
+        "the framework calls on_start in one process",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        callback="""\
+        from main import prepare
+        class Mine(Callback):
+            def on_start(self):  # CAUSE
+                prepare()
+        """,
+    ),
+    one(
+        "in the function that writes",
+        "guard",
+        "one process gets to torch.save",
+        """\
+        from saving import save
+        dist.barrier()
+        save('d')  # SITE
+        """,
+        saving="""\
+        def save(path):
+            if dist.get_rank() == 0:  # CAUSE
+                torch.save({}, path)
+        """,
+    ),
+    one(
+        "in a function between",
+        "guard",
+        "one process gets to torch.save",
+        """\
+        from saving import save_all
+        dist.barrier()
+        save_all('d')  # SITE
+        """,
+        saving="""\
+        def save(path):
+            torch.save({}, path)
+        def save_all(folder):
+            if dist.get_rank() == 0:  # CAUSE
+                save(folder + '/model.pt')
+        def save_here():
+            if dist.get_rank() == 0:
+                save('model.pt')
+        """,
+    ),
+    one(
+        "around a call that writes",
+        "guard",
+        "one process comes here",
+        """\
+        from saving import save
+        if dist.get_rank() == 0:  # CAUSE
+            save('d')  # SITE
+        save('e')
+        """,
+        saving="""\
+        def save(path):
+            torch.save({}, path)
+        """,
+    ),
+    one(
+        "by nature",
+        "guard",
+        "mylib.save_once does it on one process alone",
+        "dist.barrier()\nmylib.save_once('d')  # SITE\n",
+    ),
+    one(
+        "by nature, seen from a call",
+        "guard",
+        "mylib.save_once does it on one process alone",
+        """\
+        def save(path):
+            mylib.save_once(path)  # CAUSE
+        dist.barrier()
+        save('d')  # SITE
+        """,
+    ),
+    one(
+        "an argument",
+        "guard",
+        "dist.get_rank() == 0 lets one process do it",
+        """\
+        dist.barrier()
+        mylib.save('d', is_main=dist.get_rank() == 0)  # CAUSE # SITE
+        """,
+    ),
+)
+def test_guards(case: Case, tmp_path: Path) -> None:
+    holds(case, tmp_path)
+
+
+@cases(
+    one(
+        "a rank that is asked for",
+        "private",
+        "each process has its own path: dist.get_rank() differs",
+        "os.mkdir(f'd{dist.get_rank()}')  # CAUSE # SITE\n",
+    ),
+    one(
+        "a rank that was asked for",
+        "private",
+        "each process has its own path: number differs",
+        """\
+        number = dist.get_rank()  # CAUSE
+        os.mkdir(f'd{number}')  # SITE
+        """,
+    ),
+    one(
+        "a rank by its name",
+        "private",
+        "each process has its own path: rank differs",
+        """\
+        def prepare(rank):
+            os.mkdir(f'd{rank}')  # SITE
+        """,
+    ),
+    one(
+        "a temporary folder",
+        "private",
+        "each process has its own path: tempfile.mkdtemp() differs",
+        """\
+        dist.barrier()
+        folder = tempfile.mkdtemp()  # CAUSE
+        torch.save({}, folder + '/d')  # SITE
+        """,
+    ),
+    one(
+        "one of several names",
+        "private",
+        "each process has its own path: path differs",
+        """\
+        def save(several):
+            dist.barrier()
+            if several:
+                path = str(dist.get_rank())  # CAUSE
+            else:
+                path = 'd'
+            torch.save({}, path)  # SITE
+        """,
+    ),
+    one(
+        "what a function of another file returns",
+        "private",
+        "each process has its own path: own_folder() differs",
+        """\
+        from paths import own_folder
+        os.mkdir(own_folder())  # SITE
+        """,
+        paths="""\
+        def own_folder():
+            print('asked')
+            return f'd{dist.get_rank()}'  # CAUSE
+        """,
+    ),
+    one(
+        "passed by its name",
+        "private",
+        "each process has its own path: folder differs",
+        """\
+        def save(folder):
+            torch.save({}, folder + '/d')
+        def train():
+            dist.barrier()
+            with tempfile.TemporaryDirectory() as folder:  # CAUSE
+                save(folder=folder)  # SITE
+        """,
+    ),
+    one(
+        "the caller's",
+        "private",
+        "each process has its own path: the caller passes it",
+        """\
+        def prepare(folder):
+            os.mkdir(folder)  # SITE
+        """,
+        train="""\
+        from main import prepare
+        dist.barrier()
+        prepare(f'd{dist.get_rank()}')  # CAUSE
+        """,
+    ),
+    one(
+        "every caller's",
+        "private",
+        "each process has its own path: every caller passes one",
+        """\
+        def prepare(folder):
+            os.mkdir(folder)  # SITE
+        """,
+        train="""\
+        from main import prepare
+        dist.barrier()
+        prepare(tempfile.mkdtemp())  # CAUSE
+        prepare(f'd{dist.get_rank()}')
+        """,
+    ),
+    one(
+        "passed to a call",
+        "private",
+        "each process has its own path: tempfile.mkdtemp() differs",
+        """\
+        def save(folder):
+            torch.save({}, folder + '/d')
+        dist.barrier()
+        save(tempfile.mkdtemp())  # CAUSE # SITE
+        """,
+    ),
+    one(
+        "chosen below a call",
+        "private",
+        "each process has its own path: dist.get_rank() differs",
+        """\
+        def save(folder):
+            torch.save({}, f'{folder}/{dist.get_rank()}')  # CAUSE
+        dist.barrier()
+        save('d')  # SITE
+        """,
+    ),
+    one(
+        "a rank from the caller",
+        "private",
+        "each process has its own path: folder differs",
+        """\
+        def prepare(folder):
+            os.mkdir(folder)  # SITE
+        """,
+        train="""\
+        from main import prepare
+        dist.barrier()
+        prepare(str(dist.get_rank()))  # CAUSE
+        """,
+    ),
+    one(
+        "the number of a process that is started",
+        "private",
+        "each process has its own path: index differs",
+        """\
+        def work(index, folder):
+            os.mkdir(f'{folder}{index}')  # SITE
+        def main():
+            mylib.launch(work, 4)  # CAUSE
+        """,
+    ),
+    one(
+        "a rename of what is private",
+        "private",
+        "each process has its own path: rank differs",
+        """\
+        def move(rank):
+            dist.barrier()
+            os.rename(f'a{rank}', f'b{rank}')  # SITE
+        """,
+    ),
+    one(
+        "a rename to what is shared",
+        "unexposed",
+        "no rule reports a rename",
+        """\
+        def move(rank):
+            dist.barrier()
+            os.rename(f'a{rank}', 'b')  # SITE
+        """,
+    ),
+)
+def test_private_paths(case: Case, tmp_path: Path) -> None:
+    holds(case, tmp_path)
+
+
+@cases(
+    one(
+        "here",
+        "lock",
+        "FileLock('l') is held",
+        """\
+        with FileLock('l'):  # CAUSE
+            os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "by its name",
+        "lock",
+        "lock is held",
+        """\
+        lock = FileLock('l')  # CAUSE
+        with lock:
+            os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "acquired",
+        "lock",
+        "lock is held",
+        """\
+        def prepare():
+            lock = FileLock('l')  # CAUSE
+            lock.acquire()
+            os.mkdir('d')  # SITE
+            lock.release()
+        """,
+    ),
+    one(
+        "of unknown make",
+        "lock",
+        "file_lock is held",
+        """\
+        def prepare(file_lock):
+            with file_lock:
+                os.mkdir('d')  # CAUSE # SITE
+        """,
+    ),
+    one(
+        "the caller's",
+        "lock",
+        "the caller holds a lock",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        with FileLock('l'):  # CAUSE
+            prepare()
+        """,
+    ),
+    one(
+        "every caller's",
+        "lock",
+        "every caller holds a lock",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        with FileLock('l'):  # CAUSE
+            prepare()
+        with FileLock('m'):
+            prepare()
+        """,
+    ),
+    one(
+        "below a call",
+        "lock",
+        "FileLock('l') is held",
+        """\
+        def save(path):
+            with FileLock('l'):  # CAUSE
+                torch.save({}, path)
+        dist.barrier()
+        save('d')  # SITE
+        """,
+    ),
+)
+def test_locks(case: Case, tmp_path: Path) -> None:
+    holds(case, tmp_path)
+
+
+@cases(
+    one(
+        "here",
+        "handled",
+        "FileExistsError is handled",
+        """\
+        try:
+            os.mkdir('d')  # SITE
+        except FileExistsError:  # CAUSE
+            pass
+        """,
+    ),
+    one(
+        "not by the nearest",
+        "handled",
+        "FileNotFoundError is handled",
+        """\
+        try:
+            try:
+                os.remove('d')  # SITE
+            except PermissionError:
+                pass
+        except ValueError:
+            pass
+        except OSError:  # CAUSE
+            pass
+        """,
+    ),
+    one(
+        "suppressed",
+        "handled",
+        "FileNotFoundError is handled",
+        """\
+        with contextlib.suppress(FileNotFoundError):  # CAUSE
+            os.remove('d')  # SITE
+        """,
+    ),
+    one(
+        "by the caller",
+        "handled",
+        "FileNotFoundError is handled",
+        """\
+        def clean():
+            os.remove('d')  # SITE
+        """,
+        train="""\
+        from main import clean
+        try:
+            clean()
+        except FileNotFoundError:  # CAUSE
+            pass
+        """,
+    ),
+    one(
+        "by every caller",
+        "handled",
+        "FileExistsError is handled by every caller",
+        """\
+        def prepare():
+            os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        try:
+            prepare()
+        except OSError:  # CAUSE
+            pass
+        with contextlib.suppress(OSError):
+            prepare()
+        """,
+    ),
+    one(
+        "the main process of the job",
+        "first",
+        "the main process is done here before the others begin",
+        """\
+        def prepare(accelerator):
+            with accelerator.main_process_first():  # CAUSE
+                if not os.path.exists('d'):
+                    os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "the main process of each node",
+        "first",
+        "the main process of each node is done here before the others begin",
+        """\
+        def prepare(accelerator):
+            with contextlib.nullcontext(), accelerator.local_main_process_first():  # CAUSE
+                if not os.path.exists('d'):
+                    os.mkdir('d')  # SITE
+        """,
+    ),
+)
+def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
+    holds(case, tmp_path)
+
+
+@cases(
+    one(
+        "the path is a parameter",
+        "callers",
+        "its path is decided where it is called, and judged there",
+        """\
+        def save(path):
+            torch.save({}, path)  # SITE
+        dist.barrier()
+        save('d')
+        """,
+    ),
+    one(
+        "a copy after a test",
+        "unproven",
+        "nothing shows that several processes run it",
+        """\
+        def copy(source):
+            if not os.path.exists('d'):
+                shutil.copytree(source, 'd')  # SITE
+        """,
+    ),
+    one(
+        "a copy after a test in a script",
+        "unproven",
+        "nothing shows that several processes run this script",
+        """\
+        if __name__ == '__main__':
+            if not os.path.exists('d'):
+                shutil.copytree('s', 'd')  # SITE
+        """,
+    ),
+    one(
+        "a loop that counts",
+        "unknown",
+        'what f"{number}.txt" holds could not be followed',
+        """\
+        def save(items):
+            number = 0
+            for item in items:
+                open(f'{number}.txt', 'w').close()  # SITE
+                number += 1
+        """,
+    ),
+    one(
+        "a delete without a test",
+        "unexposed",
+        "no rule reports a delete without a test before it",
+        "dist.barrier()\nos.remove('d')  # SITE\n",
+    ),
+    one(
+        "a rename",
+        "unexposed",
+        "no rule reports a rename",
+        "dist.barrier()\nos.rename('d', 'e')  # SITE\n",
+    ),
+    one(
+        "a test whose other branch raises",
+        "unexposed",
+        "no rule that is on reports this mkdir",
+        """\
+        dist.barrier()
+        if os.path.exists('d'):
+            raise SystemExit('in use')
+        os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
+        "only by the strict profile",
+        "strict",
+        "the strict profile reports FSR201: every process writes 'd'",
+        """\
+        def save():
+            torch.save({}, 'd')  # SITE
+        """,
+    ),
+    one(
+        "a comment",
+        "suppressed",
+        "a comment suppresses FSR105",
+        "dist.barrier()\nos.mkdir('d')  # noqa: FSR105 # SITE\n",
+    ),
+)
+def test_weak_reasons(case: Case, tmp_path: Path) -> None:
+    holds(case, tmp_path)
+
+
+def test_a_rule_that_is_off(tmp_path: Path) -> None:
+    case = one(
+        "off", "unexposed", "no rule that is on reports this mkdir", "dist.barrier()\nos.mkdir('d')  # SITE\n"
+    )
+    holds(case, tmp_path, ignore=["FSR105"])
+
+
+def test_the_strict_profile_reports_what_was_silent(tmp_path: Path) -> None:
+    write(tmp_path, {"main.py": "def save():\n    torch.save({}, 'd')\n"})
+    outcome = check(tmp_path, profile="strict")
+    assert [finding.code for finding in outcome.findings] == ["FSR201"]
+    assert outcome.silenced == ()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("dist.barrier()\nos.mkdir('d')", id="a finding"),
+        pytest.param(
+            "dist.barrier()\nif not os.path.exists('d'):\n    os.mkdir('d')", id="a finding, a probe"
+        ),
+        pytest.param("def save(p):\n    torch.save({}, p)\nsave(tempfile.mkdtemp())", id="seen twice"),
+        pytest.param("os.path.exists('d')\nPath('d').is_dir()\nos.listdir('d')", id="probes"),
+        pytest.param("dist.barrier()\nopen('d').read()", id="reading"),
+        pytest.param("dist.barrier()\nopen('/dev/null', 'w')", id="a device"),
+        pytest.param("dist.barrier()\nprint('d')", id="no act at all"),
+    ],
+)
+def test_what_is_not_listed(code: str, tmp_path: Path) -> None:
+    texts = write(tmp_path, {"main.py": code + "\n"})
+    outcome = check(tmp_path)
+    assert outcome.silenced is not None
+    listed = [each.place.span.line for each in outcome.silenced]
+    found = [finding.place.span.line for finding in outcome.findings]
+    assert not set(listed) & set(found)
+    first = HEAD.count("\n") + 1
+    expected = [first + 1, first + 2] if "save(p)" in texts["main.py"] else []
+    assert listed == expected
+
+
+def test_nothing_is_listed_unless_asked(tmp_path: Path) -> None:
+    write(tmp_path, {"main.py": "os.mkdir('d')\n"})
+    ((_, checked),) = pipeline.check([tmp_path], lambda _: settings.load(tmp_path, rules.names()))
+    assert checked.outcome.silenced is None
+
+
+def test_they_are_listed_in_the_order_of_the_code(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "b.py": "def save(p):\n    torch.save({}, p)\n    os.remove('x')\nsave('d')\nos.remove('y')\n",
+            "a.py": "os.remove('x')\n",
+        },
+    )
+    outcome = check(tmp_path)
+    assert outcome.silenced is not None
+    listed = [
+        (at(each.place, tmp_path)[0], each.function, each.operation, each.call) for each in outcome.silenced
+    ]
+    first = HEAD.count("\n") + 1
+    assert listed == [
+        (f"a.py:{first}", "<module>", "delete", "os.remove('x')"),
+        (f"b.py:{first + 1}", "save", "write", "torch.save(..., p)"),
+        (f"b.py:{first + 2}", "save", "delete", "os.remove('x')"),
+        (f"b.py:{first + 3}", "<module>", "unguarded-write", "FSR201"),
+        (f"b.py:{first + 4}", "<module>", "delete", "os.remove('y')"),
+    ]
+
+
+class Sign(NamedTuple):
+    """A project with a finding at `# SITE`; `# SIGN` marks what shows several processes, `# CALL` the way."""
+
+    name: str
+    message: str
+    files: Mapping[str, str]
+
+
+def sign(name: str, message: str, code: str, **others: str) -> Sign:
+    return Sign(name, message, {"main.py": code, **{f"{key}.py": text for key, text in others.items()}})
+
+
+RUN = "several processes run this: "
+COME = "several processes come here by this call"
+
+
+def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Finding]:
+    texts = write(root, files)
+    outcome = check(root)
+    (where,) = marked(texts, "SITE")
+    (finding,) = [each for each in outcome.findings if at(each.place, root) == [where]]
+    return texts, finding
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        sign(
+            "a barrier",
+            "dist.barrier is for several processes",
+            """\
+            def train():
+                os.mkdir('d')  # SITE
+                dist.barrier()  # SIGN
+            """,
+        ),
+        sign(
+            "a launch",
+            "dist.init_process_group is for several processes",
+            """\
+            dist.init_process_group('nccl')  # SIGN
+            os.mkdir('d')  # SITE
+            """,
+        ),
+        sign(
+            "a test of a rank",
+            "a test here tells the processes apart",
+            """\
+            def train(rank):
+                os.mkdir('d')  # SITE
+                if rank == 0:  # SIGN
+                    print('hello')
+            """,
+        ),
+        sign(
+            "a rank that is asked for",
+            "dist.get_rank() asks for the number of the process",
+            """\
+            def train():
+                number = dist.get_rank()  # SIGN
+                os.mkdir('d')  # SITE
+                return number
+            """,
+        ),
+        sign(
+            "processes that are started",
+            "mp.spawn starts the processes that run it",
+            """\
+            def work(index):
+                os.mkdir('d')  # SITE
+            """,
+            launch="""\
+            import torch.multiprocessing as mp
+            from main import work
+            def launch():
+                mp.spawn(work, nprocs=4)  # SIGN
+            """,
+        ),
+        sign(
+            "a hook",
+            "the framework calls on_save in every process",
+            """\
+            class Mine(Callback):
+                def on_save(self):  # SIGN
+                    os.mkdir('d')  # SITE
+            """,
+        ),
+        sign(
+            "a hook of workers",
+            "the framework calls on_item in every worker of every process",
+            """\
+            class Mine(Callback):
+                def on_item(self):  # SIGN
+                    os.mkdir('d')  # SITE
+            """,
+        ),
+        sign(
+            "another method of the class",
+            "dist.barrier is for several processes",
+            """\
+            class Trainer:
+                def fit(self):
+                    dist.barrier()  # SIGN
+                def save(self):
+                    os.mkdir('d')  # SITE
+            """,
+        ),
+        sign(
+            "the caller",
+            "dist.barrier is for several processes",
+            """\
+            def prepare():
+                os.mkdir('d')  # SITE
+            """,
+            train="""\
+            from main import prepare
+            def train():
+                prepare()  # CALL
+                dist.barrier()  # SIGN
+            """,
+        ),
+        sign(
+            "the caller's class",
+            "a test here tells the processes apart",
+            """\
+            def prepare():
+                os.mkdir('d')  # SITE
+            """,
+            train="""\
+            from main import prepare
+            class Trainer:
+                def setup(self):
+                    prepare()  # CALL
+                def log(self, text):
+                    if dist.get_rank() == 0:  # SIGN
+                        print(text)
+            """,
+        ),
+    ],
+    ids=lambda case: case.name,
+)
+def test_signs(case: Sign, tmp_path: Path) -> None:
+    texts, finding = related(tmp_path, case.files)
+    told = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
+    expected = [(where, COME) for where in marked(texts, "CALL")]
+    assert told == [*expected, (marked(texts, "SIGN")[0], RUN + case.message)]
+    assert finding.evidence == "evident"
+
+
+def test_a_sign_in_a_helper_of_another_file(tmp_path: Path) -> None:
+    texts, finding = related(
+        tmp_path,
+        {
+            "main.py": """\
+            from helpers import start
+            def train():
+                start()  # SIGN
+                os.mkdir('d')  # SITE
+            """,
+            "helpers.py": """\
+            def start():
+                join()
+            def join():
+                dist.init_process_group('nccl')
+            """,
+        },
+    )
+    (told,) = finding.related
+    assert at(told.place, tmp_path) == marked(texts, "SIGN")
+    assert told.message.startswith(f"{RUN}start ")
+
+
+def test_a_chain_of_three_calls_nearest_first(tmp_path: Path) -> None:
+    texts, finding = related(
+        tmp_path,
+        {
+            "main.py": """\
+            def prepare():
+                if not os.path.exists('d'):  # TEST
+                    os.mkdir('d')  # SITE
+            """,
+            "a.py": "from main import prepare\ndef setup():\n    prepare()  # CALL\n",
+            "b.py": "from a import setup\ndef start():\n    setup()  # CALL\n",
+            "c.py": "from b import start\ndef train():\n    dist.barrier()  # SIGN\n    start()  # CALL\n",
+        },
+    )
+    told = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
+    assert told == [
+        (marked(texts, "TEST")[0], "found missing here"),
+        *((where, COME) for where in marked(texts, "CALL")),
+        (marked(texts, "SIGN")[0], f"{RUN}dist.barrier is for several processes"),
+    ]
+
+
+def test_no_more_than_four_calls_are_shown(tmp_path: Path) -> None:
+    calls = [f"def f{number}():\n    f{number - 1}()\n" for number in range(1, 7)]
+    code = "def f0():\n    os.mkdir('d')  # SITE\n" + "".join(calls) + "dist.barrier()\nf6()\n"
+    _, finding = related(tmp_path, {"main.py": code})
+    assert [each.message for each in finding.related][:-1] == [COME] * 4
+
+
+def test_a_caller_without_a_sign(tmp_path: Path) -> None:
+    texts, finding = related(
+        tmp_path,
+        {
+            "main.py": """\
+            def prepare():
+                if not os.path.exists('d'):
+                    os.mkdir('d')  # SITE
+            """,
+            "train.py": "from main import prepare\ndef train():\n    prepare()  # CALL\n",
+        },
+    )
+    assert finding.evidence == "plausible"
+    told = [(at(each.place, tmp_path), each.message) for each in finding.related[1:]]
+    assert told == [(marked(texts, "CALL"), "reached by this call")]
