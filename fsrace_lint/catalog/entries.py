@@ -49,8 +49,8 @@ class Argument(msgspec.Struct, frozen=True):
 
     position: int | None = None
     keyword: str | None = None
-    default: bool = False
-    """For a flag: whether it is on where it is not given."""
+    default: str = ""
+    """What holds where it is not given: `true` for a flag, the letters of an open mode."""
 
     @property
     def is_self(self) -> bool:
@@ -82,7 +82,10 @@ class Effect(Entry, frozen=True, kw_only=True):
     target: str = ""
     """The argument with the path that a rename makes."""
     mode: str = ""
-    """The argument with an open mode: without `w`, `a`, `x` or `+` nothing is written."""
+    """The argument with an open mode, as `1:mode` or `1:mode=w` where that is the default.
+
+    Without `w`, `a`, `x`, `+`, and for databases `c` or `n`, nothing is written.
+    """
     flags: str = ""
     """The argument with flags of `os.open`."""
     tolerant: bool | str = False
@@ -95,11 +98,11 @@ class Effect(Entry, frozen=True, kw_only=True):
     """The argument that says whether this process does it at all, as `:is_main_process=true`."""
     guard: First | None = None
     """Of what only the first process touches the path, whoever calls."""
-    synchronized: bool = False
-    """Whether it holds a lock, or works beside and renames: several processes may call it at once."""
+    synchronized: bool | str = False
+    """The flags of which any lets several processes call it at once: it locks, or works beside and renames."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
-    FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "condition")
+    FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "synchronized", "condition")
 
 
 class Rank(Entry, frozen=True, kw_only=True):
@@ -312,9 +315,7 @@ def argument(text: str) -> Argument:
     Raises:
         ValueError: It is none of these.
     """
-    body, is_on, rest = text.partition("=true")
-    if rest:
-        raise ValueError(text)
+    body, _, default = text.partition("=")
     if body == "self":
         return Argument(keyword="self")
     position, _, keyword = body.partition(":")
@@ -322,7 +323,7 @@ def argument(text: str) -> Argument:
         raise ValueError(text)
     if position and not position.isdecimal():
         raise ValueError(text)
-    return Argument(int(position) if position else None, keyword or None, bool(is_on))
+    return Argument(int(position) if position else None, keyword or None, default)
 
 
 @functools.cache

@@ -114,12 +114,18 @@ def _check_arguments(entry: Entry, place: str) -> None:
             continue
         try:
             if key in entry.FLAGS:
-                fine = isinstance(value, bool) or bool(flags(value))
+                fine = isinstance(value, bool) or _are_flags(value)
             else:
-                fine = not argument(value).default
+                fine = key == "mode" or not argument(value).default
+                argument(value)
         except ValueError:
             fine = False
         if not fine:
             raise CatalogError(
                 f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {value!r}"
             )
+
+
+def _are_flags(text: str) -> bool:
+    parsed = flags(text)
+    return bool(parsed) and all(which.default in {"", "true"} for which in parsed)

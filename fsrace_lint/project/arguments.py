@@ -149,7 +149,9 @@ def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> boo
     """
     if edge.spawn is None:
         return False
-    if edge.spawn.passes_rank or edge.spawn.each:
+    if edge.spawn.each:
+        return True
+    if edge.spawn.passes_rank:
         return _positional(function)[:1] == [parameter.name]
     value = handed_on(edge, parameter, function)
     return value is not None and edge.event.repeated and _varies(value, edge.event.state.scope)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.arguments import received
 from fsrace_lint.project.entities import as_function, qualified_name
 from fsrace_lint.project.processes import ALL, FIRST, Processes
@@ -111,7 +112,7 @@ class Edges:
     ) -> tuple[Processes, Spawn | None]:
         """Tell who runs a function that is handed over in an argument, and whether in new processes."""
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
-        name = qualified_name(entity)
+        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
         once = self.catalog.find("run-once", name)
         if once is not None:
             return FIRST[once.scope], None

@@ -9,7 +9,7 @@ from fsrace_lint.catalog import flags as catalog_flags
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.commands import HERE, unpacked_into
-from fsrace_lint.project.entities import Instance, qualified_name
+from fsrace_lint.project.entities import Instance, Library, qualified_name
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
 from fsrace_lint.project.values import Value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.values import Scope
 
-_WRITING: Final = frozenset("wax+")
+_WRITING: Final = frozenset("waxcn+")
 _OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
 _PATHLIB_KEYWORDS: Final = frozenset(
     {
@@ -60,6 +60,10 @@ class Effects:
         effect = self.catalog.exact("effect", name)
         if effect is not None:
             return _act(effect, call, name)
+        if isinstance(entity, Library) and isinstance(call.function, m.Attribute):
+            effect = self.catalog.find("effect", name)
+            if effect is not None and effect.path != "self" and effect.op == "write":
+                return _act(effect, call, f"*.{call.function.name}")
         if self.catalog.exact("program", name) is not None:
             return self._program(call, name, scope)
         return None
@@ -127,27 +131,33 @@ def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
 
 
 def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
-    mode = _mode(given(call, effect.mode)) if effect.mode else "w"
+    mode = _mode(effect.mode, call) if effect.mode else "w"
     flags = set(_words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
     if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
         return None
     path = given(call, effect.path)
+    if path is None and effect.op not in {"extract", "list"}:
+        return None
     return Act(
         op=effect.op,
         path=HERE if path is None else path,
         api=name,
         tolerant=_holds(effect.tolerant, call),
-        appends=not {"w", "x"} & set(mode) or "O_APPEND" in flags,
+        appends={"w", "x", "n"}.isdisjoint(mode) or "O_APPEND" in flags,
         exclusive=_holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
         atomic=_holds(effect.atomic, call),
-        synchronized=effect.synchronized,
+        synchronized=_holds(effect.synchronized, call),
         only=effect.guard,
         condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
         target=given(call, effect.target) if effect.target else None,
     )
 
 
-def _mode(mode: m.Expr | None) -> str:
+def _mode(text: str, call: m.Call) -> str:
+    which = argument(text)
+    mode = given_for(call, which)
+    if mode is None:
+        return which.default
     return mode.value if isinstance(mode, m.Constant) and isinstance(mode.value, str) else ""
 
 
@@ -165,7 +175,7 @@ def _holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the ca
     if isinstance(flag, bool):
         return flag
     values = [(which.default, given_for(call, which)) for which in catalog_flags(flag)]
-    return any(default if value is None else not _is_false(value) for default, value in values)
+    return any(bool(default) if value is None else not _is_false(value) for default, value in values)
 
 
 def _is_false(expr: m.Expr) -> bool:

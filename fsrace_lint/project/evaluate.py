@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -256,11 +257,12 @@ def _same_binding(expr: m.Name | m.Attribute, one: Scope, other: Scope) -> bool:
 
 def _lock_key(call: m.Call) -> m.Expr:
     """What is locked: the object of `lock.acquire()`, the file of `flock(file, …)`."""
-    if isinstance(call.function, m.Attribute) and call.function.name in {"acquire", "release"}:
+    if isinstance(call.function, m.Attribute) and _TAKING.search(call.function.name) is not None:
         return call.function.value
     return call.arguments[0] if call.arguments else call.function
 
 
+_TAKING: Final = re.compile("acquire|release")
 _ASKING: Final = (m.Name, m.Attribute, m.Call, m.Subscript)
 _NEVER_FAILING: Final = (m.Boolean, m.Call, m.Compare, m.Conditional, m.Constant, m.Lambda, m.Not, m.Walrus)
 """What does not fail once its parts are there; a call notes by itself that it can, after its arguments."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.memo import Memo
@@ -103,7 +104,8 @@ class Evidences:
         return self._signs[function]
 
     def _find_sign(self, function: LinkedFunction) -> Sign | None:
-        sign = self._shown(function) or self._spawned(function) or self._hooked(function)
+        ways = (self._shown, self._spawned, self._hooked, self._decorated)
+        sign = next(filter(None, (way(function) for way in ways)), None)
         if sign is None and function.owner is not None:
             of = self._shown if self.propagation.ways_in(function) else self._ordered
             mates = function.owner.methods.values()
@@ -145,9 +147,8 @@ class Evidences:
         resolver = self.linker.resolver
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
-            if self.catalog.is_any(_COORDINATION, resolver.type_name(entity)) or self._is_launch(
-                event, certain=True
-            ):
+            name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
+            if self.catalog.is_any(_COORDINATION, name) or self._is_launch(event, certain=True):
                 return event
             callee = as_function(entity)
             if callee is not None and self._coordinating(callee, depth + 1) is not None:
@@ -173,6 +174,27 @@ class Evidences:
             return None
         who = "every process" if hook.runs == "every" else "every worker of every process"
         return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
+
+
+    def _decorated(self, function: LinkedFunction) -> Sign | None:
+        """Find a decorator that hands the function to several processes, or says where it is launched."""
+        outer = function.enclosing
+        scope = None if outer is None else self.linker.final_scope(outer)
+        for decorator in function.facts.decorators if scope is not None else ():
+            for expr in _calls_and_names(decorator):
+                name = None if scope is None else self.linker.resolver.qualify(expr, scope)
+                launch = self.catalog.find("launch", name)
+                if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
+                    return _sign(function, function.facts.span, f"{spell(decorator)} runs it in several processes")
+        return None
+
+
+def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
+    """Give the decorator, without the call that makes it, and what is called in its arguments."""
+    if not isinstance(decorator, m.Call):
+        return (decorator,)
+    values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
+    return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
 
 
 def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
