@@ -99,7 +99,7 @@ class Effect(Entry, frozen=True, kw_only=True):
     guard: First | None = None
     """Of what only the first process touches the path, whoever calls."""
     synchronized: bool | str = False
-    """The flags of which any lets several processes call it at once: it locks, or works beside and renames."""
+    """The flags of which any lets several processes call it at once: it locks, or renames when done."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
     FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "synchronized", "condition")

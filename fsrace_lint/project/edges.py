@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
@@ -30,7 +30,8 @@ class Edge:
 
     `only` is who the helper it is handed to lets run it, `position` the argument
     it is handed over in, None for a keyword; `spawn` says that it starts
-    processes, which run it.
+    processes, which run it; `first` is the scope whose first process the helper
+    lets run it before the others.
     """
 
     event: Event
@@ -38,6 +39,7 @@ class Edge:
     only: Processes = ALL
     position: int | None = None
     spawn: Spawn | None = None
+    first: str | None = None
 
     @property
     def starts_several(self) -> bool:
@@ -104,29 +106,28 @@ class Edges:
         for position, value in arguments:
             if isinstance(value, (m.Name, m.Attribute, m.Lambda)) and self._is_target(value, scope, function):
                 name = None if position is not None else _keyword_of(event.call, value)
-                only, spawn = self._helper(event, position, name)
-                yield Edge(event, handed=True, only=only, position=position, spawn=spawn)
+                yield replace(self._handed(event, position, name), event=event, position=position)
 
-    def _helper(
-        self, event: Event, position: int | None, keyword: str | None
-    ) -> tuple[Processes, Spawn | None]:
+    def _handed(self, event: Event, position: int | None, keyword: str | None) -> Edge:
         """Tell who runs a function that is handed over in an argument, and whether in new processes."""
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
         once = self.catalog.find("run-once", name)
-        if once is not None:
-            return FIRST[once.scope], None
-        spawn: Spawn | None = self.catalog.find("spawn", name)
-        if spawn is not None:
-            return ALL, spawn
+        spawn = self.catalog.find("spawn", name)
+        first = self.catalog.find("first", name)
         helper = as_function(entity)
+        edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
+        if once is not None:
+            return replace(edge, only=FIRST[once.scope])
+        if spawn is not None or first is not None:
+            return edge
         if helper is not None:
-            return self.summaries.runs_given(helper, received(helper, position, keyword)), None
+            return replace(edge, only=self.summaries.runs_given(helper, received(helper, position, keyword)))
         for other in self.linker.events(event.function) if name == "functools.partial" else ():
             for index, value in enumerate(other.call.arguments):
                 if self._is_result(value, other.state.scope, event.call):
-                    return self._helper(other, index, None)
-        return ALL, None
+                    return self._handed(other, index, None)
+        return edge
 
     def _is_result(self, value: m.Expr, scope: Scope, call: m.Call) -> bool:
         """Tell whether an argument is the result of a call, itself or by name."""

@@ -175,7 +175,6 @@ class Evidences:
         who = "every process" if hook.runs == "every" else "every worker of every process"
         return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
 
-
     def _decorated(self, function: LinkedFunction) -> Sign | None:
         """Find a decorator that hands the function to several processes, or says where it is launched."""
         outer = function.enclosing
@@ -185,7 +184,9 @@ class Evidences:
                 name = None if scope is None else self.linker.resolver.qualify(expr, scope)
                 launch = self.catalog.find("launch", name)
                 if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
-                    return _sign(function, function.facts.span, f"{spell(decorator)} runs it in several processes")
+                    return _sign(
+                        function, function.facts.span, f"{spell(decorator)} runs it in several processes"
+                    )
         return None
 
 

@@ -9,16 +9,18 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.arguments import Arguments
 from fsrace_lint.project.edges import Edges
+from fsrace_lint.project.entities import qualified_name
 from fsrace_lint.project.hooks import Hooks
 from fsrace_lint.project.modules import LinkedFunction
-from fsrace_lint.project.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
+from fsrace_lint.project.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.protection import Protection
 from fsrace_lint.project.summarize import Summaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.project.edges import Edge
+    from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.states import Event, Literal
 
@@ -32,12 +34,23 @@ class Context:
     """What holds whenever a function runs, whoever called it.
 
     `caught` names the exceptions that every caller handles, `locked` says that
-    every caller holds a lock.
+    every caller holds a lock. `first` is the scope whose first process every
+    caller lets run it before the others.
     """
 
     processes: Processes
     caught: frozenset[str]
     locked: bool
+    first: str | None = None
+
+    def join(self, other: Context) -> Context:
+        """Give what holds whichever of two callers it was."""
+        return Context(
+            self.processes | other.processes,
+            self.caught & other.caught,
+            self.locked and other.locked,
+            self.first if other.first is not None else None,
+        )
 
 
 class Propagation:
@@ -134,35 +147,50 @@ class Propagation:
         open_ended: set[LinkedFunction],
     ) -> Context | None:
         own = self.decorated(function)
+        locked = self._is_locked_by_decorator(function)
         if function in open_ended:
-            return Context(own, frozenset(), locked=False)
-        processes, caught, locked = NOBODY, None, True
+            return Context(own, frozenset(), locked)
+        joined: Context | None = None
         for edge in self.edges(function):
             outer = self._contexts.get(edge.event.function) or contexts.get(edge.event.function)
-            if outer is None:
-                continue
-            reached = self.processes(edge.event) & edge.only & outer.processes
-            processes |= ALL if reached and edge.starts_several else reached
-            here = self.protection.caught(edge.event) & _PASSED_ON
-            handled = frozenset() if edge.handed else here | outer.caught
-            caught = handled if caught is None else caught & handled
-            locked = locked and not edge.handed and (self.protection.locked(edge.event) or outer.locked)
-        return None if caught is None else Context(processes & own, caught, locked)
+            if outer is not None:
+                brought = self._brought(edge, outer)
+                joined = brought if joined is None else joined.join(brought)
+        if joined is None:
+            return None
+        return Context(joined.processes & own, joined.caught, joined.locked or locked, joined.first)
+
+    def _brought(self, edge: Edge, outer: Context) -> Context:
+        """Tell what one caller brings, given what holds whenever it runs."""
+        reached = self.processes(edge.event) & edge.only & outer.processes
+        processes = ALL if reached and edge.starts_several else reached
+        first = self.protection.first(edge.event) or outer.first
+        if edge.handed:
+            return Context(processes, frozenset(), locked=False, first=edge.first)
+        here = self.protection.caught(edge.event) & _PASSED_ON
+        locked = self.protection.locked(edge.event) or outer.locked
+        return Context(processes, here | outer.caught, locked, first)
+
+    def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
+        return any(self.catalog.find("lock", name) is not None for name, _ in self._decorators(function))
 
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""
         hook = self.hooks.of(function)
         processes = ALL if hook is None else FIRST.get(hook.runs, ALL)
-        if function.facts.decorators and function.enclosing is not None:
-            scope = self.linker.final_scope(function.enclosing)
-            for decorator in function.facts.decorators if scope is not None else ():
-                target = decorator.function if isinstance(decorator, m.Call) else decorator
-                name = self.linker.resolver.qualify(target, scope) if scope is not None else None
-                entry = self.catalog.find("decorator", name or "*." + last_name(target))
-                if entry is not None:
-                    processes &= FIRST[entry.scope]
-                elif scope is not None:
-                    helper = self.linker.resolver.entity(target, scope)
-                    if isinstance(helper, LinkedFunction) and helper is not function:
-                        processes &= self.summaries.runs_given(helper, None)
+        for name, target in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None:
+                processes &= FIRST[entry.scope]
+            elif isinstance(target, LinkedFunction) and target is not function:
+                processes &= self.summaries.runs_given(target, None)
         return processes
+
+    def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
+        """Give the decorators of a function, by qualified name and by what they denote."""
+        outer = function.enclosing if function.facts.decorators else None
+        scope = None if outer is None else self.linker.final_scope(outer)
+        for decorator in function.facts.decorators if scope is not None else ():
+            target = decorator.function if isinstance(decorator, m.Call) else decorator
+            entity = None if scope is None else self.linker.resolver.entity(target, scope)
+            yield qualified_name(entity) or f"*.{last_name(target)}", entity

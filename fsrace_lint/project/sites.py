@@ -113,7 +113,7 @@ class Sites:
             spelled=spelled,
             caught=caught | self.propagation.protection.caught(event) | context.caught,
             locked=locked or self.propagation.protection.locked(event) or context.locked,
-            first=self.propagation.protection.first(event),
+            first=self.propagation.protection.first(event) or context.first,
             own=own,
             runs=runs(own & context.processes),
             reach=Reach.PRIVATE

@@ -24,7 +24,8 @@ Good:
         with FileLock(data + ".lock"), tarfile.open(archive) as tar:
             tar.extractall(data)
 
-Silent when: one process of the job or of each node runs it; a lock is held; the
+Silent when: one process of the job or of each node runs it, or runs it before
+all others, which test whether it is there; a lock is held; the
 destination belongs to one process, such as a temporary directory that is
 renamed afterwards. In a script that one process runs, only the strict profile
 reports it.
@@ -48,7 +49,7 @@ RULE = Rule(code="FSR301", name="shared-extraction")
 def check(project: Project) -> Iterator[Finding]:
     """Find archives that several processes unpack into one directory."""
     for extract in project.sites("extract"):
-        if not extract.is_contended:
+        if not extract.is_contended or (extract.is_ordered and project.probe_of(extract) is not None):
             continue
         yield RULE.finding(
             extract,
