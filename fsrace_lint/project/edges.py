@@ -14,7 +14,7 @@ from fsrace_lint.project.resolve import is_super
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.linker import Linker
@@ -47,21 +47,29 @@ class Edge:
         return self.spawn is not None and (self.event.repeated or not self.spawn.single)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Use:
+    """A call that runs a function, or is handed it in an argument; `exact` rules out what overrides it."""
+
+    event: Event
+    position: int | None = None
+    keyword: str | None = None
+    handed: bool = False
+    exact: bool = False
+
+
 class Edges:
     """Finds the ways into functions, each function's once."""
 
     def __init__(self, linker: Linker, summaries: Summaries) -> None:
-        """Index who mentions what; nothing is followed yet."""
+        """Prepare for a project whose functions are all followed; nothing is looked at yet."""
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = summaries
-        self._mentioning: dict[str, list[LinkedFunction]] = {}
-        self._aliases: dict[str, set[str]] = {}
+        self._uses: dict[LinkedFunction, list[_Use]] | None = None
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
+        self._aliases: dict[str, set[str]] = {}
         for module in linker.table.modules:
-            for function in module.functions:
-                for name in function.facts.mentions:
-                    self._mentioning.setdefault(name, []).append(function)
             for row in module.facts.imports:
                 if row.name is not None and row.local != row.name:
                     self._aliases.setdefault(row.name, set()).add(row.local)
@@ -70,43 +78,51 @@ class Edges:
         """Give the names under which imports of the project bind `name`."""
         return self._aliases.get(name, set())
 
-    def mentioning(self, names: Iterable[str]) -> tuple[LinkedFunction, ...]:
-        """Give the functions that mention one of some names, or an alias of it."""
-        every = {alias for name in names for alias in (name, *self.aliases(name))}
-        return tuple({f: None for name in sorted(every) for f in self._mentioning.get(name, ())})
-
     def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
         if function not in self._edges:
             self._edges[function] = ()
-            self._edges[function] = tuple(self._find(function))
+            self._edges[function] = tuple(self._edge(use) for use in self._uses_of(function))
         return self._edges[function]
 
-    def _find(self, function: LinkedFunction) -> Iterable[Edge]:
-        names = {function.facts.name}
-        if function.facts.name in {"__init__", "__new__", "__post_init__"} and function.owner is not None:
-            names = {class_.facts.name for class_ in function.owner.descendants()} | {"super"}
+    def _uses_of(self, function: LinkedFunction) -> Iterator[_Use]:
+        """Give the uses of a function, and of the methods of base classes that it stands in for."""
         if function.facts.name == "__call__":
             return
-        callers = self.mentioning(names)
-        if function.facts.name == "<lambda>" and function.enclosing is not None:
-            callers = (function.enclosing,)
-        for caller in callers:
-            for event in self.linker.events(caller):
-                yield from self._edge(event, function)
+        if self._uses is None:
+            self._uses = {}
+            for module in self.linker.table.modules:
+                for caller in module.functions:
+                    for event in self.linker.events(caller):
+                        self._note(event)
+        yield from self._uses.get(function, ())
+        for class_ in function.owner.ancestors() if function.owner is not None else ():
+            inherited = class_.methods.get(function.facts.name)
+            if inherited is not None and inherited is not function:
+                yield from (use for use in self._uses.get(inherited, ()) if not use.exact)
 
-    def _edge(self, event: Event, function: LinkedFunction) -> Iterable[Edge]:
+    def _note(self, event: Event) -> None:
+        """Note which functions of the project a call runs or is handed."""
         scope = event.state.scope
-        if self._is_target(event.call.function, scope, function):
-            yield Edge(event, handed=False)
-        arguments = [
-            *enumerate(event.call.arguments),
-            *((None, keyword.value) for keyword in event.call.keywords),
-        ]
-        for position, value in arguments:
-            if isinstance(value, (m.Name, m.Attribute, m.Lambda)) and self._is_target(value, scope, function):
-                name = None if position is not None else _keyword_of(event.call, value)
-                yield replace(self._handed(event, position, name), event=event, position=position)
+        self._note_use(event.call.function, scope, _Use(event))
+        for position, value in enumerate(event.call.arguments):
+            self._note_use(value, scope, _Use(event, position, handed=True))
+        for keyword in event.call.keywords:
+            self._note_use(keyword.value, scope, _Use(event, None, keyword.name, handed=True))
+
+    def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
+        if not isinstance(expr, (m.Name, m.Attribute, m.Lambda)):
+            return
+        target = as_function(self.linker.resolver.entity(expr, scope))
+        if target is not None and self._uses is not None:
+            exact = isinstance(expr, m.Attribute) and is_super(expr.value)
+            self._uses.setdefault(target, []).append(replace(use, exact=True) if exact else use)
+
+    def _edge(self, use: _Use) -> Edge:
+        if not use.handed:
+            return Edge(use.event, handed=False)
+        found = self._handed(use.event, use.position, use.keyword)
+        return replace(found, event=use.event, position=use.position)
 
     def _handed(self, event: Event, position: int | None, keyword: str | None) -> Edge:
         """Tell who runs a function that is handed over in an argument, and whether in new processes."""
@@ -135,21 +151,3 @@ class Edges:
             bound = self.linker.resolver.binding(value.id, scope)
             return isinstance(bound, Value) and bound.expr is call
         return value is call
-
-    def _is_target(self, expr: m.Expr, scope: Scope, function: LinkedFunction) -> bool:
-        if isinstance(expr, m.Lambda):
-            return scope.function.module.functions[expr.function] is function
-        entity = self.linker.resolver.entity(expr, scope)
-        target = as_function(entity)
-        if target is function:
-            return True
-        if target is None or function.owner is None or target.owner is None:
-            return False
-        if isinstance(expr, m.Attribute) and is_super(expr.value):
-            return False
-        same = target.facts.name == function.facts.name
-        return same and function.owner is not target.owner and target.owner in function.owner.ancestors()
-
-
-def _keyword_of(call: m.Call, value: m.Expr) -> str | None:
-    return next((keyword.name for keyword in call.keywords if keyword.value is value), None)

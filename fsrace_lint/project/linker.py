@@ -55,6 +55,7 @@ class Linker:
         for module in self.table.modules:
             for function in module.functions:
                 self.flow(function)
+        self.resolver.is_settled = True
 
     def flow(self, function: LinkedFunction) -> Flow | None:
         """Follow a function.

@@ -55,6 +55,9 @@ class Resolver(Members):
         """
         super().__init__(table, final_scope)
         self.catalog = catalog
+        self.is_settled = False
+        """Whether all functions are followed, so that what is found is final."""
+        self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
 
     def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -211,6 +214,9 @@ class Resolver(Members):
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
+        key = class_, name
+        if key in self._attribute_values:
+            return self._attribute_values[key]
         found: list[Binding] = []
         for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
@@ -218,6 +224,8 @@ class Resolver(Members):
             if bound is not None:
                 found.append(bound)
             found += self._bound_in_methods(relative, name)
+        if self.is_settled:
+            self._attribute_values[key] = found
         return found
 
     def _bound_in_methods(self, class_: LinkedClass, name: str) -> Iterator[Binding]:
