@@ -72,6 +72,7 @@ def _translate(piece: str) -> str:
     if piece.startswith("[") and piece.endswith("]"):
         negated = piece.startswith("[!")
         inside = re.sub(r"([\[\]\\^&~|])", r"\\\1", piece[2 if negated else 1 : -1])
+        inside = inside.replace("--", r"-\-")
         return f"[^/{inside}]" if negated else f"[{inside}]"
     return re.escape(piece)
 

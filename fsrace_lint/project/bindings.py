@@ -49,8 +49,12 @@ def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
             for inner, part in zip(target.items, value.items, strict=True):
                 found.update(assigned(inner, part, scope))
             return found
-        whole = Unpacked(Value(value, scope))
-        return {name: whole for item in target.items for name in targets_of(item, whole)}
+        counted = not any(isinstance(item, m.Starred) for item in target.items)
+        parts: dict[str, Binding] = {}
+        for index, item in enumerate(target.items):
+            flat = counted and not isinstance(item, m.Sequence)
+            parts |= targets_of(item, Unpacked(Value(value, scope), index if flat else None))
+        return parts
     return dict.fromkeys(targets_of(target, Unknown()), Unknown())
 
 

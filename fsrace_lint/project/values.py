@@ -39,9 +39,10 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unpacked:
-    """One part of a value that was unpacked into several names."""
+    """One part of a value that was unpacked into several names; `index` where it can be counted."""
 
     whole: Value
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
