@@ -94,7 +94,7 @@ class Privacy:
                 return False
 
     def _has_parts(self, value: Value) -> bool:
-        """Tell whether a value is a call of a function that always returns a tuple of this project's making."""
+        """Tell whether a value is a call of a function that returns a tuple written out, always."""
         callee = self.resolver.callee(value.expr, value.scope) if isinstance(value.expr, m.Call) else None
         ways = () if callee is None else self.exits(callee)
         return bool(ways) and all(isinstance(way.value, m.Sequence) for way in ways)
