@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.summarize import Summaries
     from fsrace_lint.project.values import Scope
@@ -49,13 +49,24 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Use:
-    """A call that runs a function, or is handed it in an argument; `exact` rules out what overrides it."""
+    """A call that runs a function, or is handed it in an argument.
+
+    `exact` rules out what overrides it, `receiver` is the class of the object whose
+    method it is.
+    """
 
     event: Event
     position: int | None = None
     keyword: str | None = None
     handed: bool = False
     exact: bool = False
+    receiver: LinkedClass | None = None
+
+    def may_run(self, owner: LinkedClass) -> bool:
+        """Tell whether it may run the method of a class that overrides the one it names."""
+        if self.exact:
+            return False
+        return self.receiver is None or self.receiver in owner.ancestors()
 
 
 class Edges:
@@ -96,10 +107,11 @@ class Edges:
                     for event in self.linker.events(caller):
                         self._note(event)
         yield from self._uses.get(function, ())
-        for class_ in function.owner.ancestors() if function.owner is not None else ():
+        owner = function.owner
+        for class_ in owner.ancestors() if owner is not None else ():
             inherited = class_.methods.get(function.facts.name)
-            if inherited is not None and inherited is not function:
-                yield from (use for use in self._uses.get(inherited, ()) if not use.exact)
+            if owner is not None and inherited is not None and inherited is not function:
+                yield from (use for use in self._uses.get(inherited, ()) if use.may_run(owner))
 
     def _note(self, event: Event) -> None:
         """Note which functions of the project a call runs or is handed."""
@@ -113,10 +125,14 @@ class Edges:
     def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
         if not isinstance(expr, (m.Name, m.Attribute, m.Lambda)):
             return
-        target = as_function(self.linker.resolver.entity(expr, scope))
-        if target is not None and self._uses is not None:
-            exact = isinstance(expr, m.Attribute) and is_super(expr.value)
-            self._uses.setdefault(target, []).append(replace(use, exact=True) if exact else use)
+        resolver = self.linker.resolver
+        target = as_function(resolver.entity(expr, scope))
+        if target is None or self._uses is None:
+            return
+        if isinstance(expr, m.Attribute) and target.owner is not None:
+            receiver = resolver.class_of(resolver.entity(expr.value, scope))
+            use = replace(use, exact=is_super(expr.value), receiver=receiver)
+        self._uses.setdefault(target, []).append(use)
 
     def _edge(self, use: _Use) -> Edge:
         if not use.handed:

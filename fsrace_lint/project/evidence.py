@@ -135,7 +135,15 @@ class Evidences:
         event = self._coordinating(function, 0)
         if event is None:
             return None
-        return _sign(function, event.call.span, f"{spell(event.call.function)} is for several processes")
+        called, leaf = spell(event.call.function), self._leaf(event, 0)
+        what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
+        return _sign(function, event.call.span, what)
+
+    def _leaf(self, event: Event, depth: int) -> str:
+        """Spell the call of the framework that a call leads to."""
+        callee = self.linker.resolver.callee(event.call, event.state.scope)
+        inner = None if callee is None else self._coordinating(callee, depth + 1)
+        return spell(event.call.function) if inner is None else self._leaf(inner, depth + 1)
 
     def _coordinating(self, function: LinkedFunction, depth: int) -> Event | None:
         """Find the call by which a function launches or synchronizes processes, also in what it calls."""

@@ -35,6 +35,7 @@ are known: each of them is judged, and the one without a guard is reported.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, tested
@@ -43,34 +44,48 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT)
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find files that every process writes."""
-    for write in project.exposed("write"):
-        if not write.is_contended or write.path is None or write.act.exclusive:
-            continue
-        probe = project.probe_of(write)
-        tests = (
-            ()
-            if probe is None
-            else (Step(0, probe.spelled, probe.answer), Step(1, probe.spelled, probe.answer))
-        )
-        yield RULE.finding(
-            write,
-            f"every process writes {write.spelled}",
-            witness=Witness(
-                (
-                    *tests,
-                    Step(0, write.told, "truncates the file"),
-                    Step(0, "writes its content"),
-                    Step(1, write.told, "truncates the file again"),
-                ),
-                f"{write.spelled} is empty or half written, and the content of process 0 is lost",
+    """Find files that every process writes; one call that leads to several of them is one finding."""
+    for _, group in itertools.groupby(project.exposed("write"), key=lambda write: write.event):
+        writes = [write for write in group if write.is_contended and write.path and not write.act.exclusive]
+        plain = [write for write in writes if not _is_strict(write)]
+        if writes:
+            yield _finding(project, plain or writes)
+
+
+def _is_strict(write: Site) -> bool:
+    return write.act.appends or write.is_one_of_group or not write.certain
+
+
+def _finding(project: Project, writes: list[Site]) -> Finding:
+    write = writes[0]
+    probe = project.probe_of(write)
+    tests = (
+        () if probe is None else (Step(0, probe.spelled, probe.answer), Step(1, probe.spelled, probe.answer))
+    )
+    others = len({other.spelled for other in writes}) - 1
+    more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
+    return RULE.finding(
+        write,
+        f"every process writes {write.spelled}{more}",
+        witness=Witness(
+            (
+                *tests,
+                Step(0, write.told, "truncates the file"),
+                Step(0, "writes its content"),
+                Step(1, write.told, "truncates the file again"),
             ),
-            related=(*(() if probe is None else (tested(probe, write),)), *done_at(write)),
-            strict=write.act.appends or write.is_one_of_group or not write.certain,
-        )
+            f"{write.spelled} is empty or half written, and the content of process 0 is lost",
+        ),
+        related=(
+            *(() if probe is None else (tested(probe, write),)),
+            *dict.fromkeys(place for other in writes for place in done_at(other)),
+        ),
+        strict=_is_strict(write),
+    )
