@@ -34,8 +34,13 @@ def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
         if isinstance(target, m.Starred)
         else ()
     )
-    parts = isinstance(binding, (Element, Unpacked))
-    return {name: binding if parts else Unknown() for item in inner for name in targets_of(item, binding)}
+    found: dict[str, Binding] = {}
+    for index, item in enumerate(inner):
+        part: Binding = binding if isinstance(binding, (Element, Unpacked)) else Unknown()
+        if isinstance(binding, Element) and binding.index is None:
+            part = Element(binding.iterable, index)
+        found |= targets_of(item, part)
+    return found
 
 
 def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:

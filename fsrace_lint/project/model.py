@@ -81,7 +81,8 @@ class Site:
     whose first process is let through before the others. `own` is who gets
     from `event` to `origin`, before what the callers bring; `runs` is the answer
     with them. `way` is how several processes come to the function of `event`:
-    the calls, nearest first; `sign` is what shows it at their end.
+    the calls, nearest first; `sign` is what shows it at their end. `settled` says
+    that it is the same whoever calls, though callers hand over a part of its path.
     """
 
     act: Act
@@ -99,6 +100,7 @@ class Site:
     evidence: Evidence
     way: tuple[Event, ...]
     sign: Sign | None
+    settled: bool = False
 
     @property
     def span(self) -> Span:

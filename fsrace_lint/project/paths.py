@@ -32,6 +32,19 @@ _SAME_PATH: Final = frozenset(
         "pathlib.Path.absolute", "pathlib.Path.resolve", "pathlib.Path.as_posix",
     }
 )  # fmt: skip
+_PURE: Final = frozenset(
+    {
+        "os.path.basename",
+        "os.path.splitext",
+        "os.path.expanduser",
+        "os.path.relpath",
+        "os.path.commonpath",
+        "len",
+    }
+)
+_PURE_METHODS: Final = frozenset(
+    {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
+)
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
 )
@@ -176,8 +189,25 @@ class Paths:
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         private = self.privacy.is_private(call, scope)
         function = self.resolver.callee(call, scope)
-        certain = function is not None and self._is_followed(function, depth)
+        if function is None:
+            certain = self._is_pure(call, scope, depth)
+        else:
+            certain = self._is_followed(function, depth)
         return (Symbol(("call", id(call), id(scope)), spell(call), private, certain),)
+
+    def _is_pure(self, call: m.Call, scope: Scope, depth: int) -> bool:
+        """Tell whether the result follows from arguments that are known here."""
+        name = self.resolver.qualify(call.function, scope)
+        if name in _PURE:
+            values: tuple[m.Expr, ...] = call.arguments
+        elif isinstance(call.function, m.Attribute) and call.function.name in _PURE_METHODS:
+            values = (call.function.value, *call.arguments)
+        else:
+            return False
+        forms = [self._pieces(value, scope, depth) for value in values]
+        return all(
+            pieces is not None and all_certain(pieces) and not _is_handed_in(pieces) for pieces in forms
+        )
 
     def _is_followed(self, function: LinkedFunction, depth: int) -> bool:
         """Tell whether all that a function returns is known, but for what it is given."""
@@ -265,8 +295,9 @@ class Paths:
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
         match binding:
-            case Element(iterable=Value(expr=m.Call(function=function), scope=scope)):
-                return self.resolver.qualify(function, scope) == "range"
+            case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
+                counting = "range" if index is None else "enumerate" if index == 0 else None
+                return self.resolver.qualify(function, scope) == counting
             case Selected(then=then, otherwise=otherwise):
                 options: tuple[Binding, ...] = (then, otherwise)
             case Either():
@@ -299,6 +330,11 @@ class Paths:
         """Find the parameter of `function` that a symbol stands for."""
         parameter = function.parameters.get(symbol.parameter)
         return parameter if parameter is not None and symbol.key[1] == id(function) else None
+
+
+def _is_handed_in(pieces: Iterable[Piece]) -> bool:
+    """Tell whether a part of a path stands for a parameter."""
+    return any(isinstance(piece, Symbol) and bool(piece.parameter) for piece in pieces)
 
 
 def _is_path_like(expr: m.Expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -12,7 +13,7 @@ from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Reach, Site
-from fsrace_lint.project.processes import FIRST, runs
+from fsrace_lint.project.processes import ALL, FIRST, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,7 @@ class Sites:
         for event in self.linker.events(function):
             site = self._site(event)
             if site is not None:
-                yield site
+                yield self._settled(site)
 
     def _site(self, event: Event) -> Site | None:
         scope = event.state.scope
@@ -136,7 +137,33 @@ class Sites:
         return name is not None and self.linker.catalog.exact("sink", name) is not None
 
     def is_open(self, site: Site) -> bool:
-        """Tell whether the callers of its function decide the path of a site."""
+        """Tell whether the callers of its function decide the path of a site, and who writes it."""
+        return not site.settled and self._depends_on_callers(site)
+
+    def _settled(self, site: Site) -> Site:
+        """Judge a site where it stands if it is what it is whoever calls.
+
+        Its file is named, or its processes are tested, right there, and every caller
+        brings several processes and a path that they share.
+        """
+        function = site.event.function
+        names_the_file = site.path is not None and site.path.names_its_last_part
+        decided_here = names_the_file or site.event.state.processes != ALL
+        if not (decided_here and site.is_contended and self._depends_on_callers(site)):
+            return site
+        edges = self.propagation.edges(function)
+        if self.propagation.ways_in(function) != edges:
+            return site
+        certain = False
+        for edge in edges:
+            path = self._substituted(site.path, edge.event, function)
+            private, sure = self._reach(path, edge.event.function, 0)
+            if path is None or private or self.propagation.protection.locked(edge.event):
+                return site
+            certain = certain or sure
+        return replace(site, certain=certain, settled=True)
+
+    def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function
         if site.path is None or not any(
             self.linker.paths.parameter_of(symbol, function) for symbol in site.path.symbols()

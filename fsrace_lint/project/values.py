@@ -32,9 +32,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
-    """One element of an iterable, in a loop or unpacking."""
+    """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
 
     iterable: Value
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
