@@ -54,11 +54,6 @@ class Judged(msgspec.Struct, frozen=True):
     suppressed: tuple[Finding, ...]
     strict: tuple[Finding, ...]
 
-    @property
-    def spans(self) -> frozenset[Span]:
-        """Where they are."""
-        return frozenset(f.place.span for group in (self.kept, self.suppressed, self.strict) for f in group)
-
 
 class Run:
     """One project, read once; it can be checked, and checked again with one file changed."""
@@ -137,23 +132,26 @@ class Run:
             tuple(f for f in judged.kept if everything or not f.strict),
             judged.unused,
             tuple(f for f in judged.suppressed if everything or not f.strict),
-            tuple(f for f in judged.kept if f.strict and not everything),
+            tuple(f for f in (*judged.kept, *judged.suppressed) if f.strict and not everything),
         )
 
     def _silenced(self, relative: str, judged: Judged) -> Iterator[Silenced]:
         """Give what is no finding in a file: kept back, or kept silent from the start."""
         modules, project = self.link()
         module = modules[relative]
-        for finding in judged.suppressed:
-            yield _kept_back(finding, "suppressed", f"a comment suppresses {finding.code}")
-        for finding in judged.strict:
-            yield _kept_back(
-                finding, "strict", f"the strict profile reports {finding.code}: {finding.message}"
-            )
-        for site, reason in project.about(module).silent(judged.spans) if module is not None else ():
+        back = {
+            finding.place.span: ("strict", f"{finding.code}: {finding.message}") for finding in judged.strict
+        }
+        back |= {
+            finding.place.span: ("suppressed", f"a comment suppresses {finding.code}")
+            for finding in judged.suppressed
+        }
+        reported = {finding.place.span for finding in judged.kept}
+        for site, found in project.about(module).silent(reported) if module is not None else ():
+            reason, message = back.get(site.span, (found.kind, found.text))
+            cause = None if site.span in back else found.place
             place = Place(site.file, site.span)
-            call = site.told
-            yield Silenced(place, site.function, site.act.op, call, reason.kind, reason.text, reason.place)
+            yield Silenced(place, site.function, site.act.op, site.told, reason, message, cause)
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
@@ -206,10 +204,6 @@ class Run:
                     Problem(module.path, f"{loaded.rule.code} failed: {type(error).__name__}: {error}")
                 )
         return found
-
-
-def _kept_back(finding: Finding, reason: str, message: str) -> Silenced:
-    return Silenced(finding.place, finding.function, finding.name, finding.code, reason, message)
 
 
 def check(

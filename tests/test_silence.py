@@ -869,7 +869,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         def save(path):
             torch.save({}, path)  # SITE
         dist.barrier()
-        save('d')
+        save('d')  # CAUSE
         """,
     ),
     one(
@@ -930,7 +930,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "only by the strict profile",
         "strict",
-        "the strict profile reports FSR201: every process writes 'd'",
+        "FSR201: every process writes 'd'",
         """\
         def save():
             torch.save({}, 'd')  # SITE
@@ -1011,7 +1011,7 @@ def test_they_are_listed_in_the_order_of_the_code(tmp_path: Path) -> None:
         (f"a.py:{first}", "<module>", "delete", "os.remove('x')"),
         (f"b.py:{first + 1}", "save", "write", "torch.save(..., p)"),
         (f"b.py:{first + 2}", "save", "delete", "os.remove('x')"),
-        (f"b.py:{first + 3}", "<module>", "unguarded-write", "FSR201"),
+        (f"b.py:{first + 3}", "<module>", "write", "save('d')"),
         (f"b.py:{first + 4}", "<module>", "delete", "os.remove('y')"),
     ]
 

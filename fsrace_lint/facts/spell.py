@@ -5,6 +5,7 @@ from __future__ import annotations
 from fsrace_lint.facts import model as m
 
 LONGEST = 60
+_LOOSE = (m.Binary, m.Boolean, m.Compare, m.Conditional, m.Not, m.Lambda)
 
 
 def spell(expr: m.Expr) -> str:
@@ -28,7 +29,8 @@ def _spell(expr: m.Expr, depth: int) -> str:  # noqa: C901  # one line a kind of
         case m.Name(id=name):
             return name
         case m.Attribute(value=value, name=name):
-            return f"{_spell(value, depth)}.{name}"
+            owner = _spell(value, depth)
+            return f"({owner}).{name}" if isinstance(value, _LOOSE) else f"{owner}.{name}"
         case m.Constant(value=value):
             return repr(value)
         case m.Call(function=function, arguments=arguments, keywords=keywords):

@@ -76,6 +76,9 @@ class Path(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The path for a message, with what is not literal in braces."""
+        symbols = tuple(self.symbols())
+        if self.components == (symbols,) and len(symbols) == 1:
+            return symbols[0].text
         return "".join(piece if isinstance(piece, str) else f"{{{piece.text}}}" for piece in self.pieces())
 
     @classmethod

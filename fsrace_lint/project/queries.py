@@ -11,6 +11,7 @@ from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
+from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -105,7 +106,9 @@ class Project:
     def _reason(self, site: Site) -> Reason:
         reason = self._silences.reason(site)
         if reason.is_weak and site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
-            return Reason("callers", "its path is decided where it is called, and judged there")
+            event = self.propagation.edges(site.event.function)[0].event
+            place = Place(event.function.module.path, event.call.span)
+            return Reason("callers", "its path is decided where it is called, and judged there", place)
         return reason
 
     def about(self, module: Module) -> Project:

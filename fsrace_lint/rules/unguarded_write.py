@@ -53,10 +53,15 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes; one call that leads to several of them is one finding."""
     for _, group in itertools.groupby(project.exposed("write"), key=lambda write: write.event):
-        writes = [write for write in group if write.is_contended and write.path and not write.act.exclusive]
+        writes = [write for write in group if _is_hazard(write)]
         plain = [write for write in writes if not _is_strict(write)]
         if writes:
             yield _finding(project, plain or writes)
+
+
+def _is_hazard(write: Site) -> bool:
+    harmless = write.act.exclusive or write.act.tolerant
+    return write.is_contended and write.path is not None and not harmless
 
 
 def _is_strict(write: Site) -> bool:
