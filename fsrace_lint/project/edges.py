@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.summarize import Summaries
     from fsrace_lint.project.values import Scope
@@ -31,7 +31,8 @@ class Edge:
     `only` is who the helper it is handed to lets run it, `position` the argument
     it is handed over in, None for a keyword; `spawn` says that it starts
     processes, which run it; `first` is the scope whose first process the helper
-    lets run it before the others.
+    lets run it before the others. `receiver` is the class of the object whose
+    method is called.
     """
 
     event: Event
@@ -40,6 +41,16 @@ class Edge:
     position: int | None = None
     spawn: Spawn | None = None
     first: str | None = None
+    receiver: LinkedClass | None = None
+
+    @property
+    def is_on_self(self) -> bool:
+        """Whether the caller calls another method of its own object."""
+        called, caller = self.event.call.function, self.event.function
+        if not isinstance(called, m.Attribute) or not caller.takes_object or not caller.facts.parameters:
+            return False
+        owner = called.value
+        return is_super(owner) or owner == m.Name(caller.facts.parameters[0].name)
 
     @property
     def starts_several(self) -> bool:
@@ -78,6 +89,7 @@ class Edges:
         self.catalog = linker.catalog
         self.summaries = summaries
         self._uses: dict[LinkedFunction, list[_Use]] | None = None
+        self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
         self._aliases: dict[str, set[str]] = {}
         for module in linker.table.modules:
@@ -95,6 +107,16 @@ class Edges:
             self._edges[function] = ()
             self._edges[function] = tuple(self._edge(use) for use in self._uses_of(function))
         return self._edges[function]
+
+    def presumed(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give the calls in its file of a method that has its name, on objects that nothing is known of.
+
+        They are looked at only where there is no other way in, and only for what
+        speaks for a function: a guard, a lock or a handler that a reader sees there.
+        """
+        if function.owner is None or self.of(function):
+            return ()
+        return tuple(self._unresolved.get((function.module, function.facts.name), ()))
 
     def _uses_of(self, function: LinkedFunction) -> Iterator[_Use]:
         """Give the uses of a function, and of the methods of base classes that it stands in for."""
@@ -126,7 +148,11 @@ class Edges:
         if not isinstance(expr, (m.Name, m.Attribute, m.Lambda)):
             return
         resolver = self.linker.resolver
-        target = as_function(resolver.entity(expr, scope))
+        entity = resolver.entity(expr, scope)
+        target = as_function(entity)
+        if entity is None and isinstance(expr, m.Attribute) and not use.handed:
+            key = use.event.function.module, expr.name
+            self._unresolved.setdefault(key, []).append(Edge(use.event, handed=False))
         if target is None or self._uses is None:
             return
         if isinstance(expr, m.Attribute) and target.owner is not None:
@@ -136,7 +162,7 @@ class Edges:
 
     def _edge(self, use: _Use) -> Edge:
         if not use.handed:
-            return Edge(use.event, handed=False)
+            return Edge(use.event, handed=False, receiver=use.receiver)
         found = self._handed(use.event, use.position, use.keyword)
         return replace(found, event=use.event, position=use.position)
 

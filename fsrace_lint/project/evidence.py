@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -14,14 +14,20 @@ from fsrace_lint.project.model import Evidence, Sign
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
+    from fsrace_lint.project.edges import Edge
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
     from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.states import Event
     from fsrace_lint.spans import Span
 
 _COORDINATION: Final = ("barrier", "collective", "collective-saver")
 _HELPERS_DEPTH: Final = 3
+_CLASSES_DEPTH: Final = 1
+_ASKED: Final = frozenset({"global", "local", "group", "worker"})
+
+_Step: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
+"""A function on the way, and the class of the object whose method it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +58,31 @@ class Evidences:
         return self._traces[function]
 
     def _find_trace(self, function: LinkedFunction) -> Trace:
-        """Find the shortest way from a function with a sign, else from one that nobody calls."""
-        chains: dict[LinkedFunction, tuple[Event, ...]] = {function: ()}
-        waiting = [function]
-        roots: list[LinkedFunction] = []
+        """Find the shortest way from a function with a sign, else from one that nobody calls.
+
+        A method is followed to those calls alone that can be on an object of its class.
+        """
+        chains: dict[_Step, tuple[Event, ...]] = {(function, function.owner): ()}
+        waiting: list[_Step] = [(function, function.owner)]
+        roots: list[_Step] = []
         while waiting:
-            current = waiting.pop(0)
-            sign = self._sign(current)
+            step = waiting.pop(0)
+            current, class_ = step
+            near = len(chains[step]) <= _CLASSES_DEPTH
+            sign = self._sign(current) or (self._sign_of_class(current) if near else None)
             if sign is not None:
-                return Trace(Evidence.EVIDENT, chains[current], sign)
+                return Trace(Evidence.EVIDENT, chains[step], sign)
             edges = self.propagation.ways_in(current)
             if not edges:
-                roots.append(current)
+                roots.append(step)
             for edge in edges:
-                if edge.event.function not in chains:
-                    chains[edge.event.function] = (*chains[current], edge.event)
-                    waiting.append(edge.event.function)
+                caller = _caller(edge, class_)
+                if caller is not None and caller not in chains:
+                    chains[caller] = (*chains[step], edge.event)
+                    waiting.append(caller)
         way = chains[roots[0]] if roots else ()
-        one_shot = bool(roots) and all(self._is_one_shot(root) for root in roots)
-        if one_shot and not any(self._may_launch(caller) for caller in chains):
+        one_shot = bool(roots) and all(self._is_one_shot(root) for root, _ in roots)
+        if one_shot and not any(self._may_launch(caller) for caller, _ in chains):
             return Trace(Evidence.NONE, way, None)
         return Trace(Evidence.PLAUSIBLE, way, None)
 
@@ -95,22 +107,21 @@ class Evidences:
         return any(self._is_launch(event, certain=False) for event in self.linker.events(function))
 
     def _sign(self, function: LinkedFunction) -> Sign | None:
-        """Find what shows that several processes run a function; its class may show it too.
-
-        For a method that nobody calls, only tests of ranks and coordination in its class count.
-        """
+        """Find what shows that several processes run a function."""
         if function not in self._signs:
-            self._signs[function] = self._find_sign(function)
+            ways = (self._shown, self._spawned, self._hooked, self._decorated)
+            self._signs[function] = next(filter(None, (way(function) for way in ways)), None)
         return self._signs[function]
 
-    def _find_sign(self, function: LinkedFunction) -> Sign | None:
-        ways = (self._shown, self._spawned, self._hooked, self._decorated)
-        sign = next(filter(None, (way(function) for way in ways)), None)
-        if sign is None and function.owner is not None:
-            of = self._shown if self.propagation.ways_in(function) else self._ordered
-            mates = function.owner.methods.values()
-            sign = next(filter(None, map(of, mates)), None)
-        return sign
+    def _sign_of_class(self, function: LinkedFunction) -> Sign | None:
+        """Find what shows that several processes have objects of the class of a method.
+
+        For a method that nobody calls, only tests of ranks and coordination count.
+        """
+        if function.owner is None:
+            return None
+        of = self._shown if self.propagation.ways_in(function) else self._ordered
+        return next(filter(None, map(of, function.owner.methods.values())), None)
 
     def _shown(self, function: LinkedFunction) -> Sign | None:
         """Find where a function tests ranks, coordinates processes or as much as asks for a rank."""
@@ -119,7 +130,7 @@ class Evidences:
             return found
         for event in self.linker.events(function):
             asks = isinstance(event.call.function, (m.Name, m.Attribute))
-            if asks and self.linker.guards.rank_scope(event.call, event.state.scope) is not None:
+            if asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED:
                 return _sign(
                     function, event.call.span, f"{spell(event.call)} asks for the number of the process"
                 )
@@ -204,6 +215,16 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
         return (decorator,)
     values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
     return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
+
+
+def _caller(edge: Edge, class_: LinkedClass | None) -> _Step | None:
+    """Give the caller of a method on an object of a class; None where the call is on another kind."""
+    function, receiver = edge.event.function, edge.receiver
+    if receiver is not None and class_ is not None and not edge.handed:
+        if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
+            return None
+        class_ = class_ if receiver in class_.ancestors() else receiver
+    return function, class_ if edge.is_on_self and not edge.handed else function.owner
 
 
 def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:

@@ -76,6 +76,7 @@ class Guards:
         """
         if depth > _DEEPEST:
             return UNDIVIDED
+        test = as_attribute(test)
         match test:
             case m.Constant(value=value):
                 return (ALL, NOBODY) if value else (NOBODY, ALL)
@@ -117,6 +118,7 @@ class Guards:
         """
         if depth > _DEEPEST:
             return None
+        expr = as_attribute(expr)
         match expr:
             case m.Name() | m.Attribute():
                 return self._named_rank(expr, scope, depth)
@@ -363,6 +365,15 @@ class Guards:
                 return passed or named
             case _:
                 return None
+
+
+def as_attribute(expr: m.Expr) -> m.Expr:
+    """Read `getattr(value, "name", …)` as `value.name`, and anything else as it is."""
+    match expr:
+        case m.Call(function=m.Name(id="getattr"), arguments=(value, m.Constant(value=str(name)), *_)):
+            return m.Attribute(value, name)
+        case _:
+            return expr
 
 
 def _is_understood(binding: Binding) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -51,6 +52,9 @@ class Context:
             self.locked and other.locked,
             self.first if other.first is not None else None,
         )
+
+
+_ANYBODY: Final = Context(ALL, frozenset(), locked=False)
 
 
 class Propagation:
@@ -146,19 +150,18 @@ class Propagation:
         contexts: dict[LinkedFunction, Context],
         open_ended: set[LinkedFunction],
     ) -> Context | None:
-        own = self.decorated(function)
-        locked = self._is_locked_by_decorator(function)
         if function in open_ended:
-            return Context(own, frozenset(), locked)
-        joined: Context | None = None
-        for edge in self.edges(function):
-            outer = self._contexts.get(edge.event.function) or contexts.get(edge.event.function)
-            if outer is not None:
-                brought = self._brought(edge, outer)
-                joined = brought if joined is None else joined.join(brought)
-        if joined is None:
+            presumed = self._edges.presumed(function)
+            brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
+        else:
+            outer = [(edge, self._contexts.get(edge.event.function)) for edge in self.edges(function)]
+            known = [(edge, known or contexts.get(edge.event.function)) for edge, known in outer]
+            brought = [self._brought(edge, context) for edge, context in known if context is not None]
+        if not brought:
             return None
-        return Context(joined.processes & own, joined.caught, joined.locked or locked, joined.first)
+        joined = functools.reduce(Context.join, brought)
+        locked = joined.locked or self._is_locked_by_decorator(function)
+        return replace(joined, processes=joined.processes & self.decorated(function), locked=locked)
 
     def _brought(self, edge: Edge, outer: Context) -> Context:
         """Tell what one caller brings, given what holds whenever it runs."""
