@@ -15,7 +15,7 @@ from fsrace_lint.globs import glob, matcher
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fsrace_lint.settings import Settings
 
@@ -233,3 +233,20 @@ def find_all(settings: Settings) -> list[Path]:
         Absolute paths in sorted order.
     """
     return [item for item in find([settings.root], settings) if isinstance(item, Path)]
+
+
+def links_among(files: Iterable[Path], root: Path) -> dict[str, str]:
+    """Tell which files are symbolic links to others of them: one file that has several names.
+
+    Args:
+        files: Files of the project.
+        root: The project root.
+
+    Returns:
+        The path from the root of the file that each link leads to, by that of the link.
+    """
+    relative = {path: relative_path(os.fspath(path), absolute_path(root)) for path in files}
+    whole = os.path.realpath(root)
+    here = {f"{whole}{os.sep}{name}": name for path, name in relative.items() if not path.is_symlink()}
+    led = {name: os.path.realpath(path) for path, name in relative.items() if path.is_symlink()}
+    return {name: here[target] for name, target in led.items() if target in here}

@@ -99,6 +99,8 @@ class Plugin:
         chosen = _settings(settings.find_root(self._through()), self.profile)
         run = _run(chosen)
         _, _, relative = source.names_of(file, chosen.root)
+        if relative in run.links:
+            return
         known = run.files.get(relative)
         if known is None and discover.leaves_out(file, chosen):
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -70,12 +69,18 @@ class Run:
         self.files: dict[str, _File] = {}
         self.targets: list[str] = []
         self._linked: tuple[dict[str, Module | None], Project] | None = None
-        wanted = {os.fspath(item): item for item in targets if not isinstance(item, Unreadable)}
-        for path in discover.find_all(settings):
-            wanted_here = wanted.pop(os.fspath(path), None) is not None
-            self._read(path, report=wanted_here)
-        for path in wanted.values():
-            self._read(path, report=True)
+        named = dict.fromkeys(item for item in targets if not isinstance(item, Unreadable))
+        every = dict.fromkeys((*discover.find_all(settings), *named))
+        self.links = discover.links_among(every, settings.root)
+        """Links to files of the project, by relative path; such a file is read once, by its own name."""
+        asked = {self.links.get(name, name) for name in map(self._relative, named)}
+        for path in every:
+            relative = self._relative(path)
+            if relative not in self.links:
+                self._read(path, report=relative in asked)
+
+    def _relative(self, path: Path) -> str:
+        return source.names_of(path, self.settings.root)[2]
 
     def check(self, *, silenced: bool = False) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed.
@@ -158,7 +163,11 @@ class Run:
         if self._linked is None:
             modules = {relative: _link(file) for relative, file in self.files.items()}
             known = catalog.extended(self.settings.catalog, self.settings.catalog_origin)
-            project = Project([module for module in modules.values() if module is not None], known)
+            project = Project(
+                [module for module in modules.values() if module is not None],
+                known,
+                also={link: modules[file] for link, file in self.links.items()},
+            )
             self._linked = modules, project
         return self._linked
 
@@ -171,6 +180,7 @@ class Run:
         other.settings = self.settings
         other._linked = None
         other.unreadable = []
+        other.links = self.links
         other.targets = [source.relative for source in changed]
         other.files = {
             **self.files,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _COORDINATION: Final = ("barrier", "collective", "collective-saver")
 _HELPERS_DEPTH: Final = 3
+_WRAPPERS_DEPTH: Final = 1
+"""How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
 _CLASSES_DEPTH: Final = 1
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
@@ -167,7 +169,8 @@ class Evidences:
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
             name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
-            if self.catalog.is_any(_COORDINATION, name) or self._is_launch(event, certain=True):
+            meets = depth <= _WRAPPERS_DEPTH and self.catalog.is_any(_COORDINATION, name)
+            if meets or self._is_launch(event, certain=True):
                 return event
             callee = as_function(entity)
             if callee is not None and self._coordinating(callee, depth + 1) is not None:

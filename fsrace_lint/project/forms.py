@@ -19,7 +19,8 @@ class Symbol:
     however the source spells them. `private` says that the text differs from
     process to process; `certain` that nothing in it could do so unseen.
     `parameter` names the parameter it stands for; `local` says that it names a
-    node, or a place on one.
+    node, or a place on one; `varies` that it is one of many over which the work
+    is divided, so that nothing got from it can be taken for equal everywhere.
     """
 
     key: tuple[object, ...]
@@ -28,6 +29,7 @@ class Symbol:
     certain: bool = True
     parameter: str = ""
     local: bool = False
+    varies: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.evaluate import Semantics
@@ -16,7 +17,7 @@ from fsrace_lint.project.resolve import Resolver
 from fsrace_lint.project.splits import UNDIVIDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.facts import model as m
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Scope
 
 _DEEPEST: Final = 20
+_NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
@@ -37,10 +39,12 @@ class Linker:
     the files, so that what is found does not depend on what is asked for.
     """
 
-    def __init__(self, modules: Iterable[Module], catalog: Catalog) -> None:
-        """Link `modules` by name; nothing is followed before follow_all."""
+    def __init__(
+        self, modules: Iterable[Module], catalog: Catalog, also: Mapping[str, Module | None] = _NOTHING
+    ) -> None:
+        """Link `modules` by name, `also` by further paths; nothing is followed before follow_all."""
         self.catalog = catalog
-        self.table = ModuleTable(modules)
+        self.table = ModuleTable(modules, also)
         self.resolver = Resolver(self.table, catalog, self.final_scope)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.facts import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(eq=False, repr=False)
@@ -169,10 +169,11 @@ class ModuleTable:
     that name and it lies nearest to the importing file.
     """
 
-    def __init__(self, modules: Iterable[Module]) -> None:
-        """Index the modules of a project."""
+    def __init__(self, modules: Iterable[Module], also: Mapping[str, Module | None]) -> None:
+        """Index the modules of a project, under further relative paths too."""
         self.modules = tuple(modules)
-        self._by_name: dict[str, Module] = {module.name: module for module in self.modules}
+        linked = {module_name(path): module for path, module in also.items() if module is not None}
+        self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
         self._by_short_name: dict[str, list[Module]] = {}
         self._by_last_name: dict[str, list[Module]] = {}
         packages = {module.name for module in self.modules if module.is_package}

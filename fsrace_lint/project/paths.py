@@ -130,15 +130,17 @@ class Paths:
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
         """A symbol whose text follows from that of others.
 
-        An attribute or an item of an object is taken for a setting, which is
-        equal everywhere unless the object itself is private.
+        An attribute or an item of an object is taken for a setting, which is equal
+        everywhere unless the object itself is private, or one of many.
         """
         symbols = [
             piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
         ]
         private = any(symbol.private for symbol in symbols) or self.privacy.is_private(expr, scope)
-        certain = kind in {"attribute", "item"} or all(symbol.certain for symbol in symbols)
-        return Symbol((kind, *key), spell(expr), private, certain)
+        varies = any(symbol.varies for symbol in symbols)
+        is_setting = kind in {"attribute", "item"} and not varies
+        certain = is_setting or all(symbol.certain for symbol in symbols)
+        return Symbol((kind, *key), spell(expr), private, certain, varies=varies)
 
     def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         pieces: list[Piece] = []
@@ -265,7 +267,13 @@ class Paths:
                 return None
             return (self._derived("attribute", (base, expr.name), expr, scope),)
         name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
-        return (Symbol(("name", name), expr.id),)
+        divided = self._is_data(expr.id)
+        return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
+
+    def _is_data(self, name: str) -> bool:
+        """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
+        variable = self.catalog.exact("variable", name)
+        return variable is not None and variable.means == "data"
 
     def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
         name = target_name(expr) or spell(expr)
@@ -282,7 +290,9 @@ class Paths:
                     ),
                 )
             case Argument(function=function, parameter=parameter):
-                return (Symbol(("parameter", id(function), parameter.name), name, parameter=parameter.name),)
+                key = ("parameter", id(function), parameter.name)
+                divided = self._is_data(parameter.name)
+                return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
             case Unknown():
                 return None
             case Unpacked() if not self.privacy.is_private_binding(binding):
@@ -290,7 +300,8 @@ class Paths:
             case _:
                 private = self.privacy.is_private_binding(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
-                return (Symbol(("bound", id(binding), name), name, private, certain),)
+                varies = isinstance(binding, Element) and not certain
+                return (Symbol(("bound", id(binding), name), name, private, certain, varies=varies),)
 
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""

@@ -14,7 +14,7 @@ from fsrace_lint.project.sites import Sites
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.forms import Path
@@ -30,7 +30,11 @@ class Project:
     """All files of a project, linked; sites are found on demand and only in the files asked for."""
 
     def __init__(
-        self, modules: Sequence[Module], catalog: Catalog, targets: Iterable[str] | None = None
+        self,
+        modules: Sequence[Module],
+        catalog: Catalog,
+        targets: Iterable[str] | None = None,
+        also: Mapping[str, Module | None] | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -38,9 +42,10 @@ class Project:
             modules: The modules, as link_module makes them.
             catalog: What library names mean.
             targets: The relative paths of the files to report on; all where None.
+            also: Further relative paths under which modules can be imported.
         """
         self.catalog = catalog
-        self.linker = Linker(modules, catalog)
+        self.linker = Linker(modules, catalog, also or {})
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
