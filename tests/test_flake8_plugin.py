@@ -488,9 +488,9 @@ class TestOptions:
 
             link = queries.Project.__init__
 
-            def counted(*arguments):
+            def counted(*arguments, **named):
                 print("linked", file=sys.stderr, flush=True)
-                link(*arguments)
+                link(*arguments, **named)
 
             queries.Project.__init__ = counted
             main(["--isolated", "--select=FSR", "--exit-zero", sys.argv[1], "."])

@@ -261,7 +261,7 @@ def test_world(case: Case) -> None:
     ("above one", "if rank > 1: SITE", OTHERS),
     ("above one leave", "if rank > 1: return\nSITE", MANY),
     ("below two", "if rank < 2: SITE", MANY),
-    ("a certain local rank", "if args.local_rank == 1: SITE", MANY),
+    ("a certain local rank", "if args.local_rank == 1: SITE", NODE),
 )
 def test_other_scopes(case: Case) -> None:
     assert in_main(case.code) is case.runs

@@ -894,8 +894,8 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     ),
     one(
         "a loop that counts",
-        "unknown",
-        'what f"{number}.txt" holds could not be followed',
+        "strict",
+        'FSR201: every process writes f"{number}.txt"',
         """\
         def save(items):
             number = 0

@@ -52,9 +52,8 @@ class Arguments:
         return (true, false) if true or false else UNDIVIDED
 
     def _rank(self, argument: Argument) -> str | None:
-        scopes: set[str | None] = set()
-        if any(is_spawned_number(edge, argument) for edge in self.propagation.edges(argument.function)):
-            scopes.add("global")
+        edges = self.propagation.edges(argument.function)
+        scopes: set[str | None] = {"global" for edge in edges if is_spawned_number(edge, argument)}
         for value in self._values(argument):
             scopes.add(None if value is None else self.guards.rank_scope(value.expr, value.scope))
         return scopes.pop() if len(scopes) == 1 else None
@@ -135,10 +134,20 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
 
 
 def is_spawned_number(edge: Edge, argument: Argument) -> bool:
-    """Tell whether a call that starts processes hands each its number for a parameter."""
-    if not edge.handed or edge.spawn is None or not edge.spawn.passes_rank:
+    """Tell whether a call that starts processes hands each its number for a parameter.
+
+    `spawn` does so by itself; a loop over `range` around `Process` does it in its arguments.
+    """
+    if not edge.handed or edge.spawn is None:
         return False
-    return _positional(argument.function)[:1] == [argument.parameter.name]
+    if edge.spawn.passes_rank:
+        return _positional(argument.function)[:1] == [argument.parameter.name]
+    value = handed_on(edge, argument.parameter, argument.function)
+    bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
+    if not isinstance(bound, Element) or bound.index is not None or not edge.event.repeated:
+        return False
+    counted = bound.iterable.expr
+    return isinstance(counted, m.Call) and counted.function == m.Name("range")
 
 
 def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.summarize import Summaries
     from fsrace_lint.project.values import Scope
+
+
+_COUNTS: Final = frozenset({"nprocs", "processes", "num_processes", "num_proc"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +58,11 @@ class Edge:
     @property
     def starts_several(self) -> bool:
         """Whether it starts more than one process."""
-        return self.spawn is not None and (self.event.repeated or not self.spawn.single)
+        if self.spawn is None:
+            return False
+        counts = (keyword.value for keyword in self.event.call.keywords if keyword.name in _COUNTS)
+        single = self.spawn.single or m.Constant(1) in counts
+        return self.event.repeated or not single
 
 
 @dataclass(frozen=True, slots=True, eq=False)

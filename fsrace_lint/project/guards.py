@@ -8,6 +8,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.entities import as_function, is_property, qualified_name
 from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
+from fsrace_lint.project.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
 from fsrace_lint.project.splits import UNDIVIDED, choose, combine, compare_rank, compare_size, is_first, union
 from fsrace_lint.project.values import Argument, Either, Scope, Selected, Value
 
@@ -15,16 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.project.arguments import Arguments
-    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.splits import Split
     from fsrace_lint.project.states import Exit
     from fsrace_lint.project.values import Binding
 
-_DEEPEST: Final = 12
-_TRANSPARENT: Final = frozenset({"int", "str", "bool"})
-_ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 _FLIPPED: Final = {
     "<": ">",
     ">": "<",
@@ -37,7 +34,7 @@ _FLIPPED: Final = {
 }
 
 
-class Guards:
+class Guards(Ranks):
     """Reads rank tests in the scopes of a project."""
 
     def __init__(
@@ -56,12 +53,8 @@ class Guards:
                 true, and which something false.
             exits: Gives the ways out of a function as far as they are known.
         """
-        self.resolver = resolver
-        self.catalog = catalog
+        super().__init__(resolver, catalog, exits)
         self.returned = returned
-        self.exits = exits
-        self.arguments: Arguments | None = None
-        """What callers pass, once all functions are followed."""
 
     def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
         """Tell which processes can see a test true, and which false.
@@ -74,7 +67,7 @@ class Guards:
         Returns:
             Two sets. A test that says nothing about ranks gives everybody twice.
         """
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             return UNDIVIDED
         test = as_attribute(test)
         match test:
@@ -105,47 +98,6 @@ class Guards:
             case _:
                 return UNDIVIDED
 
-    def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
-        """Tell whether an expression is the number of this process.
-
-        Args:
-            expr: The expression.
-            scope: The names as they stand where it is evaluated.
-            depth: How many aliases were followed to get here.
-
-        Returns:
-            `global`, `local`, `group` or `filesystem`; None where it is no rank.
-        """
-        if depth > _DEEPEST:
-            return None
-        expr = as_attribute(expr)
-        match expr:
-            case m.Name() | m.Attribute():
-                return self._named_rank(expr, scope, depth)
-            case m.Call(function=function, arguments=arguments):
-                name = self.resolver.qualify(function, scope)
-                if name in _TRANSPARENT and arguments:
-                    return self.rank_scope(arguments[0], scope, depth + 1)
-                if name in _ENVIRONMENT_CALLS and arguments:
-                    return self._environment(arguments[0], "rank")
-                return self._called_rank(function, name, scope, depth)
-            case m.Subscript(value=value, index=index):
-                if self.resolver.qualify(value, scope) == "os.environ":
-                    return self._environment(index, "rank")
-                return self._item_rank(index)
-            case m.Conditional(body=body, orelse=orelse):
-                return self.rank_scope(body, scope, depth + 1) or self.rank_scope(orelse, scope, depth + 1)
-            case m.Walrus(value=value):
-                return self.rank_scope(value, scope, depth + 1)
-            case m.Boolean(operator="or", values=values):
-                return next(
-                    filter(None, (self.rank_scope(value, scope, depth + 1) for value in values)), None
-                )
-            case m.Binary(operator="%", left=left, right=right) if not isinstance(right, m.Constant):
-                return "local" if self.rank_scope(left, scope, depth + 1) == "global" else None
-            case _:
-                return None
-
     def _truth(self, test: m.Expr, scope: Scope, depth: int) -> Split:
         """The truth of a name, an attribute, an item or a call."""
         if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
@@ -173,16 +125,6 @@ class Guards:
             return NOT_FIRST[rank], FIRST[rank]
         return self._heuristic(target)
 
-    def environment_variable(self, expr: m.Expr, scope: Scope) -> str | None:
-        """Name the environment variable whose text an expression is; None for anything else."""
-        name: m.Expr | None = None
-        if isinstance(expr, m.Subscript) and self.resolver.qualify(expr.value, scope) == "os.environ":
-            name = expr.index
-        elif isinstance(expr, m.Call) and expr.arguments:
-            called = self.resolver.qualify(expr.function, scope)
-            name = expr.arguments[0] if called in _ENVIRONMENT_CALLS else None
-        return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
-
     def _heuristic(self, target: m.Expr) -> Split:
         """What the usual name of a guard or of a setup test promises."""
         variable = self.catalog.find("variable", last_name(target))
@@ -192,35 +134,8 @@ class Guards:
             return ALL, MAIN
         return UNDIVIDED
 
-    def known(self, expr: m.Expr, scope: Scope) -> Binding | None:
-        """Give the binding behind a name or an attribute, where there is one."""
-        if isinstance(expr, m.Name):
-            return self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
-        if isinstance(expr, m.Attribute):
-            if isinstance(expr.value, m.Name):
-                bound = scope.get(f"{expr.value.id}.{expr.name}")
-                if bound is not None:
-                    return bound
-            return self._attribute(expr, scope)
-        return None
-
-    def _imported(self, expr: m.Expr, scope: Scope) -> Binding | None:
-        return self.resolver.variable(self.resolver.entity(expr, scope))
-
-    def _attribute(self, expr: m.Attribute, scope: Scope) -> Binding | None:
-        class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
-        if class_ is None:
-            return self._imported(expr, scope)
-        return self._attribute_of(class_, expr.name)
-
-    def _attribute_of(self, class_: LinkedClass, name: str) -> Binding | None:
-        values = self.resolver.attribute_values(class_, name)
-        if not values:
-            return None
-        return values[0] if len(values) == 1 else Either(tuple(values))
-
     def _bound_split(self, binding: Binding, depth: int) -> Split:
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             return UNDIVIDED
         match binding:
             case Value(expr=expr, scope=scope):
@@ -278,7 +193,7 @@ class Guards:
                 text = expr.value.strip()
                 return int(text) if text.lstrip("-").isdecimal() else None
             return expr.value if isinstance(expr.value, int) else None
-        if isinstance(expr, m.Name) and depth < _DEEPEST:
+        if isinstance(expr, m.Name) and depth < DEEPEST:
             bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
             if isinstance(bound, Value):
                 return self._number(bound.expr, bound.scope, depth + 1)
@@ -288,92 +203,20 @@ class Guards:
         match expr:
             case m.Call(function=function, arguments=arguments):
                 name = self.resolver.qualify(function, scope)
-                if name in _TRANSPARENT and arguments:
+                if name in TRANSPARENT and arguments:
                     return self._is_size(arguments[0], scope)
-                if name in _ENVIRONMENT_CALLS and arguments:
-                    return self._environment(arguments[0], "size") is not None
+                if name in ENVIRONMENT_CALLS and arguments:
+                    return self.environment(arguments[0], "size") is not None
                 world = self.catalog.find("world", name)
                 return world is not None and world.kind == "size"
             case m.Subscript(value=value, index=index):
                 is_environment = self.resolver.qualify(value, scope) == "os.environ"
-                return is_environment and self._environment(index, "size") is not None
+                return is_environment and self.environment(index, "size") is not None
             case m.Name() | m.Attribute():
                 variable = self.catalog.find("variable", last_name(expr))
                 return variable is not None and variable.means == "size"
             case _:
                 return False
-
-    def _environment(self, name: m.Expr, means: str) -> str | None:
-        if not (isinstance(name, m.Constant) and isinstance(name.value, str)):
-            return None
-        entry = self.catalog.exact("environment", name.value)
-        return entry.scope if entry is not None and entry.means == means else None
-
-    def _item_rank(self, index: m.Expr) -> str | None:
-        if not (isinstance(index, m.Constant) and isinstance(index.value, str)):
-            return None
-        variable = self.catalog.exact("variable", index.value)
-        return variable.scope if variable is not None and variable.means == "rank" else None
-
-    def _called_rank(self, function: m.Expr, name: str | None, scope: Scope, depth: int) -> str | None:
-        entry = self.catalog.find("rank", name or last_name(function))
-        if entry is not None:
-            return str(entry.scope)
-        own = as_function(self.resolver.entity(function, scope))
-        if own is None:
-            return None
-        values = [
-            way for way in self.exits(own) if way.value is not None and not isinstance(way.value, m.Constant)
-        ]
-        ranks = {
-            self.rank_scope(way.value, way.state.scope, depth + 2) for way in values if way.value is not None
-        }
-        return ranks.pop() if len(ranks) == 1 else None
-
-    def _named_rank(self, expr: m.Expr, scope: Scope, depth: int) -> str | None:
-        known = self.known(expr, scope)
-        if known is not None:
-            found = self._bound_rank(known, depth + 1)
-            if found is not None:
-                return found
-            if (
-                isinstance(known, Value)
-                and isinstance(known.expr, m.Constant)
-                and known.expr.value is not None
-            ):
-                return None
-        entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
-        if entry is not None and isinstance(expr, m.Attribute):
-            return str(entry.scope)
-        variable = self.catalog.find("variable", last_name(expr))
-        return variable.scope if variable is not None and variable.means == "rank" else None
-
-    def _bound_rank(self, binding: Binding, depth: int) -> str | None:
-        if depth > _DEEPEST:
-            return None
-        match binding:
-            case Value(expr=expr, scope=scope):
-                return self.rank_scope(expr, scope, depth + 1)
-            case Selected(then=then, otherwise=otherwise):
-                return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
-            case Either(options=options):
-                return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
-            case Argument(parameter=parameter):
-                passed = None if self.arguments is None else self.arguments.rank(binding)
-                variable = self.catalog.exact("variable", parameter.name)
-                named = variable.scope if variable is not None and variable.means == "rank" else None
-                return passed or named
-            case _:
-                return None
-
-
-def as_attribute(expr: m.Expr) -> m.Expr:
-    """Read `getattr(value, "name", …)` as `value.name`, and anything else as it is."""
-    match expr:
-        case m.Call(function=m.Name(id="getattr"), arguments=(value, m.Constant(value=str(name)), *_)):
-            return m.Attribute(value, name)
-        case _:
-            return expr
 
 
 def _is_understood(binding: Binding) -> bool:

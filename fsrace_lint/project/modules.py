@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -30,6 +31,11 @@ class Module:
     stars: tuple[m.Import, ...] = ()
     top_functions: dict[str, LinkedFunction] = field(default_factory=dict)
     top_classes: dict[str, LinkedClass] = field(default_factory=dict)
+
+    @functools.cached_property
+    def rebound(self) -> frozenset[str]:
+        """The variables of the module that functions declare `global`, to bind them anew."""
+        return frozenset(name for function in self.functions[1:] for name in function.facts.outer_names)
 
     @property
     def is_package(self) -> bool:

@@ -106,6 +106,9 @@ class Paths:
                 return self._call(expr, scope, depth + 1)
             case m.Walrus(value=value):
                 return self._pieces(value, scope, depth + 1)
+            case m.Conditional(body=body, orelse=orelse):
+                sides = (self._pieces(body, scope, depth + 1), self._pieces(orelse, scope, depth + 1))
+                return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self._pieces(value, scope, depth + 1)
                 if base is None:
@@ -191,11 +194,28 @@ class Paths:
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         private = self.privacy.is_private(call, scope)
         function = self.resolver.callee(call, scope)
-        if function is None:
-            certain = self._is_pure(call, scope, depth)
-        else:
-            certain = self._is_followed(function, depth)
-        return (Symbol(("call", id(call), id(scope)), spell(call), private, certain),)
+        certain = (
+            self._is_pure(call, scope, depth) if function is None else self._is_followed(function, depth)
+        )
+        key: tuple[object, ...] = ("call", id(call), id(scope))
+        forms = self._given(call, scope, depth) if certain else None
+        if forms is not None:
+            key = (
+                "result",
+                function or self.resolver.qualify(call.function, scope),
+                spell(call.function),
+                *forms,
+            )
+        return (Symbol(key, spell(call), private, certain),)
+
+    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[object, ...] | None:
+        """Give what a call is given, in normal form: its result follows from that, and from nothing else."""
+        receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
+        forms = [self._pieces(value, scope, depth) for value in (*receiver, *call.arguments)]
+        named = [(keyword.name, self._pieces(keyword.value, scope, depth)) for keyword in call.keywords]
+        if None in forms or any(form is None for _, form in named):
+            return None
+        return (*forms, *named)
 
     def _is_pure(self, call: m.Call, scope: Scope, depth: int) -> bool:
         """Tell whether the result follows from arguments that are known here."""

@@ -11,7 +11,7 @@ from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.values import Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.guards import Guards
@@ -82,8 +82,8 @@ class Privacy:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.is_private(expr, scope)
-            case Unpacked(whole=value, index=int(index)) if self._has_parts(value):
-                return any(self.is_private(*part) for part in self._parts(value, index))
+            case Unpacked() if parts := tuple(self.guards.parts(binding)):
+                return any(self.is_private(*part) for part in parts)
             case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
                 return self.is_private(value.expr, value.scope)
             case Selected(then=then, otherwise=otherwise):
@@ -92,19 +92,6 @@ class Privacy:
                 return any(self.is_private_binding(option) for option in options)
             case _:
                 return False
-
-    def _has_parts(self, value: Value) -> bool:
-        """Tell whether a value is a call of a function that returns a tuple written out, always."""
-        callee = self.resolver.callee(value.expr, value.scope) if isinstance(value.expr, m.Call) else None
-        ways = () if callee is None else self.exits(callee)
-        return bool(ways) and all(isinstance(way.value, m.Sequence) for way in ways)
-
-    def _parts(self, value: Value, index: int) -> Iterator[tuple[m.Expr, Scope]]:
-        """Give what such a function returns at one place of the tuple, whichever way it is left."""
-        callee = self.resolver.callee(value.expr, value.scope) if isinstance(value.expr, m.Call) else None
-        for way in self.exits(callee) if callee is not None else ():
-            if isinstance(way.value, m.Sequence) and index < len(way.value.items):
-                yield way.value.items[index], way.state.scope
 
     def is_property(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether an attribute is a property that returns something private."""

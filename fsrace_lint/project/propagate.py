@@ -175,7 +175,14 @@ class Propagation:
         return Context(processes, here | outer.caught, locked, first)
 
     def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
-        return any(self.catalog.find("lock", name) is not None for name, _ in self._decorators(function))
+        for name, target in self._decorators(function):
+            if self.catalog.find("lock", name) is not None:
+                return True
+            if isinstance(target, LinkedFunction) and target is not function:
+                calls = tuple(self.summaries.calls_of_given(target, None))
+                if calls and all(map(self.protection.locked, calls)):
+                    return True
+        return False
 
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""

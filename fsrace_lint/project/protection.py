@@ -71,7 +71,9 @@ class Protection:
     def first(self, event: Event) -> str | None:
         """Give the scope whose first process runs a call before the others, where a context does that."""
         resolver = self.linker.resolver
-        for context in event.contexts:
+        for named in event.contexts:
+            bound = self.linker.guards.known(named.expr, named.scope)
+            context = bound if isinstance(bound, Value) else named
             if isinstance(context.expr, m.Call):
                 entity = resolver.entity(context.expr.function, context.scope)
                 name = qualified_name(entity) or "*." + last_name(context.expr.function)
@@ -93,14 +95,16 @@ class Protection:
         entry = self.catalog.find("lock", name)
         if entry is not None:
             return bool(entry.kind == "context")
-        if isinstance(entity, LinkedFunction) and self._holds_lock(entity):
+        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self._takes_lock(entity):
+            return True
+        class_ = self.linker.resolver.class_of(entity)
+        enter = None if class_ is None else class_.method("__enter__")
+        if enter is not None and self._takes_lock(enter):
             return True
         return _LOCK_NAME.search(last_name(expr)) is not None
 
-    def _holds_lock(self, function: LinkedFunction) -> bool:
-        """Tell whether a context manager of the project holds a lock while its body runs."""
-        if not function.facts.is_generator:
-            return False
+    def _takes_lock(self, function: LinkedFunction) -> bool:
+        """Tell whether a context manager of the project takes a lock for its body."""
         events = self.linker.events(function)
         contexts = {id(context): context for event in events for context in event.contexts}
         if any(self._is_lock(context) for context in contexts.values()):

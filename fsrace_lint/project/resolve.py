@@ -19,6 +19,7 @@ from fsrace_lint.project.entities import (
 from fsrace_lint.project.members import Members
 from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module, ModuleTable
 from fsrace_lint.project.values import (
+    REBOUND,
     Argument,
     Either,
     Element,
@@ -58,6 +59,7 @@ class Resolver(Members):
         self.is_settled = False
         """Whether all functions are followed, so that what is found is final."""
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
+        self._eithers: dict[tuple[Binding, ...], Either] = {}
 
     def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -121,17 +123,32 @@ class Resolver(Members):
         while function is not None:
             found = None if local is None else local.get(name)
             if found is not None:
-                return found
+                outside = function.index == 0 and function is not scope.function
+                return self._from_module(found, function.module, name) if outside else found
             function = function.enclosing
             local = None if function is None else self.final_scope(function)
         return None
+
+    def either(self, options: tuple[Binding, ...]) -> Either:
+        """Give one of several bindings, always the same object for the same ones."""
+        return self._eithers.setdefault(options, Either(options))
+
+    def _from_module(self, found: Binding, module: Module, name: str) -> Binding:
+        """Give what a variable of a module is bound to, also by functions that declare it `global`."""
+        options = [found]
+        for function in module.functions[1:] if name in module.rebound else ():
+            if name in function.facts.outer_names:
+                final = self.final_scope(function)
+                options.append((None if final is None else final.get(name)) or REBOUND)
+        return found if len(options) == 1 else self.either(tuple(options))
 
     def variable(self, entity: Entity | None) -> Binding | None:
         """Give the binding of a module's variable."""
         if not isinstance(entity, Global):
             return None
         final = self.final_scope(entity.module.code)
-        return None if final is None else final.get(entity.name)
+        found = None if final is None else final.get(entity.name)
+        return None if found is None else self._from_module(found, entity.module, entity.name)
 
     @staticmethod
     def type_name(entity: Entity | None) -> str | None:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST, TWO, Processes
+from fsrace_lint.project.processes import (
+    ALL,
+    ANOTHER,
+    FIRST,
+    GROUP_FIRSTS,
+    MAIN,
+    NOBODY,
+    NODE_FIRSTS,
+    NOT_FIRST,
+    TWO,
+    Processes,
+)
 
 Split: TypeAlias = "tuple[Processes, Processes]"
 """How a test divides the processes: those that can see it true, and those that can see it false."""
@@ -47,12 +58,15 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
     }
     if (operator, number) in table:
         return table[operator, number]
-    if rank not in {"global", "filesystem"}:
+    one = {"global": ANOTHER, "filesystem": ANOTHER, "local": NODE_FIRSTS, "group": GROUP_FIRSTS}.get(rank)
+    if one is None:
         return UNDIVIDED
     if operator in {"==", "is"}:
-        return ANOTHER, ALL
+        return one, ALL
     if operator in {"!=", "is not"}:
-        return ALL, ANOTHER
+        return ALL, one
+    if rank not in {"global", "filesystem"}:
+        return UNDIVIDED
     return _FIRST_TWO.get((operator, number), UNDIVIDED)
 
 

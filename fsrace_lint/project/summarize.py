@@ -42,11 +42,16 @@ class Summaries:
             in a function it defines; everybody where there is none.
         """
         processes = NOBODY
+        for event in self.calls_of_given(function, parameter):
+            processes |= event.state.processes
+        return processes or ALL
+
+    def calls_of_given(self, function: LinkedFunction, parameter: str | None) -> Iterator[Event]:
+        """Give the calls by which a helper or a decorator runs the function that it is given."""
         for inner in _with_nested(function):
             for event in self.linker.events(inner):
                 if self._calls_given(event, function, parameter):
-                    processes |= event.state.processes
-        return processes or ALL
+                    yield event
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""

@@ -74,6 +74,9 @@ class Unknown:
     """Something that was not followed."""
 
 
+REBOUND: Final = Unknown()
+"""What some function binds a variable of a module to."""
+
 Binding: TypeAlias = Value | Argument | Element | Unpacked | Entered | Selected | Either | Unknown
 
 

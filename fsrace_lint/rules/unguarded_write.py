@@ -24,10 +24,11 @@ Good:
             torch.save(model.state_dict(), "checkpoint.pt")
 
 Silent when: one process of the job or of each node runs it (by a test here or in
-all callers); a lock is held; the path holds a rank, a process id or a temporary
-name. Only the strict profile reports it where one process of each group runs it,
-where the file is appended to or changed in place, where what the path holds could
-not be followed, and where it is not evident that several processes run it.
+all callers), or runs it before all others, which test whether it is there; a
+lock is held; the path holds a rank, a process id or a temporary name. Only the
+strict profile reports it where one process of each group runs it, where the
+file is appended to or changed in place, where what the path holds could not be
+followed, and where it is not evident that several processes run it.
 
 A function that writes the path it is given is not reported where its callers
 are known: each of them is judged, and the one without a guard is reported.
@@ -53,15 +54,16 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes; one call that leads to several of them is one finding."""
     for _, group in itertools.groupby(project.exposed("write"), key=lambda write: write.event):
-        writes = [write for write in group if _is_hazard(write)]
+        writes = [write for write in group if _is_hazard(project, write)]
         plain = [write for write in writes if not _is_strict(write)]
         if writes:
             yield _finding(project, plain or writes)
 
 
-def _is_hazard(write: Site) -> bool:
+def _is_hazard(project: Project, write: Site) -> bool:
     harmless = write.act.exclusive or write.act.tolerant
-    return write.is_contended and write.path is not None and not harmless
+    tested = write.is_ordered and project.probe_of(write) is not None
+    return write.is_contended and not harmless and not tested
 
 
 def _is_strict(write: Site) -> bool:
