@@ -13,11 +13,11 @@ from fsrace_lint.project.splits import UNDIVIDED
 from fsrace_lint.project.values import Element, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.project.edges import Edge
+    from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedFunction
-    from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.splits import Split
     from fsrace_lint.project.values import Argument, Scope
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 class Arguments:
     """Joins what all callers pass for a parameter."""
 
-    def __init__(self, propagation: Propagation) -> None:
-        """Prepare for a project; nothing is followed yet."""
-        self.propagation = propagation
-        self.guards = propagation.linker.guards
+    def __init__(self, linker: Linker, edges: Callable[[LinkedFunction], tuple[Edge, ...]]) -> None:
+        """Prepare for a project whose functions are all followed; `edges` gives the ways into one."""
+        self.linker = linker
+        self.guards = linker.guards
+        self.edges = edges
         self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED)
         self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None)
 
@@ -52,7 +53,7 @@ class Arguments:
         return (true, false) if true or false else UNDIVIDED
 
     def _rank(self, argument: Argument) -> str | None:
-        edges = self.propagation.edges(argument.function)
+        edges = self.edges(argument.function)
         scopes: set[str | None] = {"global" for edge in edges if is_spawned_number(edge, argument)}
         for value in self._values(argument):
             scopes.add(None if value is None else self.guards.rank_scope(value.expr, value.scope))
@@ -61,7 +62,7 @@ class Arguments:
     def _values(self, argument: Argument) -> Iterator[Value | None]:
         """Give what each caller passes, None where that is not known."""
         function, parameter = argument.function, argument.parameter
-        for edge in self.propagation.edges(function):
+        for edge in self.edges(function):
             if is_spawned_number(edge, argument):
                 continue
             scope: Scope | None = edge.event.state.scope
@@ -73,7 +74,7 @@ class Arguments:
     def _outside(self, function: LinkedFunction) -> Scope | None:
         """Give the names with which the defaults of a function are read."""
         outer = function.enclosing
-        return None if outer is None else self.propagation.linker.final_scope(outer)
+        return None if outer is None else self.linker.final_scope(outer)
 
 
 def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:

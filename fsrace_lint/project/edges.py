@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.catalog.entries import Spawn
+    from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.project.states import Event
@@ -95,7 +96,8 @@ class Edges:
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = summaries
-        self._uses: dict[LinkedFunction, list[_Use]] | None = None
+        self._uses: dict[LinkedFunction, list[_Use]] = {}
+        self._are_noted = False
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
         self._aliases: dict[str, set[str]] = {}
@@ -129,8 +131,8 @@ class Edges:
         """Give the uses of a function, and of the methods of base classes that it stands in for."""
         if function.facts.name == "__call__":
             return
-        if self._uses is None:
-            self._uses = {}
+        if not self._are_noted:
+            self._are_noted = True
             for module in self.linker.table.modules:
                 for caller in module.functions:
                     for event in self.linker.events(caller):
@@ -156,16 +158,14 @@ class Edges:
             return
         resolver = self.linker.resolver
         entity = resolver.entity(expr, scope)
-        target = as_function(entity)
-        if entity is None and isinstance(expr, m.Attribute) and not use.handed:
+        receiver = resolver.class_of(resolver.entity(expr.value, scope)) if _is_method(expr, entity) else None
+        if isinstance(expr, m.Attribute):
+            use = replace(use, exact=is_super(expr.value), receiver=receiver)
+        for target in _targets(expr, entity, receiver):
+            self._uses.setdefault(target, []).append(use)
+        if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
             key = use.event.function.module, expr.name
             self._unresolved.setdefault(key, []).append(Edge(use.event, handed=False))
-        if target is None or self._uses is None:
-            return
-        if isinstance(expr, m.Attribute) and target.owner is not None:
-            receiver = resolver.class_of(resolver.entity(expr.value, scope))
-            use = replace(use, exact=is_super(expr.value), receiver=receiver)
-        self._uses.setdefault(target, []).append(use)
 
     def _edge(self, use: _Use) -> Edge:
         if not use.handed:
@@ -200,3 +200,20 @@ class Edges:
             bound = self.linker.resolver.binding(value.id, scope)
             return isinstance(bound, Value) and bound.expr is call
         return value is call
+
+
+def _is_method(expr: m.Expr, entity: Entity | None) -> TypeGuard[m.Attribute]:
+    """Tell whether an expression may be a method of an object of the project."""
+    function = as_function(entity)
+    owned = function is not None and function.owner is not None
+    return isinstance(expr, m.Attribute) and (entity is None or owned)
+
+
+def _targets(expr: m.Expr, entity: Entity | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
+    """Give the functions an expression may mean; what a class lacks, those that derive from it have."""
+    function = as_function(entity)
+    if function is not None:
+        yield function
+    elif entity is None and receiver is not None and isinstance(expr, m.Attribute):
+        found = (class_.methods.get(expr.name) for class_ in receiver.descendants())
+        yield from (method for method in found if method is not None)

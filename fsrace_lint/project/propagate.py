@@ -70,7 +70,7 @@ class Propagation:
         self._edges = Edges(linker, self.summaries)
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[int, Processes] = {}
-        linker.guards.arguments = Arguments(self)
+        linker.guards.arguments = Arguments(linker, self.edges)
 
     def aliases(self, name: str) -> set[str]:
         """Give the names under which imports of the project bind `name`."""

@@ -1,0 +1,135 @@
+"""A file that has several names: symbolic links between the files of a project."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from fsrace_lint import discover, pipeline, rules, settings
+
+PREPARE = """\
+    import os
+
+
+    def prepare(folder):
+        if not os.path.exists(folder):
+            os.makedirs(folder)
+    """
+GUARDED = """\
+    import torch.distributed as dist
+    from prepare import prepare
+
+    if dist.get_rank() == 0:
+        prepare("data")
+    """
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    """Two recipes that share a file: it lies above them, and a link to it beside each script."""
+    (tmp_path / "pyproject.toml").write_text("", "utf-8")
+    (tmp_path / "prepare.py").write_text(dedent(PREPARE), "utf-8")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "prepare.py").symlink_to("../prepare.py")
+        (tmp_path / name / "train.py").write_text(dedent(GUARDED), "utf-8")
+    return tmp_path
+
+
+def check(*named: Path) -> list[tuple[str, int]]:
+    results = pipeline.check(named, lambda path: settings.load(settings.find_root(path), rules.names()))
+    (checked,) = [checked for _, checked in results]
+    return [
+        (Path(finding.place.path).name, finding.place.span.line)
+        if Path(finding.place.path).parent == named[0]
+        else (finding.place.path, finding.place.span.line)
+        for finding in checked.outcome.findings
+    ]
+
+
+def test_callers_import_the_link(recipes: Path) -> None:
+    assert check(recipes) == []
+
+
+def test_one_caller_without_a_guard(recipes: Path) -> None:
+    script = recipes / "two" / "train.py"
+    script.write_text("from prepare import prepare\n\nprepare('data')\n", "utf-8")
+    assert [line for _, line in check(recipes)] == [6]
+
+
+def test_the_file_is_reported_once_under_its_own_name(recipes: Path) -> None:
+    (recipes / "one" / "train.py").unlink()
+    (recipes / "two" / "train.py").unlink()
+    assert check(recipes) == [("prepare.py", 6)]
+
+
+def test_a_link_that_is_named_means_the_file(recipes: Path) -> None:
+    (recipes / "one" / "train.py").unlink()
+    (recipes / "two" / "train.py").unlink()
+    run, checked = pipeline.check(
+        [recipes / "two" / "prepare.py"],
+        lambda path: settings.load(settings.find_root(path), rules.names()),
+    )[0]
+    assert run.links == {"one/prepare.py": "prepare.py", "two/prepare.py": "prepare.py"}
+    assert [Path(finding.place.path) for finding in checked.outcome.findings] == [recipes / "prepare.py"]
+
+
+def test_a_link_out_of_the_project_is_a_file_like_any_other(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "pyproject.toml").write_text("", "utf-8")
+    (outside / "lib.py").write_text(dedent(PREPARE), "utf-8")
+    (root / "lib.py").symlink_to("../outside/lib.py")
+    assert check(root) == [("lib.py", 6)]
+
+
+def test_links_of_links_and_broken_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("", "utf-8")
+    (tmp_path / "b.py").symlink_to("a.py")
+    (tmp_path / "c.py").symlink_to("b.py")
+    (tmp_path / "dangling.py").symlink_to("nowhere.py")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    files = sorted(tmp_path.glob("*.py"))
+    assert discover.links_among(files, tmp_path) == {"b.py": "a.py", "c.py": "a.py"}
+
+
+def test_a_root_that_is_itself_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.py").write_text("", "utf-8")
+    (tmp_path / "real" / "b.py").symlink_to("a.py")
+    (tmp_path / "root").symlink_to("real")
+    files = [tmp_path / "root" / name for name in ("a.py", "b.py")]
+    assert discover.links_among(files, tmp_path / "root") == {"b.py": "a.py"}
+
+
+def test_fixing_writes_the_file_and_leaves_the_links(recipes: Path) -> None:
+    (recipes / "one" / "train.py").unlink()
+    (recipes / "two" / "train.py").unlink()
+    command = [sys.executable, "-m", "fsrace_lint", "fix", os.fspath(recipes / "one" / "prepare.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=recipes)
+    assert done.returncode == 0, done.stderr
+    assert "exist_ok=True" in (recipes / "prepare.py").read_text("utf-8")
+    assert (recipes / "one" / "prepare.py").readlink() == Path("../prepare.py")
+
+
+def test_flake8_reports_it_once_too(recipes: Path) -> None:
+    (recipes / "one" / "train.py").unlink()
+    (recipes / "two" / "train.py").unlink()
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "."]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=recipes)
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["./prepare.py"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "fsrace_lint", "check", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=recipes,
+    )
+    assert [finding["path"] for finding in json.loads(shown.stdout)["findings"]] == ["prepare.py"]
