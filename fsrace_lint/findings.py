@@ -97,7 +97,7 @@ class Silenced(msgspec.Struct, frozen=True):
 
     `operation` is what it does, `call` how the source spells it. `reason` is one
     of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`,
-    `handled`, `first`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`
+    `handled`, `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`
     and `suppressed`; `message` says it in words, `cause` where it stands.
     """
 

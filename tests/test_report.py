@@ -572,7 +572,7 @@ FINDINGS = st.builds(
 )
 REASONS = [
     "tolerant", "synchronized", "exclusive", "guard", "private", "lock", "handled",
-    "first", "callers", "unproven", "unknown", "unexposed", "strict", "suppressed",
+    "first", "preceded", "callers", "unproven", "unknown", "unexposed", "strict", "suppressed",
 ]  # fmt: skip
 SILENCED = st.builds(
     Silenced, PLACES, ANY_TEXT, ANY_TEXT, ANY_TEXT, st.sampled_from(REASONS), ANY_TEXT, st.none() | PLACES

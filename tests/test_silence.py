@@ -845,6 +845,28 @@ def test_locks(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
+        "one process alone goes on",
+        "preceded",
+        "os.mkdir comes first and leaves nothing to race for",
+        """\
+        def prepare():
+            dist.barrier()
+            os.mkdir('d')  # CAUSE
+            shutil.unpack_archive('a.tar', 'd')  # SITE
+        """,
+    ),
+    one(
+        "made before it is tested",
+        "preceded",
+        "os.makedirs comes first and leaves nothing to race for",
+        """\
+        def prepare():
+            os.makedirs('d/parts', exist_ok=True)  # CAUSE
+            if not os.path.exists('d'):
+                os.mkdir('d')  # SITE
+        """,
+    ),
+    one(
         "the main process of each node",
         "first",
         "the main process of each node is done here before the others begin",

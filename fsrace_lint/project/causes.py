@@ -126,8 +126,8 @@ class Causes:
             if literal.branch is not None and self._divides(literal.test, literal.scope):
                 return Place(event.function.module.path, literal.branch.span)
         flow = self.linker.flow(event.function)
-        test = None if flow is None else flow.rank_test
-        return place_of(event) if test is None else Place(event.function.module.path, test)
+        tests = () if flow is None else flow.rank_tests
+        return Place(event.function.module.path, tests[0].span) if tests else place_of(event)
 
     def _divides(self, test: m.Expr, scope: Scope) -> bool:
         """Tell whether a part of a test asks for a rank: `not path or rank == 0`."""

@@ -89,10 +89,12 @@ def _text(word: m.Expr) -> str:
 
 
 def _extracts(options: list[str]) -> bool:
-    """Tell whether the options of `tar` ask it to extract; the first may stand without its dash."""
+    """Tell whether the options of `tar` ask it to extract to disk; the first may stand without its dash."""
     bundles = [option[1:] for option in options if option.startswith("-") and not option.startswith("--")]
     if options and not options[0].startswith("-"):
         bundles.append(options[0])
+    if "--to-stdout" in options or any("O" in bundle for bundle in bundles):
+        return False
     return "--extract" in options or any(
         "x" in bundle and not set("ctru") & set(bundle) for bundle in bundles
     )

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Scope
 
 
+_CALLING_NOTHING: Final = frozenset(
+    {"super", "isinstance", "issubclass", "type", "hasattr", "getattr", "setattr", "id", "print", "repr"}
+)
 _COUNTS: Final = frozenset({"nprocs", "processes", "num_processes", "num_proc"})
 
 
@@ -148,6 +151,8 @@ class Edges:
         """Note which functions of the project a call runs or is handed."""
         scope = event.state.scope
         self._note_use(event.call.function, scope, _Use(event))
+        if isinstance(event.call.function, m.Name) and event.call.function.id in _CALLING_NOTHING:
+            return
         for position, value in enumerate(event.call.arguments):
             self._note_use(value, scope, _Use(event, position, handed=True))
         for keyword in event.call.keywords:

@@ -11,7 +11,7 @@ from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.bindings import target_name, targets_of
 from fsrace_lint.project.processes import ALL, NOBODY, Processes
 from fsrace_lint.project.splits import UNDIVIDED
-from fsrace_lint.project.states import Event, Literal, Net, State, join
+from fsrace_lint.project.states import Event, Literal, Net, RankTest, State, join
 from fsrace_lint.project.values import Argument, Element, Scope, Value
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Evaluator:
         self.silent = 0
         self.loops: list[Loop] = []
         self.how_left = ""
-        self.rank_test: Span | None = None
+        self.rank_tests: list[RankTest] = []
         self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
 
     def assume(
@@ -72,8 +72,9 @@ class Evaluator:
         if state is None:
             return None
         possible = self.split(test, state.scope)[0 if truth else 1]
-        if self.rank_test is None and possible not in {ALL, NOBODY}:
-            self.rank_test = self._place_of(test) if branch is None else branch.span
+        if possible not in {ALL, NOBODY}:
+            place = self._place_of(test) if branch is None else branch.span
+            self.rank_tests.append(RankTest(place, state.literals))
         processes = state.processes & possible & self._implied(state, test, truth=truth)
         if processes == NOBODY:
             return None
@@ -167,8 +168,8 @@ class Evaluator:
     def _survived(self, state: State, call: m.Call) -> State | None:
         """Give the state after a call of a function that only some processes return from."""
         processes = state.processes & self.survivors(call, state.scope)
-        if self.rank_test is None and processes != state.processes:
-            self.rank_test = call.span
+        if processes not in {NOBODY, state.processes}:
+            self.rank_tests.append(RankTest(call.span, state.literals))
         if processes == NOBODY:
             self.how_left = "exit"
             return None

@@ -11,14 +11,17 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign
+from fsrace_lint.project.states import are_apart
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsrace_lint.project.edges import Edge
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedClass, LinkedFunction
     from fsrace_lint.project.propagate import Propagation
-    from fsrace_lint.project.states import Event
+    from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.spans import Span
 
 _COORDINATION: Final = ("barrier", "collective", "collective-saver")
@@ -30,6 +33,9 @@ _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
 _Step: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
 """A function on the way, and the class of the object whose method it is there."""
+
+_Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
+"""A sign, and what was tested before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +55,25 @@ class Evidences:
         self.linker = linker
         self.catalog = linker.catalog
         self.propagation = propagation
-        self._traces: dict[LinkedFunction, Trace] = {}
-        self._signs: dict[LinkedFunction, Sign | None] = {}
-        self._coordinates: Memo[tuple[LinkedFunction, int], Event | None] = Memo(unknown=None)
+        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...]], Trace] = {}
+        self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._coordinates: Memo[tuple[LinkedFunction, int], tuple[Event, ...]] = Memo(())
 
-    def trace(self, function: LinkedFunction) -> Trace:
-        """Tell how sure it is that several processes run a function, and why."""
-        if function not in self._traces:
-            self._traces[function] = self._find_trace(function)
-        return self._traces[function]
+    def trace(self, event: Event) -> Trace:
+        """Tell how sure it is that several processes come to a call, and why."""
+        branches = ((id(x.branch), x.truth) for x in event.state.literals if x.branch is not None)
+        key = event.function, tuple(branches)
+        if key not in self._traces:
+            self._traces[key] = self._find_trace(event)
+        return self._traces[key]
 
-    def _find_trace(self, function: LinkedFunction) -> Trace:
+    def _find_trace(self, event: Event) -> Trace:
         """Find the shortest way from a function with a sign, else from one that nobody calls.
 
-        A method is followed to those calls alone that can be on an object of its class.
+        A method is followed to those calls alone that can be on an object of its class,
+        and a sign counts only where a process can pass both it and the call.
         """
+        function = event.function
         chains: dict[_Step, tuple[Event, ...]] = {(function, function.owner): ()}
         waiting: list[_Step] = [(function, function.owner)]
         roots: list[_Step] = []
@@ -71,7 +81,8 @@ class Evidences:
             step = waiting.pop(0)
             current, class_ = step
             near = len(chains[step]) <= _CLASSES_DEPTH
-            sign = self._sign(current) or (self._sign_of_class(current) if near else None)
+            here = chains[step][-1] if chains[step] else event
+            sign = self._sign(here) or (self._sign_of_class(current) if near else None)
             if sign is not None:
                 return Trace(Evidence.EVIDENT, chains[step], sign)
             edges = self.propagation.ways_in(current)
@@ -93,6 +104,8 @@ class Evidences:
 
         In a package that is the main part of a script that no other file imports.
         """
+        if root.index == 0 and root.module.name.rpartition(".")[2] == "__main__":
+            return True
         if not root.module.facts.is_script:
             return False
         if not self._is_packaged(root):
@@ -108,11 +121,19 @@ class Evidences:
         """Tell whether a function calls what also runs on one device: a trainer, say."""
         return any(self._is_launch(event, certain=False) for event in self.linker.events(function))
 
-    def _sign(self, function: LinkedFunction) -> Sign | None:
-        """Find what shows that several processes run a function."""
+    def _sign(self, event: Event) -> Sign | None:
+        """Find what shows that several processes come to a call, in its own function."""
+        for sign, before in self._signs_of(event.function):
+            if not are_apart(before, event.state.literals):
+                return sign
+        return None
+
+    def _signs_of(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give all signs in a function, each with what was tested before it."""
         if function not in self._signs:
-            ways = (self._shown, self._spawned, self._hooked, self._decorated)
-            self._signs[function] = next(filter(None, (way(function) for way in ways)), None)
+            whole = (self._spawned(function), self._hooked(function), self._decorated(function))
+            everywhere: list[_Placed] = [(sign, ()) for sign in whole if sign is not None]
+            self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
         return self._signs[function]
 
     def _sign_of_class(self, function: LinkedFunction) -> Sign | None:
@@ -122,60 +143,56 @@ class Evidences:
         """
         if function.owner is None:
             return None
-        of = self._shown if self.propagation.ways_in(function) else self._ordered
-        return next(filter(None, map(of, function.owner.methods.values())), None)
+        called = bool(self.propagation.ways_in(function))
+        for method in function.owner.methods.values():
+            signs: list[_Placed] = [*self._ordered(method), *(self._asked(method) if called else ())]
+            for sign, _ in signs:
+                return sign
+        return None
 
-    def _shown(self, function: LinkedFunction) -> Sign | None:
-        """Find where a function tests ranks, coordinates processes or as much as asks for a rank."""
-        found = self._ordered(function)
-        if found is not None:
-            return found
+    def _asked(self, function: LinkedFunction) -> Iterator[_Placed]:
+        """Find where a function asks for a rank."""
         for event in self.linker.events(function):
             asks = isinstance(event.call.function, (m.Name, m.Attribute))
             if asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED:
-                return _sign(
-                    function, event.call.span, f"{spell(event.call)} asks for the number of the process"
-                )
-        return None
+                what = f"{spell(event.call)} asks for the number of the process"
+                yield _sign(function, event.call.span, what), event.state.literals
 
-    def _ordered(self, function: LinkedFunction) -> Sign | None:
+    def _ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
         """Find where a function tests ranks or coordinates processes."""
         flow = self.linker.flow(function)
-        if flow is None:
-            return None
-        if flow.rank_test is not None:
-            return _sign(function, flow.rank_test, "a test here tells the processes apart")
-        event = self._coordinating(function, 0)
-        if event is None:
-            return None
-        called, leaf = spell(event.call.function), self._leaf(event, 0)
-        what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
-        return _sign(function, event.call.span, what)
+        for test in () if flow is None else flow.rank_tests:
+            yield _sign(function, test.span, "a test here tells the processes apart"), test.literals
+        for event in self._coordinating(function, 0):
+            called, leaf = spell(event.call.function), self._leaf(event, 0)
+            what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
+            yield _sign(function, event.call.span, what), event.state.literals
 
     def _leaf(self, event: Event, depth: int) -> str:
         """Spell the call of the framework that a call leads to."""
         callee = self.linker.resolver.callee(event.call, event.state.scope)
-        inner = None if callee is None else self._coordinating(callee, depth + 1)
-        return spell(event.call.function) if inner is None else self._leaf(inner, depth + 1)
+        inner = () if callee is None else self._coordinating(callee, depth + 1)
+        return self._leaf(inner[0], depth + 1) if inner else spell(event.call.function)
 
-    def _coordinating(self, function: LinkedFunction, depth: int) -> Event | None:
-        """Find the call by which a function launches or synchronizes processes, also in what it calls."""
+    def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[Event, ...]:
+        """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
         if depth > _HELPERS_DEPTH:
-            return None
-        return self._coordinates.get((function, depth), lambda: self._finds_coordination(function, depth))
+            return ()
+        return self._coordinates.get((function, depth), lambda: tuple(self._finds(function, depth)))
 
-    def _finds_coordination(self, function: LinkedFunction, depth: int) -> Event | None:
+    def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
         resolver = self.linker.resolver
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
             name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
             meets = depth <= _WRAPPERS_DEPTH and self.catalog.is_any(_COORDINATION, name)
-            if meets or self._is_launch(event, certain=True):
-                return event
             callee = as_function(entity)
-            if callee is not None and self._coordinating(callee, depth + 1) is not None:
-                return event
-        return None
+            if (
+                meets
+                or self._is_launch(event, certain=True)
+                or (callee is not None and self._coordinating(callee, depth + 1))
+            ):
+                yield event
 
     def _is_launch(self, event: Event, *, certain: bool) -> bool:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
@@ -222,7 +239,8 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
 
 def _caller(edge: Edge, class_: LinkedClass | None) -> _Step | None:
     """Give the caller of a method on an object of a class; None where the call is on another kind."""
-    function, receiver = edge.event.function, edge.receiver
+    function = edge.event.function
+    receiver = edge.receiver or (function.owner if edge.is_on_self else None)
     if receiver is not None and class_ is not None and not edge.handed:
         if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
             return None

@@ -35,7 +35,7 @@ class Walker(Evaluator):
         end = self.block(self.function.facts.body, State(ALL, (), self.latest))
         if end is not None:
             self.exits.append(Exit(None, end))
-        return Flow(tuple(self.events), tuple(self.exits), self._final_scope(), self.rank_test)
+        return Flow(tuple(self.events), tuple(self.exits), self._final_scope(), tuple(self.rank_tests))
 
     def _final_scope(self) -> Scope:
         if not self.exits:

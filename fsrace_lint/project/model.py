@@ -83,6 +83,7 @@ class Site:
     with them. `way` is how several processes come to the function of `event`:
     the calls, nearest first; `sign` is what shows it at their end. `settled` says
     that it is the same whoever calls, though callers hand over a part of its path.
+    `after` is a mkdir before it that leaves nothing to race for.
     """
 
     act: Act
@@ -101,6 +102,7 @@ class Site:
     way: tuple[Event, ...]
     sign: Sign | None
     settled: bool = False
+    after: Site | None = None
 
     @property
     def span(self) -> Span:
@@ -121,7 +123,7 @@ class Site:
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
         several = self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
-        apart = self.locked or self.act.synchronized
+        apart = self.locked or self.act.synchronized or self.after is not None
         return several and self.reach is not Reach.PRIVATE and not apart
 
     @property

@@ -10,6 +10,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.causes import Causes, place_of
 from fsrace_lint.project.model import Evidence, Reach
 from fsrace_lint.project.processes import FIRST, Runs, runs
+from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.causes import Step
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.propagate import Propagation
-    from fsrace_lint.spans import Place
 
 _WEAK: Final = frozenset({"unproven", "unknown", "unexposed"})
 _ERRORS: Final = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
@@ -70,6 +70,7 @@ class Silences:
             or self._locked(site)
             or self._handled(site)
             or self._ordered(site)
+            or self._preceded(site)
             or self._unproven(site)
         )
 
@@ -83,6 +84,13 @@ class Silences:
         if site.act.exclusive and site.act.op == "write":
             return Reason("exclusive", "one process alone can create it, the others fail")
         return None
+
+    @staticmethod
+    def _preceded(site: Site) -> Reason | None:
+        if site.after is None:
+            return None
+        place = Place(site.after.file, site.after.span)
+        return Reason("preceded", f"{site.after.callee} comes first and leaves nothing to race for", place)
 
     def _guarded(self, site: Site) -> Reason | None:
         if site.runs not in {Runs.ONE, Runs.PER_NODE}:

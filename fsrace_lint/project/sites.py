@@ -60,16 +60,26 @@ class Sites:
     def exposed(self, function: LinkedFunction) -> Iterator[Site]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
         for site in (*self.direct(function), *self._led_to(function, 0)):
-            if not self.is_open(site):
+            if not self.is_open(site) and not self._is_device(site.path):
                 yield site
+
+    def _is_device(self, path: Path | None) -> bool:
+        """Tell whether callers hand over something that is no file: a null device, say."""
+        symbols = () if path is None else tuple(path.symbols())
+        named = [symbol.key[1] for symbol in symbols if symbol.key[0] == "name"]
+        catalog = self.linker.catalog
+        return any(isinstance(name, str) and catalog.exact("sink", name) is not None for name in named)
 
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
         if self._acting.isdisjoint(function.facts.mentions):
             return
+        made: list[Site] = []
         for event in self.linker.events(function):
             site = self._site(event)
             if site is not None:
+                site = replace(site, after=next((m for m in made if _leaves_nothing(m, site)), None))
                 yield self._settled(site)
+                made += [site] if site.act.op == "mkdir" else []
 
     def _site(self, event: Event) -> Site | None:
         scope = event.state.scope
@@ -105,7 +115,7 @@ class Sites:
         context = self.propagation.context(function)
         own = processes & self.propagation.decorated(function)
         private, certain = self._reach(path, function, 0)
-        trace = self.evidences.trace(function)
+        trace = self.evidences.trace(event)
         return Site(
             act=act,
             event=event,
@@ -276,3 +286,18 @@ class Sites:
             path = self.linker.paths.normalize(value, edge.event.state.scope)
             answers.append(self._reach(path, edge.event.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
+
+
+def _leaves_nothing(mkdir: Site, site: Site) -> bool:
+    """Tell whether a mkdir that always comes first leaves nothing to race for.
+
+    It has made the folder that the site makes; or it fails for all processes but one,
+    which alone goes on to what lies in that folder.
+    """
+    before, here = mkdir.event.state.literals, site.event.state.literals
+    if mkdir.path is None or site.path is None or before != here[: len(before)]:
+        return False
+    if site.act.op == "mkdir" and mkdir.path.is_within(site.path):
+        return True
+    fails = not mkdir.tolerates("FileExistsError") and mkdir.is_surely_a_path
+    return fails and site.path.is_within(mkdir.path)

@@ -72,13 +72,30 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RankTest:
+    """A test of a rank: where it stands, and what was tested before it."""
+
+    span: Span
+    literals: tuple[Literal, ...]
+
+
+def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
+    """Tell whether two points lie on different sides of one branch, so that no process passes both."""
+    taken = {id(literal.branch): literal.truth for literal in one if literal.branch is not None}
+    return any(
+        literal.branch is not None and taken.get(id(literal.branch), literal.truth) != literal.truth
+        for literal in other
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """All that was found while following one function; `rank_test` is the first test of a rank in it."""
+    """All that was found while following one function."""
 
     events: tuple[Event, ...]
     exits: tuple[Exit, ...]
     scope: Scope
-    rank_test: Span | None
+    rank_tests: tuple[RankTest, ...]
 
 
 def join(
