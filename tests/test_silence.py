@@ -852,7 +852,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
         def prepare():
             dist.barrier()
             os.mkdir('d')  # CAUSE
-            shutil.unpack_archive('a.tar', 'd')  # SITE
+            torch.save({}, 'd/a.pt')  # SITE
         """,
     ),
     one(

@@ -104,8 +104,6 @@ class Evidences:
 
         In a package that is the main part of a script that no other file imports.
         """
-        if root.index == 0 and root.module.name.rpartition(".")[2] == "__main__":
-            return True
         if not root.module.facts.is_script:
             return False
         if not self._is_packaged(root):

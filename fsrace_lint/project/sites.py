@@ -65,10 +65,8 @@ class Sites:
 
     def _is_device(self, path: Path | None) -> bool:
         """Tell whether callers hand over something that is no file: a null device, say."""
-        symbols = () if path is None else tuple(path.symbols())
-        named = [symbol.key[1] for symbol in symbols if symbol.key[0] == "name"]
-        catalog = self.linker.catalog
-        return any(isinstance(name, str) and catalog.exact("sink", name) is not None for name in named)
+        sink = self.linker.catalog.exact
+        return path is not None and any(sink("sink", symbol.text) is not None for symbol in path.symbols())
 
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
         if self._acting.isdisjoint(function.facts.mentions):
@@ -292,7 +290,8 @@ def _leaves_nothing(mkdir: Site, site: Site) -> bool:
     """Tell whether a mkdir that always comes first leaves nothing to race for.
 
     It has made the folder that the site makes; or it fails for all processes but one,
-    which alone goes on to what lies in that folder.
+    which alone goes on to what lies in that folder. Not so for an archive: those that
+    find the folder and skip the unpacking work on half of it.
     """
     before, here = mkdir.event.state.literals, site.event.state.literals
     if mkdir.path is None or site.path is None or before != here[: len(before)]:
@@ -300,4 +299,4 @@ def _leaves_nothing(mkdir: Site, site: Site) -> bool:
     if site.act.op == "mkdir" and mkdir.path.is_within(site.path):
         return True
     fails = not mkdir.tolerates("FileExistsError") and mkdir.is_surely_a_path
-    return fails and site.path.is_within(mkdir.path)
+    return fails and site.act.op != "extract" and site.path.is_within(mkdir.path)
