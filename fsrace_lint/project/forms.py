@@ -69,6 +69,12 @@ class Path(msgspec.Struct, frozen=True):
         return isinstance(symbol, Symbol) and symbol.key == ("parent", tuple(other.pieces()))
 
     @property
+    def spells_its_last_part(self) -> bool:
+        """Whether the file, below some folder, has a name of which a part is literal."""
+        last = self.components[-1] if len(self.components) > 1 else ()
+        return any(isinstance(piece, str) and piece != "" for piece in last)
+
+    @property
     def names_its_last_part(self) -> bool:
         """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
         last = self.components[-1] if len(self.components) > 1 else ()

@@ -155,7 +155,7 @@ class Sites:
         brings several processes and a path that they share.
         """
         function = site.event.function
-        names_the_file = site.path is not None and site.path.names_its_last_part
+        names_the_file = site.path is not None and site.path.spells_its_last_part
         decided_here = names_the_file or site.event.state.processes != ALL
         if not (decided_here and site.is_contended and self._depends_on_callers(site)):
             return site
