@@ -74,8 +74,7 @@ class Guards(Ranks):
             case m.Constant(value=value):
                 return (ALL, NOBODY) if value else (NOBODY, ALL)
             case m.Not(value=value):
-                true, false = self.split(value, scope, depth)
-                return false, true
+                return self.split(value, scope, depth)[::-1]
             case m.Boolean(operator=operator, values=values):
                 return combine(operator, [self.split(value, scope, depth) for value in values])
             case m.Conditional(test=inner, body=body, orelse=orelse):
@@ -87,7 +86,7 @@ class Guards(Ranks):
             case m.Compare(left=left, operators=(operator,), rights=(right,)):
                 return self._compare(left, operator, right, scope, depth)
             case m.Binary(operator="&" | "|" as operator, left=left, right=right):
-                sides = [self.split(left, scope, depth + 1), self.split(right, scope, depth + 1)]
+                sides = [self.split(side, scope, depth + 1) for side in (left, right)]
                 return combine("and" if operator == "&" else "or", sides)
             case m.Call(function=m.Name(id="bool"), arguments=(value,)):
                 return self.split(value, scope, depth + 1)

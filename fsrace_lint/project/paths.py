@@ -80,13 +80,9 @@ class Paths:
     def _pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
         if depth > _DEEPEST:
             return None
-        rank = self.guards.rank_scope(expr, scope)
-        if rank is not None:
-            here = rank == "node"
-            return (Symbol(("rank", rank), spell(expr), private=not here, local=here),)
-        place = self._node_local(expr, scope)
-        if place is not None:
-            return (Symbol(("node-local", place), spell(expr), local=True),)
+        own = self._process_or_node(expr, scope)
+        if own is not None:
+            return (own,)
         match expr:
             case m.Constant(value=str() as text):
                 return (text,)
@@ -121,6 +117,15 @@ class Paths:
                 return (self._derived("opaque", (id(expr), pieces), expr, scope),)
             case _:
                 return (self._opaque(expr, scope),)
+
+    def _process_or_node(self, expr: m.Expr, scope: Scope) -> Symbol | None:
+        """Read what is a process's own, its number, or a node's own, its number or its disk."""
+        rank = self.guards.rank_scope(expr, scope)
+        if rank is not None:
+            here = rank == "node"
+            return Symbol(("rank", rank), spell(expr), private=not here, local=here)
+        place = self._node_local(expr, scope)
+        return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
 
     def _opaque(self, expr: m.Expr, scope: Scope) -> Symbol:
         return Symbol(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.summarize import Summaries
     from fsrace_lint.project.values import Scope
-    from fsrace_lint.spans import Span
 
 _ALIASES_DEPTH: Final = 4
 _LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
@@ -61,12 +60,6 @@ class Protection:
         """Give the locks between processes that are held around a call, in its own function."""
         contexts = (context.expr for context in event.contexts if self._is_lock(context))
         return (*event.state.locks, *contexts)
-
-    @staticmethod
-    def handling(event: Event) -> Span | None:
-        """Give the place of the nearest handler around a call."""
-        handlers = [handler.span for net in reversed(event.nets) for handler in net.handlers]
-        return handlers[0] if handlers else None
 
     def first(self, event: Event) -> str | None:
         """Give the scope whose first process runs a call before the others, where a context does that."""
