@@ -110,7 +110,7 @@ class _Walk:
             found.append(_Ignore(folder, base))
             if _ignored(found, base + name, folder=True):
                 return ()
-            folder, base = os.path.join(folder, name), f"{base}{name}/"  # noqa: PTH118
+            folder, base = os.path.join(folder, name), f"{base}{name}/"
         return tuple(found)
 
     def leaves_out(self, file: str) -> bool:
@@ -120,8 +120,8 @@ class _Walk:
         for index, name in enumerate(names, 1):
             if self.settings.respect_gitignore:
                 ignores.append(self._ignore(folder, base))
-            folder, path = os.path.join(folder, name), base + name  # noqa: PTH118
-            is_folder = index < len(names) or os.path.isdir(folder)  # noqa: PTH112
+            folder, path = os.path.join(folder, name), base + name
+            is_folder = index < len(names) or os.path.isdir(folder)
             excludes = self.excludes_folder if is_folder else self.excludes_file
             if excludes(name, path) or _ignored(ignores, path, folder=is_folder):
                 return True
@@ -157,7 +157,7 @@ class _Walk:
                     name.endswith(_SUFFIXES)
                     and not self.excludes_file(name, path)
                     and not _ignored(ignores, path, folder=False)
-                    and os.path.isfile(entry.path)  # noqa: PTH113
+                    and os.path.isfile(entry.path)
                 ):
                     yield entry.path
 
@@ -210,7 +210,7 @@ def find(
         top = absolute_path(path)
         if force_exclude and whole.leaves_out(top):
             continue
-        if not os.path.isdir(top):  # noqa: PTH112
+        if not os.path.isdir(top):
             found[top] = Path(top)
             continue
         is_test = is_test_path(f"{relative_path(top, whole.root)}/-") and not force_exclude

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import os
 import re
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 import msgspec
 
 from fsrace_lint.globs import glob
+from fsrace_lint.mistakes import did_you_mean, in_toml_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +29,6 @@ TABLE: Final = "fsrace-lint"
 UNCHOSEN: Final = ("FSR001", "FSR002")
 """What could not be checked: on whatever is selected, unless it is ignored."""
 
-_TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
 _DEEPEST: Final = 10
 """How deep tables and arrays of the catalog may stand in each other; the kinds need three levels."""
 
@@ -128,9 +127,9 @@ def find_root(path: Path) -> Path:
         The nearest folder upward that holds `pyproject.toml`, `.git`, `setup.py`
         or `setup.cfg`; if there is none, the folder itself, or the file's folder.
     """
-    start = os.path.abspath(path)  # noqa: PTH100
-    if not os.path.isdir(start):  # noqa: PTH112
-        start = os.path.dirname(start)  # noqa: PTH120
+    start = os.path.abspath(path)
+    if not os.path.isdir(start):
+        start = os.path.dirname(start)
     folder = Path(start)
     for candidate in (folder, *folder.parents):
         if any(os.path.lexists(candidate / marker) for marker in ROOT_MARKERS):
@@ -169,13 +168,8 @@ def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str]
         return upper
     if lower in codes:
         return codes[lower]
-    hint = _did_you_mean(lower, codes) or _did_you_mean(upper, rules)
+    hint = did_you_mean(lower, codes) or did_you_mean(upper, rules)
     raise SettingsError(f"{origin}: unknown rule `{selector}`{hint}")
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 class _Table(msgspec.Struct, rename="kebab"):
@@ -211,7 +205,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
     Raises:
         SettingsError: The file cannot be read or says something wrong.
     """
-    root = Path(os.path.abspath(root))  # noqa: PTH100
+    root = Path(os.path.abspath(root))
     file = root / "pyproject.toml"
     table = _convert(file, _read_table(file))
 
@@ -268,15 +262,12 @@ def _convert(file: Path, values: dict[str, Any]) -> _Table:
     """Check the keys and the types of a table."""
     for key in values:
         if key not in KEYS:
-            hint = _did_you_mean(key.lower().replace("_", "-"), KEYS)
+            hint = did_you_mean(key.lower().replace("_", "-"), KEYS)
             raise SettingsError(f"{file}: unknown key `{key}` in [tool.{TABLE}]{hint}")
     try:
         return msgspec.convert(values, _Table)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$.")
-        key = where.rstrip("`").replace("[...]", "")
-        what = re.sub(r"`(\w+)[^`]*`", lambda found: _TOML_WORDS.get(found[1], found[1]), what)
-        what = what.replace("Expected", "expected").replace(", got", ", found")
+        key, what = in_toml_words(error)
         raise SettingsError(f"{file}: `{key}`: {what}") from error
 
 
@@ -290,7 +281,7 @@ def _check(file: Path, table: _Table) -> None:
 
 def _profile(file: Path, text: str) -> Profile:
     if text not in get_args(Profile):
-        hint = _did_you_mean(text, get_args(Profile)) or "; there are `default` and `strict`"
+        hint = did_you_mean(text, get_args(Profile)) or "; there are `default` and `strict`"
         raise SettingsError(f"{file}: `profile`: unknown profile `{text}`{hint}")
     return cast("Profile", text)
 

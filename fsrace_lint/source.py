@@ -58,7 +58,7 @@ def path_below(file: str, folder: str) -> str | None:
 
 def absolute_path(path: Path) -> str:
     """Make a path absolute without following links, unless `..` stands behind one."""
-    plain = os.path.abspath(path)  # noqa: PTH100
+    plain = os.path.abspath(path)
     if ".." not in path.parts:
         return plain
     real = os.path.realpath(path)
@@ -80,7 +80,7 @@ def names_of(file: Path, root: Path) -> _Names:
     """Give the first three fields of a Source or an Unreadable."""
     absolute = absolute_path(file)
     try:
-        here = path_below(absolute, os.getcwd())  # noqa: PTH109
+        here = path_below(absolute, os.getcwd())
     except OSError:
         here = None
     return here or Path(absolute).as_posix(), Path(absolute), relative_path(absolute, absolute_path(root))
@@ -98,7 +98,7 @@ def read(file: Path, root: Path) -> Source | Unreadable:
     """
     names = names_of(file, root)
     try:
-        mode = os.stat(names[1]).st_mode  # noqa: PTH116
+        mode = os.stat(names[1]).st_mode
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
             return Unreadable(*names, f"is {kind}, not a regular file")

@@ -50,7 +50,7 @@ class Argument(msgspec.Struct, frozen=True):
     position: int | None = None
     keyword: str | None = None
     default: str = ""
-    """What holds where it is not given: `true` for a flag, the letters of an open mode."""
+    """What holds where it is not given: `true` for a flag, the letters of an open mode, a number."""
 
     @property
     def is_self(self) -> bool:
@@ -226,8 +226,12 @@ class Spawn(Entry, frozen=True, kw_only=True):
     """Whether one call starts one process."""
     passes_rank: bool = False
     """Whether the function gets its number as its first argument."""
+    count: str = ""
+    """The argument with the number of processes, as `2:nprocs`, or `2:nprocs=1` where that is the default."""
     each: bool = False
     """Whether the function gets, call by call, the elements of what is handed over beside it."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 
 
 class Private(Entry, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from fsrace_lint.catalog.entries import KINDS, CatalogError, Entry, Returns, argument, flags
+from fsrace_lint.mistakes import did_you_mean, in_toml_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LAST: Final = re.compile(r"\*\.[^\W\d]\w*")
 _PLACE: Final = re.compile(r"/\S*|\$\w+")
-_TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
 
 
 def read(document: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
@@ -36,7 +35,7 @@ def read(document: dict[str, Any], origin: str, default_source: str = "") -> Ite
     """
     for kind, rows in document.items():
         if kind not in KINDS:
-            hint = _did_you_mean(kind.replace("_", "-"), KINDS)
+            hint = _meant(kind.replace("_", "-"), KINDS)
             raise CatalogError(f"{origin}: unknown kind [[{kind}]]{hint}")
         if not isinstance(rows, list):
             raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
@@ -44,10 +43,9 @@ def read(document: dict[str, Any], origin: str, default_source: str = "") -> Ite
             yield kind, _entry(row, kind, f"{origin}: [[{kind}]] number {number}", default_source)
 
 
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
+def _meant(word: str, known: Iterable[str]) -> str:
     """Give the word that was probably meant, else all that there are."""
-    close = difflib.get_close_matches(word.lower(), known, n=1)
-    return f"; did you mean `{close[0]}`?" if close else f"; there are {', '.join(known)}"
+    return did_you_mean(word.lower(), known) or f"; there are {', '.join(known)}"
 
 
 def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TOML gives anything
@@ -75,25 +73,19 @@ def _converted(row: Any, class_: type[Entry], place: str) -> Entry:  # TOML give
         raise CatalogError(f"{place} must be a table")
     for key in row:
         if key not in fields:
-            raise CatalogError(f"{place}: unknown key `{key}`{_did_you_mean(key.replace('_', '-'), fields)}")
+            raise CatalogError(f"{place}: unknown key `{key}`{_meant(key.replace('_', '-'), fields)}")
     for key, field in fields.items():
         if field.required and key not in row:
             raise CatalogError(f"{place}: `{key}` is missing")
         values = listed(field.type)
         if key in row and values and row[key] not in values:
-            hint = _did_you_mean(str(row[key]), values)
+            hint = _meant(str(row[key]), values)
             raise CatalogError(f"{place}: `{key}`: unknown value {row[key]!r}{hint}")
     try:
         return msgspec.convert(row, class_)
     except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `$.")
-        words = re.sub(r"`([^`]+)`", lambda found: _toml_words(found[1]), what)
-        said = words.replace("Expected", "expected").replace(", got", ", found")
-        raise CatalogError(f"{place}: `{path.rstrip('`')}`: {said}") from error
-
-
-def _toml_words(types: str) -> str:
-    return " or ".join(_TOML_WORDS.get(word, word) for word in types.split(" | "))
+        key, what = in_toml_words(error)
+        raise CatalogError(f"{place}: `{key}`: {what}") from error
 
 
 @functools.cache
@@ -116,7 +108,7 @@ def _check_arguments(entry: Entry, place: str) -> None:
             if key in entry.FLAGS:
                 fine = isinstance(value, bool) or _are_flags(value)
             else:
-                fine = key == "mode" or not argument(value).default
+                fine = key in {"mode", "count"} or not argument(value).default
                 argument(value)
         except ValueError:
             fine = False

@@ -53,14 +53,14 @@ def _replace(target: Path, status: os.stat_result, patch: Patch) -> str | None:
     temporary = target.with_name(f".fsrace-lint.{os.getpid()}.{secrets.token_hex(8)}.tmp")
     descriptor = os.open(temporary, _EXCLUSIVE, 0o600)
     try:
-        with open(descriptor, "wb") as stream:  # noqa: PTH123
+        with open(descriptor, "wb") as stream:
             stream.write(patch.after)
             stream.flush()
             _dress(descriptor, temporary, status)
             os.fsync(descriptor)
         reason = _obstacle(target, target.stat(), patch.before)
         if reason is None:
-            os.replace(temporary, target)  # noqa: PTH105
+            os.replace(temporary, target)
             _sync_folder(target.parent)
         return reason
     finally:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
+from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.arguments import received
+from fsrace_lint.project.effects import given_for
 from fsrace_lint.project.entities import as_function, qualified_name
 from fsrace_lint.project.processes import ALL, FIRST, Processes
 from fsrace_lint.project.resolve import is_super
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 _CALLING_NOTHING: Final = frozenset(
     {"super", "isinstance", "issubclass", "type", "hasattr", "getattr", "setattr", "id", "print", "repr"}
 )
-_COUNTS: Final = frozenset({"nprocs", "processes", "num_processes", "num_proc"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,9 +65,7 @@ class Edge:
         """Whether it starts more than one process."""
         if self.spawn is None:
             return False
-        counts = (keyword.value for keyword in self.event.call.keywords if keyword.name in _COUNTS)
-        single = self.spawn.single or m.Constant(1) in counts
-        return self.event.repeated or not single
+        return self.event.repeated or not (self.spawn.single or _starts_one(self.spawn, self.event.call))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,6 +204,15 @@ class Edges:
             bound = self.linker.resolver.binding(value.id, scope)
             return isinstance(bound, Value) and bound.expr is call
         return value is call
+
+
+def _starts_one(spawn: Spawn, call: m.Call) -> bool:
+    """Tell whether the number of processes that a call asks for is one."""
+    if not spawn.count:
+        return False
+    which = argument(spawn.count)
+    count = given_for(call, which)
+    return which.default == "1" if count is None else count == m.Constant(1)
 
 
 def _is_method(expr: m.Expr, entity: Entity | None) -> TypeGuard[m.Attribute]:

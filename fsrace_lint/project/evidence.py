@@ -31,7 +31,10 @@ _WRAPPERS_DEPTH: Final = 1
 _CLASSES_DEPTH: Final = 1
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
-_Step: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
+_Step: TypeAlias = "tuple[Event, LinkedClass | None]"
+"""A call on the way, and the class of the object whose method it stands in."""
+
+_Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
 """A function on the way, and the class of the object whose method it is there."""
 
 _Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
@@ -73,29 +76,33 @@ class Evidences:
         A method is followed to those calls alone that can be on an object of its class,
         and a sign counts only where a process can pass both it and the call.
         """
-        function = event.function
-        chains: dict[_Step, tuple[Event, ...]] = {(function, function.owner): ()}
-        waiting: list[_Step] = [(function, function.owner)]
-        roots: list[_Step] = []
+        start: _Step = (event, event.function.owner)
+        ways: dict[_Step, tuple[Event, ...]] = {start: ()}
+        waiting = [start]
+        callers: dict[_Caller, tuple[Event, ...]] = {}
+        roots: list[_Caller] = []
         while waiting:
             step = waiting.pop(0)
-            current, class_ = step
-            near = len(chains[step]) <= _CLASSES_DEPTH
-            here = chains[step][-1] if chains[step] else event
-            sign = self._sign(here) or (self._sign_of_class(current) if near else None)
+            (here, class_), way = step, ways[step]
+            near = len(way) <= _CLASSES_DEPTH
+            sign = self._sign(here) or (self._sign_of_class(here.function) if near else None)
             if sign is not None:
-                return Trace(Evidence.EVIDENT, chains[step], sign)
-            edges = self.propagation.ways_in(current)
+                return Trace(Evidence.EVIDENT, way, sign)
+            caller = here.function, class_
+            if caller in callers:
+                continue
+            callers[caller] = way
+            edges = self.propagation.ways_in(here.function)
             if not edges:
-                roots.append(step)
+                roots.append(caller)
             for edge in edges:
-                caller = _caller(edge, class_)
-                if caller is not None and caller not in chains:
-                    chains[caller] = (*chains[step], edge.event)
-                    waiting.append(caller)
-        way = chains[roots[0]] if roots else ()
+                above = _above(edge, class_)
+                if above is not None and above not in ways:
+                    ways[above] = (*way, edge.event)
+                    waiting.append(above)
+        way = callers[roots[0]] if roots else ()
         one_shot = bool(roots) and all(self._is_one_shot(root) for root, _ in roots)
-        if one_shot and not any(self._may_launch(caller) for caller, _ in chains):
+        if one_shot and not any(self._may_launch(caller) for caller, _ in callers):
             return Trace(Evidence.NONE, way, None)
         return Trace(Evidence.PLAUSIBLE, way, None)
 
@@ -214,16 +221,13 @@ class Evidences:
 
     def _decorated(self, function: LinkedFunction) -> Sign | None:
         """Find a decorator that hands the function to several processes, or says where it is launched."""
-        outer = function.enclosing
-        scope = None if outer is None else self.linker.final_scope(outer)
-        for decorator in function.facts.decorators if scope is not None else ():
-            for expr in _calls_and_names(decorator):
-                name = None if scope is None else self.linker.resolver.qualify(expr, scope)
+        for decorator in self.linker.decorators(function):
+            for expr in _calls_and_names(decorator.expr):
+                name = self.linker.resolver.qualify(expr, decorator.scope)
                 launch = self.catalog.find("launch", name)
                 if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
-                    return _sign(
-                        function, function.facts.span, f"{spell(decorator)} runs it in several processes"
-                    )
+                    what = f"{spell(decorator.expr)} runs it in several processes"
+                    return _sign(function, function.facts.span, what)
         return None
 
 
@@ -235,15 +239,15 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
     return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
 
 
-def _caller(edge: Edge, class_: LinkedClass | None) -> _Step | None:
-    """Give the caller of a method on an object of a class; None where the call is on another kind."""
+def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
+    """Give the call of a method on an object of a class; None where it is on another kind."""
     function = edge.event.function
     receiver = edge.receiver or (function.owner if edge.is_on_self else None)
     if receiver is not None and class_ is not None and not edge.handed:
         if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
             return None
         class_ = class_ if receiver in class_.ancestors() else receiver
-    return function, class_ if edge.is_on_self and not edge.handed else function.owner
+    return edge.event, class_ if edge.is_on_self and not edge.handed else function.owner
 
 
 def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:

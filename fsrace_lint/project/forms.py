@@ -77,9 +77,9 @@ class Path(msgspec.Struct, frozen=True):
     @property
     def names_its_last_part(self) -> bool:
         """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
-        last = self.components[-1] if len(self.components) > 1 else ()
-        symbols = [piece for piece in last if isinstance(piece, Symbol)]
-        return len(symbols) < len(last) and not any(symbol.parameter for symbol in symbols)
+        return self.spells_its_last_part and not any(
+            isinstance(piece, Symbol) and piece.parameter for piece in self.components[-1]
+        )
 
     @property
     def text(self) -> str:

@@ -15,6 +15,7 @@ from fsrace_lint.project.privacy import Privacy
 from fsrace_lint.project.processes import ALL, NOBODY, Processes
 from fsrace_lint.project.resolve import Resolver
 from fsrace_lint.project.splits import UNDIVIDED
+from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -87,6 +88,12 @@ class Linker:
         """Give the calls of a function; none are known while it is being followed."""
         flow = self.flow(function)
         return () if flow is None else flow.events
+
+    def decorators(self, function: LinkedFunction) -> tuple[Value, ...]:
+        """Give the decorators of a function, to be read with the names at the end of what is around it."""
+        outer = function.enclosing if function.facts.decorators else None
+        scope = None if outer is None else self.final_scope(outer)
+        return () if scope is None else tuple(Value(expr, scope) for expr in function.facts.decorators)
 
     def final_scope(self, function: LinkedFunction) -> Scope | None:
         """Give the bindings at the end of a function's code, or those so far while it is being followed."""

@@ -198,9 +198,8 @@ class Propagation:
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""
-        outer = function.enclosing if function.facts.decorators else None
-        scope = None if outer is None else self.linker.final_scope(outer)
-        for decorator in function.facts.decorators if scope is not None else ():
-            target = decorator.function if isinstance(decorator, m.Call) else decorator
-            entity = None if scope is None else self.linker.resolver.entity(target, scope)
+        for decorator in self.linker.decorators(function):
+            expr = decorator.expr
+            target = expr.function if isinstance(expr, m.Call) else expr
+            entity = self.linker.resolver.entity(target, decorator.scope)
             yield qualified_name(entity) or f"*.{last_name(target)}", entity
