@@ -387,7 +387,8 @@ def differences(tree: Block, claimed: dict[int, tuple[int, tuple[Literal, ...]]]
         for number, memories in interpreter.marks.items():
             reached[number] |= MAIN if rank == 0 else OTHERS
             _, literals = claimed.get(number, (NOBODY, ()))
-            for literal in literals if remembers else ():
+            tests = (literal for literal in literals if literal.attempt is None)
+            for literal in tests if remembers else ():
                 for memory in memories:
                     if holds(literal.test, rank, memory) is not literal.truth:
                         yield f"mark({number}): {UNTRUE}"

@@ -11,7 +11,7 @@ from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.bindings import target_name, targets_of
 from fsrace_lint.project.processes import ALL, NOBODY, Processes
 from fsrace_lint.project.splits import UNDIVIDED
-from fsrace_lint.project.states import Event, Literal, Net, RankTest, State, join
+from fsrace_lint.project.states import Event, Literal, Net, RankTest, Round, State, join
 from fsrace_lint.project.values import Argument, Element, Scope, Value
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ class Semantics:
 
 @dataclass(slots=True)
 class Loop:
-    """The loop being followed: the states in which `break` leaves it."""
+    """The loop being followed: over what it goes, and the states in which `break` leaves it."""
 
+    round: Round
     breaks: list[State] = field(default_factory=list)
 
 
@@ -149,8 +150,8 @@ class Evaluator:
             return None
         self.can_fail(after)
         if not self.silent:
-            nets, contexts = tuple(self.nets), tuple(self.contexts)
-            self.events.append(Event(self.function, expr, after, nets, contexts, bool(self.loops)))
+            around = tuple(self.nets), tuple(self.contexts), tuple(loop.round for loop in self.loops)
+            self.events.append(Event(self.function, expr, after, *around))
         kind = self.kind(self.qualify(expr.function, after.scope))
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"
@@ -225,17 +226,19 @@ class Evaluator:
 
     def _comprehension(self, expr: m.Comprehension, state: State) -> State | None:
         inner: State | None = state
-        self.loops.append(Loop())
+        loops = len(self.loops)
         for generator in expr.generators:
             inner = self.evaluate(generator.iterable, inner)
             if inner is None:
                 break
-            element = Element(Value(generator.iterable, inner.scope))
+            iterable = Value(generator.iterable, inner.scope)
+            self.loops.append(Loop(Round(iterable)))
+            element = Element(iterable)
             inner = replace(inner, scope=inner.scope.bind(targets_of(generator.target, element)))
             for condition in generator.conditions:
                 inner = self.assume(self.test(condition, inner), condition, truth=True)
         self._several(expr.results, inner)
-        self.loops.pop()
+        del self.loops[loops:]
         return state
 
     def _walrus(self, expr: m.Walrus, state: State) -> State | None:

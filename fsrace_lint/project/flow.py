@@ -9,7 +9,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.project.bindings import assigned, bound_names, targets_of
 from fsrace_lint.project.evaluate import Evaluator, Loop
 from fsrace_lint.project.processes import ALL
-from fsrace_lint.project.states import Exit, Flow, Net, State, join, join_all
+from fsrace_lint.project.states import Exit, Flow, Literal, Net, Round, State, caught_by, join, join_all
 from fsrace_lint.project.values import Element, Entered, Value, merge
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Walker(Evaluator):
     def _while(self, statement: m.While, state: State) -> State | None:
         names = bound_names((statement,))
         entry = self.test(statement.test, replace(state, scope=state.scope.forget(names)))
-        loop = self._loop(statement.body, self.assume(entry, statement.test, truth=True))
+        loop = self._loop(Round(None), statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
         return join_all([after, *loop.breaks], names)
 
@@ -126,14 +126,14 @@ class Walker(Evaluator):
             return None
         names = bound_names((statement,))
         entry = replace(before, scope=before.scope.forget(names))
-        element = Element(Value(statement.iterable, before.scope))
-        inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, element)))
-        loop = self._loop(statement.body, inside)
+        iterable = Value(statement.iterable, before.scope)
+        inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, Element(iterable))))
+        loop = self._loop(Round(iterable), statement.body, inside)
         after = self.block(statement.orelse, entry)
         return join_all([after, *loop.breaks], names)
 
-    def _loop(self, body: Sequence[m.Statement], state: State | None) -> Loop:
-        loop = Loop()
+    def _loop(self, round_: Round, body: Sequence[m.Statement], state: State | None) -> Loop:
+        loop = Loop(round_)
         self.loops.append(loop)
         self.block(body, state)
         self.loops.pop()
@@ -174,8 +174,20 @@ class Walker(Evaluator):
             self.can_fail(raised)
         caught = _amid(statement, state, raised)
         ends = [self.block(statement.orelse, end)]
-        ends += [self.block(h.body, self.evaluate(h.caught, caught)) for h in statement.handlers]
+        for handler in statement.handlers:
+            self.how_left = ""
+            ends.append(self._catch(statement, handler, self.evaluate(handler.caught, caught)))
+            if ends[-1] is None and ends[0] is not None:
+                passed = _caught(statement, handler, ends[0], truth=False)
+                ends[0] = replace(ends[0], literals=(*ends[0].literals, replace(passed, exit=self.how_left)))
         return join_all(ends, bound_names((statement,)))
+
+    def _catch(self, attempt: m.Try, handler: m.Handler, state: State | None) -> State | None:
+        """Follow a handler."""
+        if state is None:
+            return None
+        literal = _caught(attempt, handler, state, truth=True)
+        return self.block(handler.body, replace(state, literals=(*state.literals, literal)))
 
     def _after_finally(self, final: Sequence[m.Statement], after: State | None) -> State | None:
         """Follow `finally` once more, for those who came there in one way, without noting its calls."""
@@ -256,6 +268,10 @@ class Walker(Evaluator):
             if bound is not None:
                 attributes[f"{facts.name}.{name}"] = bound
         return replace(end, scope=before.scope.bind(attributes))
+
+
+def _caught(attempt: m.Try, handler: m.Handler, state: State, *, truth: bool) -> Literal:
+    return Literal(caught_by(handler), truth, state.scope, attempt=attempt)
 
 
 def _amid(statement: m.Statement, before: State, raised: State | None) -> State | None:

@@ -9,6 +9,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.entities import qualified_name
 from fsrace_lint.project.modules import LinkedFunction
+from fsrace_lint.project.states import caught_by
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ class Protection:
         names: set[str] = set()
         for net in event.nets:
             for handler in net.handlers:
-                caught = m.Name("BaseException") if handler.caught is None else handler.caught
-                spelled = self._exceptions(caught, net.scope, 0)
+                spelled = self._exceptions(caught_by(handler), net.scope, 0)
                 names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
             for suppressed in net.suppressed:
                 names |= self._exceptions(suppressed, net.scope, 0)

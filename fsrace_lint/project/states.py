@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsrace_lint.facts import model as m
 from fsrace_lint.project.values import Scope, Value, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsrace_lint.facts import model as m
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.spans import Span
@@ -22,7 +22,8 @@ class Literal:
 
     `exit` says how the other way left the code (`return`, `raise`, `exit`,
     `break` or `continue`), or is empty where it stands in a branch of its own;
-    `branch` is that branch.
+    `branch` is that branch. Where `attempt` is set, the test is whether one of
+    the exceptions it names was caught from that `try`.
     """
 
     test: m.Expr
@@ -30,6 +31,7 @@ class Literal:
     scope: Scope
     branch: m.If | None = None
     exit: str = ""
+    attempt: m.Try | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,15 +54,27 @@ class Net:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One round of a loop: over what it goes, which is None for `while`."""
+
+    iterable: Value | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """A call, and the circumstances in which it runs; `repeated` says that a loop is around it."""
+    """A call, and the circumstances in which it runs; `loops` are those around it, the outermost first."""
 
     function: LinkedFunction
     call: m.Call
     state: State
     nets: tuple[Net, ...]
     contexts: tuple[Value, ...]
-    repeated: bool
+    loops: tuple[Round, ...]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a loop is around it."""
+        return bool(self.loops)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +91,11 @@ class RankTest:
 
     span: Span
     literals: tuple[Literal, ...]
+
+
+def caught_by(handler: m.Handler) -> m.Expr:
+    """Give the exceptions that a handler names; a bare one catches all."""
+    return m.Name("BaseException") if handler.caught is None else handler.caught
 
 
 def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
