@@ -220,7 +220,7 @@ def test_every_program_runner_is_recognized(name: str) -> None:
         ("os.truncate(p, 0)", ("write", "p")),
         ("shutil.make_archive(p, 'zip')", ("write", "p")),
         ("zipfile.ZipFile(p, 'w')", ("write", "p")),
-        ("zipfile.ZipFile(p)", None),
+        ("zipfile.ZipFile(p)", ("read", "p")),
         ("tarfile.open(p, 'w:gz')", ("write", "p")),
         ("tarfile.open(p)", ("read", "p")),
         ("tempfile.mktemp()", None),
