@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.project.differences import Differences
+from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
+from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
 from fsrace_lint.spans import Place
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
+    from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
@@ -51,6 +55,8 @@ class Project:
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)
         self._silences = Silences(self.propagation)
+        self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
+        self._divergences = Divergences(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -89,6 +95,12 @@ class Project:
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+
+    def divergent(self) -> Iterator[Divergence]:
+        """Give the collectives that some of the processes miss, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._divergences.of(function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
