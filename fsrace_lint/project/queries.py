@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.linker import Linker
+from fsrace_lint.project.locks import Locks
+from fsrace_lint.project.markers import Markers
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.forms import Path
-    from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.markers import Claim
+    from fsrace_lint.project.model import Lock, Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.spans import Span
 
@@ -54,6 +57,8 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)
+        self._locks = Locks(self.propagation, self._found)
+        self._markers = Markers(self.linker, self._found)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
@@ -101,6 +106,63 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._divergences.of(function)
+
+    def locks(self) -> Iterator[Lock]:
+        """Give the calls that make or take a lock between processes, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._locks.of(function)
+
+    def guarded(self, lock: Lock) -> Iterator[Site]:
+        """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
+        function = lock.site.event.function
+        acts = dict.fromkeys((*self._found.direct(function), *self._found.exposed(function)))
+        yield from self._locks.guarded(lock, acts)
+
+    def lock_of(self, site: Site) -> Lock | None:
+        """Find the lock whose file an act is done to, where its function or its class takes that lock."""
+        locks = self._locks.of_class(site.event.function)
+        return next((lock for lock in locks if site.path is not None and lock.site.path == site.path), None)
+
+    def opened(self, lock: Lock) -> Site | None:
+        """Give the act of opening the file that a lock locks."""
+        if lock.opened is None:
+            return None
+        sites = self._found.direct(lock.opened.scope.function)
+        return next((site for site in sites if site.event.call is lock.opened.call), None)
+
+    def is_written(self, lock: Lock) -> bool:
+        """Tell whether something is written to the open file that a lock locks."""
+        return lock.opened is not None and self._locks.files.is_written(lock.opened)
+
+    def claims(self) -> Iterator[Claim]:
+        """Give the lock files that code of the project creates after it looked for them."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._markers.claims(function)
+
+    def locks_what_it_opens(self, site: Site) -> bool:
+        """Tell whether an act opens a file that its function, or its class, then locks."""
+        locks = self._locks.of_class(site.origin.function)
+        return any(lock.opened is not None and lock.opened.call is site.origin.call for lock in locks)
+
+    def unflushed(self) -> Iterator[tuple[Site, Site]]:
+        """Give the calls that hand a file over to other processes before all of its content is in it.
+
+        Yields:
+            The call that put something into the open file, and the one that renames or copies the file or
+            releases its lock while that is still in the buffer.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._locks.releases(function)
+                for site in self._found.direct(function):
+                    if site.act.op in {"rename", "copy"}:
+                        yield from self._locks.published(site)
+
+    def compares_files(self, site: Site) -> bool:
+        """Tell whether the function or the class of an act looks which file has the name that it locked."""
+        return self._locks.compares_files(site.event.function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
