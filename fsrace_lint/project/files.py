@@ -8,6 +8,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.effects import given
 from fsrace_lint.project.model import Act, Opening
+from fsrace_lint.project.states import are_apart
 from fsrace_lint.project.values import Either, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Files:
         for earlier in self.linker.events(event.function):
             if earlier is event:
                 break
+            if are_apart(earlier.state.literals, event.state.literals):
+                continue
             if self._empties(earlier, opening):
                 last = None
             elif self._touched(earlier, opening):
@@ -123,10 +126,10 @@ class Files:
         for earlier in self.linker.events(event.function):
             if earlier is event:
                 return
-            opening = self.opening(earlier.call, earlier.state.scope)
+            act = self._act(earlier.call, earlier.state.scope)
             is_open = id(earlier.call) in within or id(earlier.call) not in entered
-            if opening is not None and opening.act.op != "read" and is_open:
-                yield opening
+            if act is not None and act.op != "read" and is_open:
+                yield Opening(earlier.call, act, earlier.state.scope)
 
     def _is(self, file: m.Expr, scope: Scope, opening: Opening) -> bool:
         found = self.opening(file, scope)

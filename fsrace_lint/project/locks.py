@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
@@ -15,18 +14,14 @@ from fsrace_lint.project.modules import LinkedClass
 from fsrace_lint.project.values import Either, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from fsrace_lint.catalog.entries import Lock as LockEntry
-    from fsrace_lint.project.model import Site
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.sites import Sites
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Binding
-
-
-_IDENTITY: Final = frozenset({"st_ino", "st_nlink", "samestat", "samefile", "sameopenfile"})
 
 
 class Locks:
@@ -59,68 +54,21 @@ class Locks:
         for other in dict.fromkeys(around):
             yield from self.of(other)
 
-    def releases(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
-        """Give the calls that release the lock of an open file while this process still holds back its content.
+    def is_held(self, lock: Lock, event: Event) -> bool:
+        """Tell whether a lock is held at a call in its function: it, its file, or what has its name."""
+        taken = lock.site.event.call
+        for held in self.protection.held(event):
+            bound = self.linker.guards.known(held, event.state.scope)
+            named = any(value.expr is taken for value in _values(bound))
+            if held is taken or named or (lock.opened is not None and held == taken.arguments[0]):
+                return True
+        return False
 
-        Args:
-            function: The function in which they stand.
-
-        Yields:
-            The call that put something into the file, and the one that releases the lock.
-        """
-        for lock, event in self._releases(function):
-            earlier = None if lock.opened is None else self.files.unflushed(event, lock.opened)
-            if earlier is not None and lock.site.event.call.span < earlier.call.span:
-                scope = lock.opened.scope if lock.opened is not None else event.state.scope
-                act = replace(lock.site.act, op="write")
-                yield self.sites.at(act, earlier, scope), self.sites.at(act, event, scope)
-
-    def published(self, site: Site) -> Iterator[tuple[Site, Site]]:
-        """Give what a file is still waiting for while it is renamed or copied, and that act."""
-        for opening in self.files.open_at(site.event):
-            path = self.linker.paths.normalize(opening.act.path, opening.scope)
-            scope = site.event.state.scope
-            is_same = path is not None and path == site.path and path.certain
-            if not is_same and not self.files.is_path_of(site.act.path, scope, opening):
-                continue
-            earlier = self.files.unflushed(site.event, opening)
-            if earlier is not None:
-                yield self.sites.at(replace(site.act, op="write"), earlier, scope), site
-
-    def _releases(self, function: LinkedFunction) -> Iterator[tuple[Lock, Event]]:
-        """Give the calls that release the lock of an open file, and the last one before that takes it."""
-        taken: list[Lock] = [lock for lock in self.of(function) if lock.opened is not None]
-        for event in self.linker.events(function) if taken else ():
-            name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-            entry = self.linker.catalog.find("lock", name)
-            if entry is None or not _releases(entry, event.call):
-                continue
-            file = given_for(event.call, argument(entry.file or "0"))
-            opening = None if file is None else self.files.opening(file, event.state.scope)
-            for lock in taken:
-                if opening is not None and lock.opened is not None and lock.opened.call is opening.call:
-                    yield lock, event
-                    break
-
-    @staticmethod
-    def compares_files(function: LinkedFunction) -> bool:
-        """Tell whether a function, or another method of its class, asks for the identity of files."""
-        around = () if function.owner is None else function.owner.methods.values()
-        return any(not _IDENTITY.isdisjoint(each.facts.mentions) for each in (function, *around))
-
-    def guarded(self, lock: Lock, acts: Iterable[Site]) -> Iterator[Site]:
-        """Give those acts in the function of a lock that are done while it is held."""
-        event = lock.site.event
-        for site in acts:
-            if any(self._is_of(held, site.event, event) for held in self.protection.held(site.event)):
-                yield site
-
-    def _is_of(self, held: m.Expr, inside: Event, lock: Event) -> bool:
-        """Tell whether what is held is what a call made or took: itself, its file, or its name."""
-        if held is lock.call or held in lock.call.arguments[:1]:
-            return True
-        bound = self.linker.guards.known(held, inside.state.scope)
-        return any(value.expr is lock.call for value in _values(bound))
+    def releases(self, event: Event) -> bool:
+        """Tell whether a call releases a lock."""
+        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        entry = self.linker.catalog.find("lock", name)
+        return entry is not None and _releases(entry, event.call)
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
         imported = {i.local for i in function.module.imports.values() if i.name in self._names}
@@ -167,8 +115,8 @@ class Locks:
     def _is_limited(self, made: Event) -> bool:
         """Tell whether a lock is of the project's own kind, or made here and then waited for with a limit."""
         function = made.function
-        scope = made.state.scope
-        if isinstance(self.linker.resolver.entity(made.call.function, scope), LinkedClass):
+        class_ = self.linker.resolver.entity(made.call.function, made.state.scope)
+        if isinstance(class_, LinkedClass) and not self._is_of_library(class_):
             return True
         around = (function,) if function.owner is None else tuple(function.owner.methods.values())
         for event in (event for each in around for event in self.linker.events(each)):
@@ -178,6 +126,16 @@ class Locks:
                 is_this = asked.value is made.call or any(v.expr is made.call for v in _values(bound))
                 if is_this and (event.call.arguments or event.call.keywords):
                     return True
+        return False
+
+    def _is_of_library(self, class_: LinkedClass) -> bool:
+        """Tell whether a class of the project is derived from a lock of a library."""
+        resolver, exact = self.linker.resolver, self.linker.catalog.exact
+        for each in class_.ancestors():
+            scope = self.linker.final_scope(each.module.code)
+            names = [resolver.qualify(base, scope) for base in each.facts.bases] if scope is not None else []
+            if any(name is not None and exact("lock", name) is not None for name in names):
+                return True
         return False
 
 

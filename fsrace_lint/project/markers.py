@@ -74,7 +74,9 @@ class Markers:
                 last = event
             elif callee is not None:
                 inner = (self._tests(each) for each in self.linker.events(callee))
-                if any(self.sites.substituted(each, event, callee) == path for each in inner if each is not None):
+                if any(
+                    self.sites.substituted(each, event, callee) == path for each in inner if each is not None
+                ):
                     last = event
         return last
 
@@ -89,7 +91,9 @@ class Markers:
     def _is_released(self, site: Site) -> bool:
         """Tell whether the file of an act deletes a path of that name somewhere."""
         functions = site.event.function.module.functions
-        deleted = (each for function in functions for each in self.sites.direct(function) if each.act.op == "delete")
+        deleted = (
+            each for function in functions for each in self.sites.direct(function) if each.act.op == "delete"
+        )
         return any(
             site.path is not None
             and each.path is not None

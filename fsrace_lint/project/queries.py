@@ -10,6 +10,7 @@ from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.locks import Locks
 from fsrace_lint.project.markers import Markers
+from fsrace_lint.project.misuses import Misuses
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
@@ -58,10 +59,11 @@ class Project:
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)
         self._locks = Locks(self.propagation, self._found)
-        self._markers = Markers(self.linker, self._found)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
+        self._misuses = Misuses(self._locks, self._tests, self._sequences)
+        self._markers = Markers(self.linker, self._found)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -117,52 +119,53 @@ class Project:
         """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
         function = lock.site.event.function
         acts = dict.fromkeys((*self._found.direct(function), *self._found.exposed(function)))
-        yield from self._locks.guarded(lock, acts)
-
-    def lock_of(self, site: Site) -> Lock | None:
-        """Find the lock whose file an act is done to, where its function or its class takes that lock."""
-        locks = self._locks.of_class(site.event.function)
-        return next((lock for lock in locks if site.path is not None and lock.site.path == site.path), None)
-
-    def opened(self, lock: Lock) -> Site | None:
-        """Give the act of opening the file that a lock locks."""
-        if lock.opened is None:
-            return None
-        sites = self._found.direct(lock.opened.scope.function)
-        return next((site for site in sites if site.event.call is lock.opened.call), None)
-
-    def is_written(self, lock: Lock) -> bool:
-        """Tell whether something is written to the open file that a lock locks."""
-        return lock.opened is not None and self._locks.files.is_written(lock.opened)
-
-    def claims(self) -> Iterator[Claim]:
-        """Give the lock files that code of the project creates after it looked for them."""
-        for module in self.targets:
-            for function in module.functions:
-                yield from self._markers.claims(function)
+        return (site for site in acts if self._locks.is_held(lock, site.event))
 
     def locks_what_it_opens(self, site: Site) -> bool:
         """Tell whether an act opens a file that its function, or its class, then locks."""
         locks = self._locks.of_class(site.origin.function)
         return any(lock.opened is not None and lock.opened.call is site.origin.call for lock in locks)
 
-    def unflushed(self) -> Iterator[tuple[Site, Site]]:
-        """Give the calls that hand a file over to other processes before all of its content is in it.
+    def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
+        """Give the locks whose files are deleted, and the deletes."""
+        for delete in self.sites("delete"):
+            lock = self._misuses.deleted(delete)
+            if lock is not None:
+                yield lock, delete
+
+    def emptied_before_locked(self) -> Iterator[tuple[Lock, Site]]:
+        """Give the locks of files that are emptied when they are opened, and the opening."""
+        for lock in self.locks():
+            opened = self._misuses.emptied(lock)
+            if opened is not None:
+                yield lock, opened
+
+    def tested_before_locked(self) -> Iterator[tuple[Lock, Probe, Site]]:
+        """Give the locks in front of which it is decided what is done while they are held.
 
         Yields:
-            The call that put something into the open file, and the one that renames or copies the file or
-            releases its lock while that is still in the buffer.
+            The lock, the existence test before it, and what is done under the lock without another test.
+        """
+        for lock in self.locks():
+            yield from self._misuses.decided_outside(lock)
+
+    def unflushed(self) -> Iterator[tuple[Site, Site]]:
+        """Give the acts that hand a file over to other processes before all of its content is in it.
+
+        Yields:
+            What put something into the open file, and what renames the file or releases its lock while that
+            is still in a buffer.
         """
         for module in self.targets:
             for function in module.functions:
-                yield from self._locks.releases(function)
-                for site in self._found.direct(function):
-                    if site.act.op in {"rename", "copy"}:
-                        yield from self._locks.published(site)
+                yield from self._misuses.released(function)
+                yield from self._misuses.renamed(function)
 
-    def compares_files(self, site: Site) -> bool:
-        """Tell whether the function or the class of an act looks which file has the name that it locked."""
-        return self._locks.compares_files(site.event.function)
+    def claims(self) -> Iterator[Claim]:
+        """Give the lock files that code of the project creates after it looked for them."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._markers.claims(function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.

@@ -48,9 +48,8 @@ RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667)
 
 def check(project: Project) -> Iterator[Finding]:
     """Find deletes of files that processes lock."""
-    for delete in project.sites("delete"):
-        lock = project.lock_of(delete) if delete.is_shared and delete.is_run_by_several else None
-        if lock is None or lock.is_marker or project.compares_files(delete):
+    for lock, delete in project.deleted_locks():
+        if not (delete.is_shared and delete.is_run_by_several) or delete.is_ordered:
             continue
         yield RULE.finding(
             delete,
@@ -60,9 +59,9 @@ def check(project: Project) -> Iterator[Finding]:
                     Step(0, "releases the lock"),
                     Step(1, lock.site.told, "locks the file"),
                     Step(0, delete.told, "deletes the file that process 1 has locked"),
-                    Step(2, lock.site.told, "creates a new file and locks that"),
+                    Step(0, lock.site.told, "creates a new file and locks that"),
                 ),
-                "process 1 and process 2 both hold the lock",
+                "process 0 and process 1 both hold the lock",
             ),
             related=[Related(lock.site.place, "locked here")],
         )

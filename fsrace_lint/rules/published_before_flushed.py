@@ -28,7 +28,7 @@ Good:
         os.replace(temporary, path)
 
 Silent when: the file is closed or flushed first; it is not buffered; what
-is renamed, copied or unlocked is another file.
+is renamed or unlocked is another file.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR209", name="published-before-flushed", default_from=Evidence.NONE)
-_DOES = {"rename": "renames", "copy": "copies"}
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find open files that are renamed, copied or unlocked while a part of them is in a buffer."""
+    """Find open files that are renamed or unlocked while a part of them is in a buffer."""
     for written, handed_over in project.unflushed():
-        does = _DOES.get(handed_over.act.op, "unlocks")
+        does = "renames" if handed_over.act.op == "rename" else "unlocks"
         yield RULE.finding(
             handed_over,
             f"the process {does} {handed_over.spelled} while what it wrote is still in its buffer",

@@ -50,12 +50,8 @@ RULE = Rule(code="FSR506", name="truncated-before-locked", cwe=367)
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files that are opened to be written anew, and locked after that."""
-    for lock in project.locks():
-        path = lock.site.path
-        if lock.opened is None or not lock.opened.act.truncates or (path is not None and path.names_a_lock):
-            continue
-        opened = project.opened(lock)
-        if opened is None or not opened.is_contended or not project.is_written(lock):
+    for lock, opened in project.emptied_before_locked():
+        if not opened.is_contended:
             continue
         yield RULE.finding(
             opened,

@@ -1,0 +1,159 @@
+"""What goes wrong with locks and open files: what a lock does not hold together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.splits import UNDIVIDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.catalog import Op
+    from fsrace_lint.project.forms import Path
+    from fsrace_lint.project.locks import Locks
+    from fsrace_lint.project.model import Act, Lock, Probe, Site
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.probes import Probes
+    from fsrace_lint.project.sequences import Sequences, Step
+    from fsrace_lint.project.states import Literal
+
+_IDENTITY: Final = frozenset({"st_ino", "st_nlink", "samestat", "samefile", "sameopenfile"})
+_MAKING: Final[frozenset[Op]] = frozenset({"mkdir", "create", "write", "copy", "link", "extract", "download"})
+_LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
+
+
+class Misuses:
+    """Finds what goes wrong with the locks of a project."""
+
+    def __init__(self, locks: Locks, probes: Probes, sequences: Sequences) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.locks = locks
+        self.files = locks.files
+        self.sites = locks.sites
+        self.linker = locks.linker
+        self.probes = probes
+        self.sequences = sequences
+
+    def deleted(self, delete: Site) -> Lock | None:
+        """Find the lock of its function or class whose file an act deletes, though the kernel locks it.
+
+        Code that looks which file has that name, once it has locked one, may delete it.
+        """
+        function = delete.event.function
+        around = () if function.owner is None else function.owner.methods.values()
+        if any(not _IDENTITY.isdisjoint(each.facts.mentions) for each in (function, *around)):
+            return None
+        locks = (lock for lock in self.locks.of_class(function) if not lock.is_marker)
+        return next(
+            (lock for lock in locks if delete.path is not None and lock.site.path == delete.path), None
+        )
+
+    def emptied(self, lock: Lock) -> Site | None:
+        """Find the act of opening the file of a lock, where that empties it and something is written to it."""
+        opened, path = lock.opened, lock.site.path
+        if opened is None or not opened.act.truncates or (path is not None and path.names_a_lock):
+            return None
+        if not self.files.is_written(opened):
+            return None
+        sites = self.sites.direct(opened.scope.function)
+        return next((site for site in sites if site.event.call is opened.call), None)
+
+    def released(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
+        """Give what a file still waits for where its lock is released, and that act."""
+        taken = [lock for lock in self.locks.of(function) if lock.opened is not None]
+        for event in self.linker.events(function) if taken else ():
+            if not self.locks.releases(event) or not event.call.arguments:
+                continue
+            opening = self.files.opening(event.call.arguments[0], event.state.scope)
+            for lock in taken:
+                if opening is None or lock.opened is None or lock.opened.call is not opening.call:
+                    continue
+                written = self.files.unflushed(event, opening)
+                if written is not None and lock.site.span < written.call.span:
+                    act = replace(lock.site.act, op="write")
+                    yield self.sites.at(act, written, opening.scope), self.sites.at(act, event, opening.scope)
+                break
+
+    def renamed(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
+        """Give what a file still waits for where it is renamed, and that act."""
+        for site in self.sites.direct(function):
+            for opening in self.files.open_at(site.event) if site.act.op == "rename" else ():
+                path = self.linker.paths.normalize(opening.act.path, opening.scope)
+                if path is None or path != site.path:
+                    if not self.files.is_path_of(site.act.path, site.event.state.scope, opening):
+                        continue
+                written = self.files.unflushed(site.event, opening)
+                if written is not None:
+                    act = replace(site.act, op="write")
+                    yield self.sites.at(act, written, written.state.scope), site
+
+    def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, Probe, Site]]:
+        """Give the first thing done under a lock that was decided upon by an existence test before the lock."""
+        function = lock.site.event.function
+        inside_events = (event for event in self.linker.events(function) if self.locks.is_held(lock, event))
+        first = next(inside_events, None)
+        outside = () if first is None else first.state.literals
+        if not outside:
+            return
+        steps = self.sequences.of(function)
+        for index, step in enumerate(steps):
+            if step.act is None or step.path is None or not self.locks.is_held(lock, step.event):
+                continue
+            if step.act.op not in _MAKING or _is_idempotent(step.act):
+                continue
+            inside = step.literals[len(outside) :]
+            probe = next(
+                (
+                    p
+                    for p in self.probes.among(outside, step.event.call)
+                    if p.absent and _is_of(p.path, step.path)
+                ),
+                None,
+            )
+            if probe is None or any(self._is_another_test(literal) for literal in inside):
+                continue
+            if any(self._looks(lock, other, probe.path) for other in steps[:index]):
+                continue
+            yield lock, probe, self._seen(lock, step)
+            return
+
+    def _looks(self, lock: Lock, step: Step, path: Path) -> bool:
+        """Tell whether something asks for a path again while a lock is held."""
+        asks = step.act is not None and step.act.op in _LOOKING
+        same = step.path is not None and (_is_of(path, step.path) or _is_of(step.path, path))
+        return asks and same and self.locks.is_held(lock, step.event)
+
+    def _is_another_test(self, literal: Literal) -> bool:
+        """Tell whether a test could be the one that is missing: it asks something, but for a rank."""
+        if self.linker.guards.split(literal.test, literal.scope) != UNDIVIDED:
+            return False
+        return literal.attempt is None and _asks(literal.test, 4)
+
+    @staticmethod
+    def _seen(lock: Lock, step: Step) -> Site:
+        act: Act | None = step.act
+        site = lock.site
+        if act is None:
+            return site
+        spelled = spell(act.path) if step.event is step.origin or step.path is None else step.path.text
+        return replace(site, act=act, event=step.event, origin=step.origin, path=step.path, spelled=spelled)
+
+
+def _is_idempotent(act: Act) -> bool:
+    return act.tolerant or act.exclusive or act.atomic or act.synchronized or act.appends
+
+
+def _is_of(probed: Path, made: Path) -> bool:
+    """Tell whether what is made is what was looked for, or lies in it, or is a folder around it."""
+    return made.is_within(probed) or probed.is_within(made) or made.is_parent_of(probed)
+
+
+def _asks(test: m.Expr, depth: int) -> bool:
+    return isinstance(test, (m.Call, m.Name)) or (
+        depth > 0 and any(_asks(part, depth - 1) for part in parts(test))
+    )
