@@ -104,7 +104,7 @@ class Files:
         return any(self._touched(event, opening) for event in events)
 
     def unflushed(self, event: Event, opening: Opening) -> Event | None:
-        """Find the last call before an event that put something into a file's buffer, and it is still there."""
+        """Find the last call before an event that put something into a file's buffer, where it still is."""
         last: Event | None = None
         for earlier in self.linker.events(event.function):
             if earlier is event:

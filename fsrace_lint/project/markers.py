@@ -74,9 +74,8 @@ class Markers:
                 last = event
             elif callee is not None:
                 inner = (self._tests(each) for each in self.linker.events(callee))
-                if any(
-                    self.sites.substituted(each, event, callee) == path for each in inner if each is not None
-                ):
+                seen = (self.sites.substituted(each, event, callee) for each in inner if each is not None)
+                if any(each == path for each in seen):
                     last = event
         return last
 
@@ -91,9 +90,8 @@ class Markers:
     def _is_released(self, site: Site) -> bool:
         """Tell whether the file of an act deletes a path of that name somewhere."""
         functions = site.event.function.module.functions
-        deleted = (
-            each for function in functions for each in self.sites.direct(function) if each.act.op == "delete"
-        )
+        acts = (each for function in functions for each in self.sites.direct(function))
+        deleted = (each for each in acts if each.act.op == "delete")
         return any(
             site.path is not None
             and each.path is not None

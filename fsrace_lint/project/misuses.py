@@ -54,7 +54,7 @@ class Misuses:
         )
 
     def emptied(self, lock: Lock) -> Site | None:
-        """Find the act of opening the file of a lock, where that empties it and something is written to it."""
+        """Find the act of opening the file of a lock, where that empties what is written there."""
         opened, path = lock.opened, lock.site.path
         if opened is None or not opened.act.truncates or (path is not None and path.names_a_lock):
             return None
@@ -84,16 +84,16 @@ class Misuses:
         for site in self.sites.direct(function):
             for opening in self.files.open_at(site.event) if site.act.op == "rename" else ():
                 path = self.linker.paths.normalize(opening.act.path, opening.scope)
-                if path is None or path != site.path:
-                    if not self.files.is_path_of(site.act.path, site.event.state.scope, opening):
-                        continue
+                is_same = path is not None and path == site.path
+                if not (is_same or self.files.is_path_of(site.act.path, site.event.state.scope, opening)):
+                    continue
                 written = self.files.unflushed(site.event, opening)
                 if written is not None:
                     act = replace(site.act, op="write")
                     yield self.sites.at(act, written, written.state.scope), site
 
     def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, Probe, Site]]:
-        """Give the first thing done under a lock that was decided upon by an existence test before the lock."""
+        """Give the first thing done under a lock that an existence test before the lock decided upon."""
         function = lock.site.event.function
         inside_events = (event for event in self.linker.events(function) if self.locks.is_held(lock, event))
         first = next(inside_events, None)
@@ -106,21 +106,19 @@ class Misuses:
                 continue
             if step.act.op not in _MAKING or _is_idempotent(step.act):
                 continue
+            probe = self._absent(step, outside, step.path)
             inside = step.literals[len(outside) :]
-            probe = next(
-                (
-                    p
-                    for p in self.probes.among(outside, step.event.call)
-                    if p.absent and _is_of(p.path, step.path)
-                ),
-                None,
-            )
             if probe is None or any(self._is_another_test(literal) for literal in inside):
                 continue
             if any(self._looks(lock, other, probe.path) for other in steps[:index]):
                 continue
             yield lock, probe, self._seen(lock, step)
             return
+
+    def _absent(self, step: Step, outside: tuple[Literal, ...], path: Path) -> Probe | None:
+        """Find the test that did not find what is made now."""
+        probes = (probe for probe in self.probes.among(outside, step.event.call) if probe.absent)
+        return next((probe for probe in probes if _is_of(probe.path, path)), None)
 
     def _looks(self, lock: Lock, step: Step, path: Path) -> bool:
         """Tell whether something asks for a path again while a lock is held."""
@@ -154,6 +152,7 @@ def _is_of(probed: Path, made: Path) -> bool:
 
 
 def _asks(test: m.Expr, depth: int) -> bool:
-    return isinstance(test, (m.Call, m.Name)) or (
-        depth > 0 and any(_asks(part, depth - 1) for part in parts(test))
-    )
+    """Tell whether a test could ask the filesystem: it calls something, or has the answer in a name."""
+    if isinstance(test, (m.Call, m.Name)):
+        return True
+    return depth > 0 and any(_asks(part, depth - 1) for part in parts(test))

@@ -110,7 +110,7 @@ class Project:
                 yield from self._divergences.of(function)
 
     def locks(self) -> Iterator[Lock]:
-        """Give the calls that make or take a lock between processes, file by file in the order of the code."""
+        """Give the calls that make or take a lock between processes, in the order of the code."""
         for module in self.targets:
             for function in module.functions:
                 yield from self._locks.of(function)

@@ -56,7 +56,7 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             act,
-            f"a process that waits for the lock does {act.callee} again, because {probe.spelled} was asked before",
+            f"a process that waited for the lock does {act.callee} again on the word of {probe.spelled}",
             witness=Witness(
                 (
                     Step(0, probe.spelled, probe.answer),

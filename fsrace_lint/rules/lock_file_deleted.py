@@ -53,7 +53,7 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             delete,
-            f"a process deletes the lock file {delete.spelled} that another may hold, and a third locks a new one",
+            f"a process deletes the lock file {delete.spelled} while another may hold it",
             witness=Witness(
                 (
                     Step(0, "releases the lock"),
