@@ -233,6 +233,8 @@ class CollectiveSaver(Entry, frozen=True, kw_only=True):
     """Whether that is always so, or only where the model is divided among the processes."""
     unless: str = ""
     """The flags of which any makes it an ordinary call."""
+    later: bool = False
+    """Whether it returns before the files are there, and something else waits for that."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("unless",)
 

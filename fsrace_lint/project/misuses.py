@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import parts
+from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.splits import UNDIVIDED
+from fsrace_lint.project.states import are_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +22,15 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.probes import Probes
     from fsrace_lint.project.sequences import Sequences, Step
-    from fsrace_lint.project.states import Literal
+    from fsrace_lint.project.states import Event, Literal
 
 _IDENTITY: Final = frozenset({"st_ino", "st_nlink", "samestat", "samefile", "sameopenfile"})
+_WAITING: Final = frozenset({"result", "exception", "as_completed", "synchronize"})
+_WAITING_NAME: Final = re.compile(r"wait|finali[sz]e", re.IGNORECASE)
+_POINTER: Final = re.compile(
+    r"(?:^|[^a-z])(?:latest|last|newest|current|tracker|done|complete|completed|finished|success)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
 _MAKING: Final[frozenset[Op]] = frozenset({"mkdir", "create", "write", "copy", "link", "extract", "download"})
 _LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
 
@@ -38,6 +46,9 @@ class Misuses:
         self.linker = locks.linker
         self.probes = probes
         self.sequences = sequences
+        catalog = self.linker.catalog
+        later = (n for n in catalog.names("collective-saver") if catalog.exact("collective-saver", n).later)
+        self._later = frozenset(name.rpartition(".")[2] for name in later)
 
     def deleted(self, delete: Site) -> Lock | None:
         """Find the lock of its function or class whose file an act deletes, though the kernel locks it.
@@ -92,6 +103,27 @@ class Misuses:
                     act = replace(site.act, op="write")
                     yield self.sites.at(act, written, written.state.scope), site
 
+    def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
+        """Give the saves that go on in the background, and what names them before anything waits for them."""
+        if self._later.isdisjoint(function.facts.mentions):
+            return
+        saves: list[Event] = []
+        steps = {id(step.event): step for step in self.sequences.of(function) if _is_pointer(step)}
+        for event in self.linker.events(function):
+            called = last_name(event.call.function)
+            if called in _WAITING or _WAITING_NAME.search(called) is not None:
+                saves.clear()
+            name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+            entry = self.linker.catalog.find("collective-saver", name)
+            if entry is not None and entry.later:
+                saves.append(event)
+            step = steps.get(id(event))
+            before = [save for save in saves if not are_apart(save.state.literals, event.state.literals)]
+            if step is not None and step.act is not None and before:
+                act = replace(step.act, path=before[-1].call.function)
+                save = self.sites.at(act, before[-1], event.state.scope)
+                yield save, _seen(self.sites.at(step.act, event, event.state.scope), step)
+
     def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, Probe, Site]]:
         """Give the first thing done under a lock that an existence test before the lock decided upon."""
         function = lock.site.event.function
@@ -112,7 +144,7 @@ class Misuses:
                 continue
             if any(self._looks(lock, other, probe.path) for other in steps[:index]):
                 continue
-            yield lock, probe, self._seen(lock, step)
+            yield lock, probe, _seen(lock.site, step)
             return
 
     def _absent(self, step: Step, outside: tuple[Literal, ...], path: Path) -> Probe | None:
@@ -132,14 +164,20 @@ class Misuses:
             return False
         return literal.attempt is None and _asks(literal.test, 4)
 
-    @staticmethod
-    def _seen(lock: Lock, step: Step) -> Site:
-        act: Act | None = step.act
-        site = lock.site
-        if act is None:
-            return site
-        spelled = spell(act.path) if step.event is step.origin or step.path is None else step.path.text
-        return replace(site, act=act, event=step.event, origin=step.origin, path=step.path, spelled=spelled)
+
+def _seen(site: Site, step: Step) -> Site:
+    """Give an act as it looks from the call that leads to it, with all else as at another."""
+    act = site.act if step.act is None else step.act
+    spelled = spell(act.path) if step.event is step.origin or step.path is None else step.path.text
+    return replace(site, act=act, event=step.event, origin=step.origin, path=step.path, spelled=spelled)
+
+
+def _is_pointer(step: Step) -> bool:
+    """Tell whether something is written that names the last checkpoint, or says that it is complete."""
+    last = step.path.components[-1:] if step.path is not None else ()
+    texts = (piece for component in last for piece in component if isinstance(piece, str))
+    is_made = step.act is not None and step.act.op in {*_MAKING, "rename"} and step.act.op != "mkdir"
+    return is_made and any(_POINTER.search(text) is not None for text in texts)
 
 
 def _is_idempotent(act: Act) -> bool:

@@ -17,6 +17,7 @@ from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
+from fsrace_lint.project.vanishing import Vanishings
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.markers import Claim
     from fsrace_lint.project.model import Lock, Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.vanishing import Vanishing
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
@@ -63,6 +65,7 @@ class Project:
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
         self._misuses = Misuses(self._locks, self._tests, self._sequences)
+        self._vanishings = Vanishings(self._found, self._tests)
         self._markers = Markers(self.linker, self._found)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -160,6 +163,18 @@ class Project:
             for function in module.functions:
                 yield from self._misuses.released(function)
                 yield from self._misuses.renamed(function)
+
+    def vanishing(self) -> Iterator[Vanishing]:
+        """Give the reads of what was there, and what code of the project takes away."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._vanishings.of(function)
+
+    def unfinished(self) -> Iterator[tuple[Site, Site]]:
+        """Give the saves that go on in the background, and what already names them for others to read."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.pointed_at(function)
 
     def claims(self) -> Iterator[Claim]:
         """Give the lock files that code of the project creates after it looked for them."""

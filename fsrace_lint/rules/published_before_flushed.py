@@ -3,7 +3,8 @@
 What a process writes to an open file waits in a buffer of its own until the
 file is flushed or closed. Whoever opens the file by its final name before that, or
 gets its lock, reads a file that is empty or cut off, or writes into the midst
-of what is still to come.
+of what is still to come. The same holds for a checkpoint that is saved in the background, and for
+the file that names the latest one.
 
 Bad:
     import json
@@ -27,8 +28,8 @@ Good:
             json.dump(table, stream)
         os.replace(temporary, path)
 
-Silent when: the file is closed or flushed first; it is not buffered; what
-is renamed or unlocked is another file.
+Silent when: the file is closed or flushed first, the save waited for; it is not
+buffered; what is renamed or unlocked is another file.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR209", name="published-before-flushed", default_from=Evidence.NONE)
@@ -64,3 +66,22 @@ def check(project: Project) -> Iterator[Finding]:
             ),
             related=[Related(written.place, "written here, and not flushed")],
         )
+    for save, pointer in project.unfinished():
+        yield _pointing(save, pointer)
+
+
+def _pointing(save: Site, pointer: Site) -> Finding:
+    named = pointer.spelled
+    return RULE.finding(
+        pointer,
+        f"the process writes {named} while the save that it names still goes on",
+        witness=Witness(
+            (
+                Step(0, f"{save.callee}(...)", "returns, and goes on in the background"),
+                Step(0, pointer.told, "says that it is there"),
+                Step(1, f"reads {named}, and then the checkpoint", "finds half of it"),
+            ),
+            "process 1 loads a checkpoint that is not complete, as every process does after a crash",
+        ),
+        related=[Related(save.place, "started here, and not waited for")],
+    )
