@@ -213,6 +213,12 @@ class Lock:
     opened: Opening | None = None
 
     @property
+    def named(self) -> str:
+        """The lock for a message: by its file, or by the call that takes it and is done with it."""
+        site = self.site
+        return f"of {site.spelled}" if site.act.path is site.event.call.function else site.spelled
+
+    @property
     def is_private(self) -> bool:
         """Whether each process of a node has another name for it."""
         symbols = () if self.site.path is None else self.site.path.symbols()

@@ -129,6 +129,10 @@ class Project:
         locks = self._locks.of_class(site.origin.function)
         return any(lock.opened is not None and lock.opened.call is site.origin.call for lock in locks)
 
+    def is_lock_file(self, site: Site) -> bool:
+        """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
+        return (site.path is not None and site.path.names_a_lock) or self.locks_what_it_opens(site)
+
     def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
         """Give the locks whose files are deleted, and the deletes."""
         for delete in self.sites("delete"):
@@ -202,6 +206,8 @@ class Project:
 
     def _reason(self, site: Site) -> Reason:
         reason = self._silences.reason(site)
+        if reason.is_weak and site.act.op == "write" and self.is_lock_file(site):
+            return Reason("lock", f"{site.spelled} is a lock, or is locked once it is open")
         if reason.is_weak and site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
             event = self.propagation.edges(site.event.function)[0].event
             place = Place(event.function.module.path, event.call.span)

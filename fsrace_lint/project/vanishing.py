@@ -210,7 +210,7 @@ def _folder(path: Path | None) -> Path | None:
         return None
     for index, component in enumerate(path.components):
         if any(isinstance(piece, str) and "*" in piece for piece in component):
-            return Path(path.components[:index])
+            return Path(path.components[:index]) if index else None
     return path
 
 

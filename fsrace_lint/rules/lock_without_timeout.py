@@ -52,7 +52,7 @@ def check(project: Project) -> Iterator[Finding]:
         left = "is killed and leaves its file" if lock.is_marker else "hangs"
         yield RULE.finding(
             lock.site,
-            f"a process waits for the lock {lock.site.spelled} for ever if the one that holds it {left}",
+            f"a process waits for the lock {lock.named} for ever if the one that holds it {left}",
             witness=Witness(
                 (
                     Step(0, lock.site.told, "gets the lock"),

@@ -64,8 +64,7 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_hazard(project: Project, write: Site) -> bool:
     harmless = write.act.exclusive or write.act.tolerant
     tested = write.is_ordered and project.probe_of(write) is not None
-    is_lock = (write.path is not None and write.path.names_a_lock) or project.locks_what_it_opens(write)
-    return write.is_contended and not (harmless or tested or is_lock)
+    return write.is_contended and not (harmless or tested or project.is_lock_file(write))
 
 
 def _is_strict(write: Site) -> bool:
