@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.forms import Path
+    from fsrace_lint.project.forms import Component, Path
     from fsrace_lint.project.locks import Locks
     from fsrace_lint.project.model import Act, Lock, Probe, Site
     from fsrace_lint.project.modules import LinkedFunction
@@ -51,18 +52,33 @@ class Misuses:
         self._later = frozenset(name.rpartition(".")[2] for name in later)
 
     def deleted(self, delete: Site) -> Lock | None:
-        """Find the lock of its function or class whose file an act deletes, though the kernel locks it.
+        """Find the lock whose file an act deletes, though the kernel locks it.
 
-        Code that looks which file has that name, once it has locked one, may delete it.
+        It is one of its function or class, or one whose name is written out in both
+        places. Code that looks which file has that name, once it has locked one, may
+        delete it.
         """
         function = delete.event.function
         around = () if function.owner is None else function.owner.methods.values()
         if any(not _IDENTITY.isdisjoint(each.facts.mentions) for each in (function, *around)):
             return None
-        locks = (lock for lock in self.locks.of_class(function) if not lock.is_marker)
-        return next(
-            (lock for lock in locks if delete.path is not None and lock.site.path == delete.path), None
-        )
+        path = delete.path
+        if path is None:
+            return None
+        near = (lock for lock in self.locks.of_class(function) if lock.site.path == path)
+        found = next(near, None) or (self._named_locks.get(path.components[-1]) if _is_named(path) else None)
+        return None if found is None or found.is_marker else found
+
+    @functools.cached_property
+    def _named_locks(self) -> dict[Component, Lock]:
+        """The locks of the project whose files have names that are written out, by these names."""
+        functions = (function for module in self.linker.table.modules for function in module.functions)
+        locks = (lock for function in functions for lock in self.locks.of(function))
+        return {
+            lock.site.path.components[-1]: lock
+            for lock in locks
+            if lock.site.path is not None and _is_named(lock.site.path)
+        }
 
     def emptied(self, lock: Lock) -> Site | None:
         """Find the act of opening the file of a lock, where that empties what is written there."""
@@ -163,6 +179,11 @@ class Misuses:
         if self.linker.guards.split(literal.test, literal.scope) != UNDIVIDED:
             return False
         return literal.attempt is None and _asks(literal.test, 4)
+
+
+def _is_named(path: Path) -> bool:
+    """Tell whether the name of a file is written out, and says that it is a lock."""
+    return path.names_a_lock and all(isinstance(piece, str) for piece in path.components[-1])
 
 
 def _seen(site: Site, step: Step) -> Site:
