@@ -9,6 +9,7 @@ from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
+from fsrace_lint.project.order import Orders
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.order import Unordered
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
@@ -57,6 +59,7 @@ class Project:
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
+        self._orders = Orders(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -101,6 +104,12 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._divergences.of(function)
+
+    def unordered(self) -> Iterator[Unordered]:
+        """Give acts of one process and of others on one path that nothing orders."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._orders.of(function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
