@@ -12,6 +12,7 @@ from fsrace_lint.project.locks import Locks
 from fsrace_lint.project.markers import Markers
 from fsrace_lint.project.misuses import Misuses
 from fsrace_lint.project.modules import link_module
+from fsrace_lint.project.order import Orders
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.markers import Claim
     from fsrace_lint.project.model import Lock, Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.vanishing import Vanishing
     from fsrace_lint.spans import Span
 
@@ -67,6 +69,7 @@ class Project:
         self._misuses = Misuses(self._locks, self._tests, self._sequences)
         self._vanishings = Vanishings(self._found, self._tests)
         self._markers = Markers(self.linker, self._found)
+        self._orders = Orders(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -185,6 +188,12 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._markers.claims(function)
+
+    def unordered(self) -> Iterator[Unordered]:
+        """Give acts of one process and of others on one path that nothing orders."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._orders.of(function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.

@@ -20,6 +20,7 @@ from fsrace_lint.project.processes import ALL, FIRST, Processes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.catalog import Op
     from fsrace_lint.project.differences import Differences
     from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path
@@ -61,6 +62,11 @@ class Step:
     way: tuple[Event, ...] = ()
     sign: Sign | None = None
     evidence: Evidence = Evidence.EVIDENT
+
+    @property
+    def op(self) -> Op | None:
+        """What it does; None for a meeting."""
+        return None if self.act is None else self.act.op
 
     @property
     def span(self) -> Span:
@@ -117,8 +123,11 @@ class Sequences:
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
             processes = here.processes if act.only is None else here.processes & FIRST[act.only]
-            path = self.linker.paths.normalize(act.path, scope)
-            yield replace(here, act=act, path=path, processes=processes)
+            done = replace(here, act=act, processes=processes)
+            yield replace(done, path=self.linker.paths.normalize(act.path, scope))
+            if act.op == "rename" and act.target is not None:
+                made = replace(act, op="create", path=act.target, target=None)
+                yield replace(done, act=made, path=self.linker.paths.normalize(act.target, scope))
             return
         callee = self.linker.resolver.callee(event.call, scope)
         if callee is not None and callee is not event.function and not callee.facts.is_generator:
