@@ -152,7 +152,8 @@ class Misuses:
         for index, step in enumerate(steps):
             if step.act is None or step.path is None or not self.locks.is_held(lock, step.event):
                 continue
-            if step.act.op not in _MAKING or _is_idempotent(step.act):
+            moved = index > 0 and steps[index - 1].op == "rename" and steps[index - 1].origin is step.origin
+            if step.op not in _MAKING or moved or _is_idempotent(step.act):
                 continue
             probe = self._absent(step, outside, step.path)
             inside = step.literals[len(outside) :]
@@ -170,7 +171,7 @@ class Misuses:
 
     def _looks(self, lock: Lock, step: Step, path: Path) -> bool:
         """Tell whether something asks for a path again while a lock is held."""
-        asks = step.act is not None and step.act.op in _LOOKING
+        asks = step.op in _LOOKING
         same = step.path is not None and (_is_of(path, step.path) or _is_of(step.path, path))
         return asks and same and self.locks.is_held(lock, step.event)
 
@@ -197,7 +198,7 @@ def _is_pointer(step: Step) -> bool:
     """Tell whether something is written that names the last checkpoint, or says that it is complete."""
     last = step.path.components[-1:] if step.path is not None else ()
     texts = (piece for component in last for piece in component if isinstance(piece, str))
-    is_made = step.act is not None and step.act.op in {*_MAKING, "rename"} and step.act.op != "mkdir"
+    is_made = step.op in _MAKING and step.op != "mkdir"
     return is_made and any(_POINTER.search(text) is not None for text in texts)
 
 
