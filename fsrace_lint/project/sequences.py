@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.arguments import passed
 from fsrace_lint.project.effects import holds
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.processes import ALL, FIRST, Processes
+from fsrace_lint.project.processes import ALL, FIRST, MAIN, Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,16 @@ class Step:
     def span(self) -> Span:
         """The call."""
         return self.event.call.span
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return spell(self.event.call)
+
+    @property
+    def is_for_main(self) -> bool:
+        """Whether the main process comes here."""
+        return bool(self.comers & MAIN)
 
     @property
     def file(self) -> str:

@@ -9,7 +9,6 @@ import msgspec
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.processes import MAIN
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -179,14 +178,14 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
     else:
         message = f"ranks for which '{divergence.test}' comes out otherwise never reach {called}{via or ','}"
         message = f"{message} while the others wait there".replace(",, ", ", ")
-    here, away = (0, 1) if meeting.comers & MAIN else (1, 0)
+    here, away = (0, 1) if meeting.is_for_main else (1, 0)
     dies = "dies before" if divergence.raises else _MISSING[how]
     return rule.finding(
         meeting,
         message,
         witness=Witness(
             (
-                Step(here, spell(meeting.event.call), f"waits for process {away}"),
+                Step(here, meeting.told, f"waits for process {away}"),
                 Step(away, divergence.test, dies),
             ),
             f"process {here} waits until the process group times out",
