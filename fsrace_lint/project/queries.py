@@ -6,11 +6,15 @@ import copy
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.linker import Linker
+from fsrace_lint.project.model import Reach
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
+from fsrace_lint.project.processes import Runs
 from fsrace_lint.project.propagate import Propagation
+from fsrace_lint.project.purposes import Purpose, purpose
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
+from fsrace_lint.project.storage import Storage
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ class Project:
         catalog: Catalog,
         targets: Iterable[str] | None = None,
         also: Mapping[str, Module | None] | None = None,
+        storage: Storage | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -43,12 +48,14 @@ class Project:
             catalog: What library names mean.
             targets: The relative paths of the files to report on; all where None.
             also: Further relative paths under which modules can be imported.
+            storage: What the user says of the filesystems.
         """
+        self.storage = storage or Storage()
         self.catalog = catalog
         self.linker = Linker(modules, catalog, also or {})
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
-        self._found = Sites(self.linker, self.propagation)
+        self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
         self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
@@ -89,6 +96,31 @@ class Project:
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+
+    def one_per_node(self, *ops: Op) -> Iterator[Site]:
+        """Give the sites of some operations that one process of each node runs, at paths that nodes may share.
+
+        A site stands where its processes are chosen, else where its path is
+        decided; one call that leads to several is one site.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                seen: set[Span] = set()
+                for site in sorted(self._found.chosen(function), key=lambda site: site.span):
+                    is_one = site.runs is Runs.PER_NODE and site.reach is Reach.SHARED and not site.locked
+                    if is_one and site.act.op in ops and site.span not in seen:
+                        seen.add(site.span)
+                        yield site
+
+    def is_known_shared(self, site: Site) -> bool:
+        """Tell whether the settings say that all nodes share the path of a site."""
+        named = self.storage.named(site.path, site.spelled)
+        return self.storage.filesystem == "shared" if named is None else named
+
+    def is_result(self, site: Site) -> bool:
+        """Tell whether a site makes what a run leaves behind, as names tell: no cache, no copy of the data."""
+        spelled = "" if site.path is None else site.path.text
+        return purpose((spelled, site.spelled, site.callee, site.function)) is Purpose.RESULT
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
@@ -136,4 +168,4 @@ def _related(probed: Path, path: Path | None) -> bool:
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
 
 
-__all__ = ["Project", "link_module"]
+__all__ = ["Project", "Storage", "link_module"]
