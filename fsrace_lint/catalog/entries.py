@@ -27,6 +27,7 @@ Scope: TypeAlias = Literal["global", "local", "group", "filesystem", "node", "wo
 Op: TypeAlias = Literal[
     "probe",
     "list",
+    "read",
     "mkdir",
     "create",
     "write",
@@ -76,7 +77,10 @@ class Effect(Entry, frozen=True, kw_only=True):
     """A call that touches the filesystem."""
 
     op: Op
-    """What it does: `probe` tests the path, `list` lists it, `poll` waits for it, the others change it."""
+    """What it does.
+
+    `probe` tests the path, `list` and `read` use it, `poll` waits for it, the others change it.
+    """
     path: str
     """The argument with the path it tests, makes, changes or removes."""
     target: str = ""
@@ -84,7 +88,7 @@ class Effect(Entry, frozen=True, kw_only=True):
     mode: str = ""
     """The argument with an open mode, as `1:mode` or `1:mode=w` where that is the default.
 
-    Without `w`, `a`, `x`, `+`, and for databases `c` or `n`, nothing is written.
+    Without `w`, `a`, `x`, `+`, and for databases `c` or `n`, nothing is written; with `r` it is read.
     """
     flags: str = ""
     """The argument with flags of `os.open`."""

@@ -133,13 +133,16 @@ def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
 def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
     mode = _mode(effect.mode, call) if effect.mode else "w"
     flags = set(_words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
+    op = effect.op
     if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
-        return None
+        if "r" not in mode or effect.flags:
+            return None
+        op = "read"
     path = given(call, effect.path)
-    if path is None and effect.op not in {"extract", "list"}:
+    if path is None and op not in {"extract", "list"}:
         return None
     return Act(
-        op=effect.op,
+        op=op,
         path=HERE if path is None else path,
         api=name,
         tolerant=_holds(effect.tolerant, call),

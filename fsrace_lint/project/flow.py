@@ -29,13 +29,15 @@ class Walker(Evaluator):
         """Prepare for one function."""
         super().__init__(function, semantics)
         self.exits: list[Exit] = []
+        self.raises: list[Exit] = []
 
     def follow(self) -> Flow:
         """Follow the whole body."""
         end = self.block(self.function.facts.body, State(ALL, (), self.latest))
         if end is not None:
-            self.exits.append(Exit(None, end))
-        return Flow(tuple(self.events), tuple(self.exits), self._final_scope(), tuple(self.rank_tests))
+            self.exits.append(Exit(None, end, len(self.events)))
+        ways_out = tuple(self.exits), tuple(self.raises)
+        return Flow(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests))
 
     def _final_scope(self) -> Scope:
         if not self.exits:
@@ -72,12 +74,15 @@ class Walker(Evaluator):
     def _return(self, statement: m.Return, state: State) -> State | None:
         after = self.evaluate(statement.value, state)
         if after is not None and not self.silent:
-            self.exits.append(Exit(statement.value, after))
+            self.exits.append(Exit(statement.value, after, len(self.events)))
         self.how_left = "return"
         return None
 
     def _raise(self, statement: m.Raise, state: State) -> State | None:
-        self.can_fail(self.evaluate(statement.value, state))
+        after = self.evaluate(statement.value, state)
+        self.can_fail(after)
+        if after is not None and not self.silent and not self.nets:
+            self.raises.append(Exit(statement.value, after, len(self.events)))
         self.how_left = "raise"
         return None
 
@@ -156,9 +161,8 @@ class Walker(Evaluator):
             breaks += [] if end is None else [end]
         for out in exiting:
             end = self._after_finally(statement.final, out.state)
-            self.exits += (
-                [] if end is None else [Exit(out.value, replace(out.state, processes=end.processes))]
-            )
+            if end is not None:
+                self.exits.append(replace(out, state=replace(out.state, processes=end.processes)))
         return self._after_finally(statement.final, after)
 
     def _handled(self, statement: m.Try, state: State) -> State | None:

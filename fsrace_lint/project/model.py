@@ -42,6 +42,9 @@ class Sign:
     text: str
 
 
+ASKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
+"""The operations that change nothing: they ask the filesystem, and their answers can differ."""
+
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 

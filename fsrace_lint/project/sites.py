@@ -12,7 +12,7 @@ from fsrace_lint.project.effects import Effects
 from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.model import Reach, Site
+from fsrace_lint.project.model import ASKING, Reach, Site
 from fsrace_lint.project.processes import ALL, FIRST, runs
 from fsrace_lint.project.storage import Storage
 
@@ -96,7 +96,7 @@ class Sites:
     def _site(self, event: Event) -> Site | None:
         scope = event.state.scope
         act = self.effects.act(event.call, scope)
-        if act is None or act.op in {"probe", "list"} or self._is_sink(act.path, scope):
+        if act is None or act.op in ASKING or self._is_sink(act.path, scope):
             return None
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))

@@ -79,10 +79,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exit:
-    """A way out of the function: the value returned (None at the end of the code) and the state there."""
+    """A way out of the function: the value returned (None at the end of the code) and the state there.
+
+    `position` counts the calls that stand before it.
+    """
 
     value: m.Expr | None
     state: State
+    position: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,10 +113,11 @@ def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """All that was found while following one function."""
+    """All that was found while following one function; `raises` are the ways out by a raised exception."""
 
     events: tuple[Event, ...]
     exits: tuple[Exit, ...]
+    raises: tuple[Exit, ...]
     scope: Scope
     rank_tests: tuple[RankTest, ...]
 
