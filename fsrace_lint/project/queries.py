@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.model import Reach
 from fsrace_lint.project.modules import link_module
+from fsrace_lint.project.pauses import Pauses
+from fsrace_lint.project.polls import Polls
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.processes import Runs
 from fsrace_lint.project.propagate import Propagation
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.pauses import Pause
+    from fsrace_lint.project.polls import Poll
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
@@ -57,6 +61,8 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
+        self._polls = Polls(self.linker, self._found)
+        self._pauses = Pauses(self.linker, self._found, self._polls.limits)
         self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -111,6 +117,18 @@ class Project:
                     if is_one and site.act.op in ops and site.span not in seen:
                         seen.add(site.span)
                         yield site
+
+    def polls(self) -> Iterator[Poll]:
+        """Give the waits for a path by looking again and again, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._polls.of(function)
+
+    def pauses(self) -> Iterator[Pause]:
+        """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._pauses.of(function)
 
     def is_known_shared(self, site: Site) -> bool:
         """Tell whether the settings say that all nodes share the path of a site."""

@@ -101,6 +101,24 @@ class Sites:
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
 
+    def seen(self, event: Event, act: Act, scope: Scope) -> Site:
+        """Give the site of an act whose path is read in `scope`, as it looks from a call."""
+        path = self.linker.paths.normalize(act.path, scope)
+        return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
+
+    def is_settled_before(self, event: Event) -> bool:
+        """Tell whether all processes have met before a call, and none has changed anything since."""
+        settled = False
+        for earlier in self.linker.events(event.function):
+            if earlier is event:
+                break
+            if self.evidences.meets(earlier):
+                settled = True
+            elif earlier.state.processes != ALL:
+                act = self.effects.act(earlier.call, earlier.state.scope)
+                settled = settled and (act is None or act.op in ASKING)
+        return settled
+
     def _acting_here(self, act: Act, event: Event) -> Processes:
         """Tell which processes do it, of those that come to the call."""
         processes = self.propagation.processes(event)
