@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 6
 _ORDER: Final = frozenset({"<", "<=", ">", ">="})
-_COUNTER: Final = re.compile(r"(?:^|_)(?:attempts?|counter|count|i|iterations?|n|retr(?:y|ies)|tr(?:y|ies))(?:_|$)")
+_COUNTER: Final = re.compile(
+    r"(?:^|_)(?:attempts?|counter|count|i|iterations?|n|retr(?:y|ies)|tr(?:y|ies))(?:_|$)"
+)
 
 
 @dataclass(frozen=True, slots=True)

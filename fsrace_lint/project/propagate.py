@@ -18,7 +18,7 @@ from fsrace_lint.project.protection import Protection
 from fsrace_lint.project.summarize import Summaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.project.edges import Edge
     from fsrace_lint.project.entities import Entity
@@ -72,9 +72,26 @@ class Propagation:
         self._decided: dict[int, Processes] = {}
         linker.guards.arguments = Arguments(linker, self.edges)
 
-    def aliases(self, name: str) -> set[str]:
-        """Give the names under which imports of the project bind `name`."""
-        return self._edges.aliases(name)
+    def leading_names(self, kinds: Iterable[str], depth: int) -> frozenset[str]:
+        """Name the functions that may lead to a call of what the catalog knows.
+
+        Args:
+            kinds: The kinds of the catalog.
+            depth: How many calls deep that is followed.
+
+        Returns:
+            What is called so by the catalog, and the functions and classes of the
+            project that lead there, also under the names that imports give them.
+        """
+        known = frozenset().union(*(self.catalog.last_names[kind] for kind in kinds))
+        names = set(known)
+        functions = [function for module in self.linker.table.modules for function in module.functions]
+        for _ in range(depth):
+            names |= {f.facts.name for f in functions if not known.isdisjoint(f.facts.mentions)}
+            known = frozenset(names)
+        names |= {alias for name in tuple(names) for alias in self._edges.aliases(name)}
+        owners = (f.owner for f in functions if f.facts.name == "__init__")
+        return frozenset(names | {owner.facts.name for owner in owners if owner is not None})
 
     def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.project.differences import Differences
+from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.model import Reach
 from fsrace_lint.project.modules import link_module
@@ -14,6 +16,7 @@ from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.processes import Runs
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.purposes import Purpose, purpose
+from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
 from fsrace_lint.project.storage import Storage
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
+    from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
@@ -64,6 +68,8 @@ class Project:
         self._polls = Polls(self.linker, self._found)
         self._pauses = Pauses(self.linker, self._found, self._polls.limits)
         self._silences = Silences(self.propagation)
+        self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
+        self._divergences = Divergences(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -139,6 +145,12 @@ class Project:
         """Tell whether a site makes what a run leaves behind, as names tell: no cache, no copy of the data."""
         spelled = "" if site.path is None else site.path.text
         return purpose((spelled, site.spelled, site.callee, site.function)) is Purpose.RESULT
+
+    def divergent(self) -> Iterator[Divergence]:
+        """Give the collectives that some of the processes miss, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._divergences.of(function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.

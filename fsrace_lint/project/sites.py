@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -40,9 +41,7 @@ class Sites:
     known: what path it is, and who writes it, is decided where they call.
     """
 
-    def __init__(
-        self, linker: Linker, propagation: Propagation, storage: Storage = _UNKNOWN_STORAGE
-    ) -> None:
+    def __init__(self, linker: Linker, propagation: Propagation, storage: Storage = _UNKNOWN_STORAGE) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self.propagation = propagation
@@ -51,7 +50,6 @@ class Sites:
         self.effects = Effects(linker.resolver, linker.catalog)
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
-        self._leading: frozenset[str] | None = None
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
         self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
@@ -184,6 +182,10 @@ class Sites:
         """Tell whether the callers of its function decide the path of a site, and who writes it."""
         return not site.settled and self._depends_on_callers(site)
 
+    @functools.cached_property
+    def _leading(self) -> frozenset[str]:
+        return self.propagation.leading_names(("effect", "program"), _CALLERS_DEPTH)
+
     def _settled(self, site: Site) -> Site:
         """Judge a site where it stands if it is what it is whoever calls.
 
@@ -200,7 +202,7 @@ class Sites:
             return site
         certain = False
         for edge in edges:
-            path = self._substituted(site.path, edge.event, function)
+            path = self.substituted(site.path, edge.event, function)
             private, sure = self._reach(path, edge.event.function, 0)
             if path is None or private or self.propagation.protection.locked(edge.event):
                 return site
@@ -226,7 +228,7 @@ class Sites:
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         """Give the open sites of the functions that a function calls, as they look from the call."""
-        if depth > _CALLERS_DEPTH or self._leading_names().isdisjoint(function.facts.mentions):
+        if depth > _CALLERS_DEPTH or self._leading.isdisjoint(function.facts.mentions):
             return
         for event in self.linker.events(function):
             callee = self.linker.resolver.callee(event.call, event.state.scope)
@@ -236,15 +238,15 @@ class Sites:
                 yield self._seen_from(event, callee, site)
 
     def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
-        path = self._substituted(site.path, event, callee)
+        path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
         processes = site.own & self.propagation.processes(event)
         return self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
 
-    def _substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
-        """A path of the callee with what this call passes for its parameters."""
+    def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
+        """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
         pieces: list[Piece] = []
         for piece in path.pieces() if path is not None else ():
             parameter = self.linker.paths.parameter_of(piece, callee) if isinstance(piece, Symbol) else None
@@ -257,22 +259,6 @@ class Sites:
                 return None
             pieces.extend(inner.pieces())
         return None if path is None else Path.of(pieces)
-
-    def _leading_names(self) -> frozenset[str]:
-        """The names of functions that may lead to an act, as far as that is followed."""
-        if self._leading is None:
-            names: set[str] = set()
-            functions = [function for module in self.linker.table.modules for function in module.functions]
-            known = self._acting
-            for _ in range(_CALLERS_DEPTH):
-                names |= {f.facts.name for f in functions if not known.isdisjoint(f.facts.mentions)}
-                known = frozenset(names)
-            names |= {alias for name in tuple(names) for alias in self.propagation.aliases(name)}
-            classes = {
-                f.owner.facts.name for f in functions if f.owner is not None and f.facts.name == "__init__"
-            }
-            self._leading = frozenset(names | classes)
-        return self._leading
 
     def _reach(self, path: Path | None, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
         """Tell whether a path is a process's own, and whether that answer is certain.

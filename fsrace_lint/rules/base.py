@@ -9,12 +9,15 @@ import msgspec
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
 from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.processes import MAIN
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.sequences import Step as Happening
 
 _SHOWN_CALLS: Final = 4
 
@@ -29,6 +32,7 @@ __all__ = [
     "Witness",
     "both_pass",
     "done_at",
+    "missed",
     "pointed",
     "tested",
 ]
@@ -50,7 +54,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     def finding(
         self,
-        site: Site,
+        site: Site | Happening,
         message: str,
         *,
         witness: Witness,
@@ -86,7 +90,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _reached(site: Site) -> Iterable[Related]:
+def _reached(site: Site | Happening) -> Iterable[Related]:
     """Point at the calls by which several processes come to a site, and at what shows that they do."""
     evident = site.evidence is Evidence.EVIDENT
     message = "several processes come here by this call" if evident else "reached by this call"
@@ -139,4 +143,56 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
             Step(1, site.told, error),
         ),
         f"process 1 dies with {error}",
+    )
+
+
+_MISSING: Final = {
+    "branch": "takes the other way",
+    "exit": "leaves before",
+    "loop": "has another number of rounds",
+    "first": "waits until process 0 has left the context",
+    "function": "does not run this",
+    "path": "has another path",
+}
+
+
+def missed(rule: Rule, divergence: Divergence) -> Finding:
+    """Report a collective that some processes miss.
+
+    Args:
+        rule: The rule that reports it.
+        divergence: What keeps them from it.
+
+    Returns:
+        The finding.
+    """
+    meeting, how = divergence.meeting, divergence.how
+    called = spell(meeting.event.call.function)
+    leaf = spell(meeting.origin.call.function)
+    via = "" if meeting.event is meeting.origin else f", which calls {leaf},"
+    if how == "path":
+        message = f"all ranks meet in {called}, but each comes with a path of its own: {divergence.test}"
+    elif how == "first":
+        message = f"{called}{via} waits for all ranks inside {divergence.test}, at whose door they wait"
+    elif how == "function":
+        message = f"{called}{via} waits for all ranks, but some alone are let into {divergence.test}"
+    elif how == "loop":
+        message = f"ranks call {called}{via} as often as they find entries in {divergence.test}"
+    else:
+        message = f"ranks for which '{divergence.test}' comes out otherwise never reach {called}{via or ','}"
+        message = f"{message} while the others wait there".replace(",, ", ", ")
+    here, away = (0, 1) if meeting.comers & MAIN else (1, 0)
+    dies = "dies before" if divergence.raises else _MISSING[how]
+    return rule.finding(
+        meeting,
+        message,
+        witness=Witness(
+            (
+                Step(here, spell(meeting.event.call), f"waits for process {away}"),
+                Step(away, divergence.test, dies),
+            ),
+            f"process {here} waits until the process group times out",
+        ),
+        related=[Related(divergence.place, "this decides who comes")],
+        strict=not divergence.certain,
     )

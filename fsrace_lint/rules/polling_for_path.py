@@ -73,7 +73,11 @@ def _too_early(poll: Poll) -> Witness:
     spelled = poll.site.spelled
     if not poll.is_for_presence:
         return Witness(
-            (Step(0, f"removes {spelled}"), Step(0, f"makes {spelled} again"), Step(1, "looks", "it is there")),
+            (
+                Step(0, f"removes {spelled}"),
+                Step(0, f"makes {spelled} again"),
+                Step(1, "looks", "it is there"),
+            ),
             "process 1 never sees that it was gone, and waits for ever",
         )
     return Witness(

@@ -1,0 +1,178 @@
+"""What happens in a function, in order: acts on the filesystem, and where processes meet.
+
+Each function's sequence is found once. The calls of it that lead to others of
+the project are replaced by what happens there, as it looks from the call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.processes import ALL, FIRST, Processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.differences import Differences
+    from fsrace_lint.project.entities import Entity
+    from fsrace_lint.project.forms import Path
+    from fsrace_lint.project.model import Act, Sign
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.sites import Sites
+    from fsrace_lint.project.states import Event, Literal
+    from fsrace_lint.spans import Span
+
+_DEEPEST: Final = 4
+_LONGEST: Final = 200
+_MEETING: Final = ("barrier", "collective", "collective-saver")
+_LEADING: Final = (*_MEETING, "effect", "program", "run-once", "first", "lock")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One thing that happens in a function: an act, or a meeting of all processes.
+
+    `event` is the call in the function whose sequence it belongs to, `origin` the
+    one that does it. `comers` are those that come to the call, of all that enter the
+    function, and `processes` those of them that do it; `literals` is what was tested
+    before it, from `event` down to `origin`. A meeting has its `meeting`, by which all must call the same; it is `certain` where
+    nothing decides over it but whether there are several processes at all. `held`
+    are the locks that are held there.
+    """
+
+    event: Event
+    origin: Event
+    comers: Processes
+    processes: Processes
+    literals: tuple[Literal, ...]
+    held: tuple[m.Expr, ...]
+    first: str | None
+    act: Act | None = None
+    path: Path | None = None
+    meeting: str = ""
+    certain: bool = True
+    way: tuple[Event, ...] = ()
+    sign: Sign | None = None
+    evidence: Evidence = Evidence.EVIDENT
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+
+class Sequences:
+    """The sequences of a project's functions, each found once."""
+
+    def __init__(self, sites: Sites, differences: Differences) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.sites = sites
+        self.linker = sites.linker
+        self.catalog = sites.linker.catalog
+        self.propagation = sites.propagation
+        self.differences = differences
+        self._found: Memo[tuple[LinkedFunction, int], tuple[Step, ...]] = Memo(())
+        self._names: frozenset[str] | None = None
+
+    def of(self, function: LinkedFunction, depth: int = 0) -> tuple[Step, ...]:
+        """Give what happens in a function and in what it calls, in order."""
+        if depth > _DEEPEST or self._leading_names().isdisjoint(function.facts.mentions):
+            return ()
+        return self._found.get((function, depth), lambda: tuple(self._find(function, depth)))
+
+    def _find(self, function: LinkedFunction, depth: int) -> Iterator[Step]:
+        left = _LONGEST
+        for event in self.linker.events(function):
+            for step in self._steps(event, depth):
+                if left == 0:
+                    return
+                left -= 1
+                yield step
+
+    def _steps(self, event: Event, depth: int) -> Iterator[Step]:
+        scope = event.state.scope
+        entity = self.linker.resolver.entity(event.call.function, scope)
+        here = self._here(event)
+        meeting = self._meeting(event, entity)
+        if meeting:
+            yield replace(here, meeting=meeting)
+            return
+        act = self.sites.effects.act(event.call, scope)
+        if act is not None:
+            processes = here.processes if act.only is None else here.processes & FIRST[act.only]
+            path = self.linker.paths.normalize(act.path, scope)
+            yield replace(here, act=act, path=path, processes=processes)
+            return
+        callee = self.linker.resolver.callee(event.call, scope)
+        if callee is not None and callee is not event.function and not callee.facts.is_generator:
+            yield from self._inlined(here, callee, depth)
+
+    def _here(self, event: Event) -> Step:
+        protection = self.propagation.protection
+        processes = self.propagation.processes(event)
+        literals, held = event.state.literals, protection.held(event)
+        return Step(event, event, processes, processes, literals, held, protection.first(event))
+
+    def _inlined(self, here: Step, callee: LinkedFunction, depth: int) -> Iterator[Step]:
+        """Give what happens in a function, as it looks from a call of it."""
+        allowed = here.processes & self.propagation.decorated(callee)
+        for step in self.of(callee, depth + 1):
+            yield replace(
+                step,
+                event=here.event,
+                comers=here.comers,
+                processes=step.processes & allowed,
+                literals=(*here.literals, *step.literals),
+                held=(*here.held, *step.held),
+                first=step.first or here.first,
+                path=self.sites.substituted(step.path, here.event, callee),
+                certain=step.certain and self._is_certain(step),
+            )
+
+    def _meeting(self, event: Event, entity: Entity | None) -> str:
+        """Name what a call waits for the other processes in; empty where it does not wait."""
+        called = last_name(event.call.function)
+        name = self.linker.resolver.type_name(entity) or f"*.{called}"
+        once = self.catalog.find("run-once", name)
+        if once is not None and once.barrier:
+            return called
+        if self.catalog.find("first", name) is not None:
+            return called
+        saver = self.catalog.find("collective-saver", name)
+        if saver is not None:
+            return called if saver.when == "always" and not saver.unless else ""
+        return called if self.catalog.is_any(_MEETING, name) else ""
+
+    def is_save(self, event: Event) -> bool:
+        """Tell whether a call saves what all processes hold, each its part, under one path."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
+        return self.catalog.find("collective-saver", name) is not None
+
+    def _is_certain(self, step: Step) -> bool:
+        """Tell whether nothing decides over a meeting but whether there are several processes."""
+        return all(self._is_about_setup(literal) for literal in step.event.state.literals)
+
+    def _is_about_setup(self, literal: Literal) -> bool:
+        return self.linker.guards.split(literal.test, literal.scope) != (ALL, ALL)
+
+    def _leading_names(self) -> frozenset[str]:
+        """The names of functions that may lead to an act or a meeting, as far as that is followed."""
+        if self._names is None:
+            self._names = self.propagation.leading_names(_LEADING, _DEEPEST)
+        return self._names
