@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,36 +14,26 @@ from fsrace_lint.project.processes import ALL, MAIN, Runs, runs
 from fsrace_lint.project.states import are_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.limits import Limits
-    from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.modules import LinkedFunction
-    from fsrace_lint.project.sites import Sites
+    from fsrace_lint.project.sequences import Sequences, Step
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
-
-
-class Wish(enum.Enum):
-    """What a sleep is to bring about."""
-
-    OTHERS_LATER = "all but the main process sleep, so that it is done first"
-    ONE_BY_ONE = "each process sleeps for another time, so that they come one by one"
-    SEEN_BY_ALL = "all sleep after a change, so that all see it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pause:
     """A sleep on which the order of processes hangs.
 
-    `site` is the sleep, `change` is the act before it that others shall see, where one was found, and
-    `use` what needs the order.
+    `site` is the sleep, `use` what needs the order after it, and `change` what
+    others are to see of what was done before it, where that was found.
     """
 
     site: Site
-    wish: Wish
     use: Site
     change: Site | None = None
 
@@ -57,74 +46,68 @@ class Pause:
 class Pauses:
     """Finds the sleeps of functions that stand for a barrier."""
 
-    def __init__(self, linker: Linker, sites: Sites, limits: Limits) -> None:
+    def __init__(self, sequences: Sequences, limits: Limits) -> None:
         """Prepare for a project."""
-        self.linker = linker
-        self.sites = sites
+        self.sequences = sequences
+        self.sites = sequences.sites
+        self.linker = sequences.linker
         self.limits = limits
 
     def of(self, function: LinkedFunction) -> Iterator[Pause]:
         """Give the sleeps of a function on which the order of processes hangs."""
         if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
             return
-        events = self.linker.events(function)
-        in_turns = _calls_of_waiting_loops(function)
-        for position, event in enumerate(events):
-            if self.limits.is_sleep(event) and id(event.call) not in in_turns:
-                yield from self._pause(event, events[:position], events[position + 1 :])
+        waiting = _calls_of_waiting_loops(function)
+        order = {id(event): position for position, event in enumerate(self.linker.events(function))}
+        steps = self.sequences.of(function)
+        for sleep in self.linker.events(function):
+            if self.limits.is_sleep(sleep) and id(sleep.call) not in waiting:
+                here = order[id(sleep)]
+                before = [step for step in steps if order[id(step.event)] < here]
+                after = [step for step in steps if order[id(step.event)] > here]
+                yield from self._pauses(sleep, before, after)
 
-    def _pause(self, sleep: Event, before: tuple[Event, ...], after: tuple[Event, ...]) -> Iterator[Pause]:
-        following = list(self._following(sleep, after))
-        staggered = any(self._asks_rank(value, sleep.state.scope) for value in sleep.call.arguments)
-        if staggered:
-            uses = [use for use in following if use.act.op not in ASKING and use.is_contended]
-            wish = Wish.ONE_BY_ONE
+    def _pauses(self, sleep: Event, before: list[Step], after: list[Step]) -> Iterator[Pause]:
+        if any(self._asks_rank(value, sleep.state.scope) for value in sleep.call.arguments):
+            for use in self._following(sleep, after):
+                if use.act.op not in ASKING and use.is_contended:
+                    yield self._pause(sleep, use)
+                    return
         elif not sleep.state.processes & MAIN:
-            uses = [use for use in following if use.reach is not Reach.PRIVATE and self._joins(use, sleep)]
-            wish = Wish.OTHERS_LATER
-        else:
-            yield from self._shown(sleep, before, following)
-            return
-        yield from (Pause(self._site(sleep, use), wish, use) for use in uses[:1])
-
-    def _following(self, sleep: Event, after: tuple[Event, ...]) -> Iterator[Site]:
-        """Give the acts after a sleep that processes come to from it without meeting in between."""
-        for event in after:
-            if are_apart(sleep.state.literals, event.state.literals):
-                continue
-            if self.sites.evidences.meets(event):
-                return
-            site = self._act(event)
-            if site is not None:
-                yield site
-
-    def _act(self, event: Event) -> Site | None:
-        act = self.sites.effects.act(event.call, event.state.scope)
-        return None if act is None else self.sites.seen(event, act, event.state.scope)
-
-    def _shown(self, sleep: Event, before: tuple[Event, ...], following: list[Site]) -> Iterator[Pause]:
-        """Find a change that few make, and that all look for after the sleep."""
-        if sleep.state.processes != ALL:
-            return
-        for event in reversed(before):
-            if self.sites.evidences.meets(event):
-                return
-            change = self._act(event)
-            if change is None or change.act.op in ASKING or change.path is None:
-                continue
-            for use in following:
-                if use.act.op in ASKING and use.runs is not Runs.ONE and _shows(change, use):
-                    yield Pause(self._site(sleep, use), Wish.SEEN_BY_ALL, use, change)
+            for use in self._following(sleep, after):
+                if use.reach is not Reach.PRIVATE:
+                    yield self._pause(sleep, use)
+                    return
+        elif sleep.state.processes == ALL:
+            changes = list(self._preceding(before))
+            for use in self._following(sleep, after) if changes else ():
+                change = next((change for change in changes if _shows(change, use)), None)
+                if change is not None:
+                    yield self._pause(sleep, use, change)
                     return
 
-    def _site(self, sleep: Event, use: Site) -> Site:
-        """Give the site of a sleep, which is about the path that needs the order."""
-        return self.sites.seen(sleep, use.act, use.event.state.scope)
+    def _pause(self, sleep: Event, use: Site, change: Site | None = None) -> Pause:
+        return Pause(self.sites.seen(sleep, use.act, use.origin.state.scope), use, change)
 
-    @staticmethod
-    def _joins(use: Site, sleep: Event) -> bool:
-        """Tell whether a use is not made by the main process alone, which did not sleep."""
-        return bool(use.event.state.processes & sleep.state.processes)
+    def _following(self, sleep: Event, after: Sequence[Step]) -> Iterator[Site]:
+        """Give the acts to which those that slept come without meeting the others in between."""
+        for step in after:
+            if are_apart(sleep.state.literals, step.event.state.literals):
+                continue
+            if step.meeting:
+                return
+            site = self.sites.of_step(step)
+            if site is not None and step.processes & sleep.state.processes:
+                yield site
+
+    def _preceding(self, before: Sequence[Step]) -> Iterator[Site]:
+        """Give the changes since the processes met last, the nearest first."""
+        for step in reversed(before):
+            if step.meeting:
+                return
+            site = self.sites.of_step(step)
+            if site is not None and site.act.op not in ASKING:
+                yield site
 
     def _asks_rank(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether a time depends on the number of the process."""
@@ -135,11 +118,11 @@ class Pauses:
 
 def _shows(change: Site, use: Site) -> bool:
     """Tell whether a use looks for what others have changed: what one process made, or the parts of all."""
-    if change.path is None or use.path is None:
+    if change.path is None or use.path is None or use.act.op not in ASKING or use.runs is Runs.ONE:
         return False
     if change.reach is Reach.PRIVATE:
         return use.reach is not Reach.PRIVATE and change.path.is_within(use.path)
-    few = runs(change.event.state.processes) in {Runs.ONE, Runs.PER_NODE}
+    few = runs(change.own) in {Runs.ONE, Runs.PER_NODE}
     return few and _overlap(change.path, use.path)
 
 
@@ -148,7 +131,7 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def _calls_of_waiting_loops(function: LinkedFunction) -> set[int]:
-    """Give the calls in loops that wait or try again: in `while`, or where a round can fail or be the last."""
+    """Give the calls in loops that wait or try again: any `while`, others where a round can be the last."""
     found: set[int] = set()
     for loop in loops_in(function.facts.body):
         leaving = (m.Try, m.Break, m.Return, m.Continue)

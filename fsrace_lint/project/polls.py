@@ -1,4 +1,4 @@
-"""Loops that look again and again until a path is there, and the helpers that loop over what they are handed."""
+"""Loops that look again and again until a path is there, and helpers that loop over what they are handed."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Polls:
                 yield from self._of_call(event)
 
     def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
-        """Tell whether a loop does nothing but wait: it sleeps, or its body is empty, and it makes nothing."""
+        """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
         called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
         acts = [self.sites.effects.act(event.call, event.state.scope) for event in called]
         if any(act is not None and act.op not in ASKING for act in acts):

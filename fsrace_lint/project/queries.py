@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
+from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.model import Reach
 from fsrace_lint.project.modules import link_module
@@ -27,12 +30,15 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
+    from fsrace_lint.project.elsewhere import Absence
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.pauses import Pause
     from fsrace_lint.project.polls import Poll
     from fsrace_lint.spans import Span
+
+_NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
@@ -66,10 +72,11 @@ class Project:
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
         self._polls = Polls(self.linker, self._found)
-        self._pauses = Pauses(self.linker, self._found, self._polls.limits)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
+        self._elsewhere = Elsewhere(self._found, self._sequences)
+        self._pauses = Pauses(self._sequences, self._polls.limits)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -110,7 +117,7 @@ class Project:
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
 
     def one_per_node(self, *ops: Op) -> Iterator[Site]:
-        """Give the sites of some operations that one process of each node runs, at paths that nodes may share.
+        """Give the sites of some operations that one process of each node runs, if nodes may share the path.
 
         A site stands where its processes are chosen, else where its path is
         decided; one call that leads to several is one site.
@@ -120,7 +127,7 @@ class Project:
                 seen: set[Span] = set()
                 for site in sorted(self._found.chosen(function), key=lambda site: site.span):
                     is_one = site.runs is Runs.PER_NODE and site.reach is Reach.SHARED and not site.locked
-                    if is_one and site.act.op in ops and site.span not in seen:
+                    if is_one and site.act.op in ops and site.span not in seen and not _is_of_node(site):
                         seen.add(site.span)
                         yield site
 
@@ -129,6 +136,12 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._polls.of(function)
+
+    def absences(self) -> Iterator[Absence]:
+        """Give what one process makes on its node and those of others use, in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._elsewhere.of(function)
 
     def pauses(self) -> Iterator[Pause]:
         """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
@@ -142,9 +155,10 @@ class Project:
         return self.storage.filesystem == "shared" if named is None else named
 
     def is_result(self, site: Site) -> bool:
-        """Tell whether a site makes what a run leaves behind, as names tell: no cache, no copy of the data."""
+        """Tell whether a site makes what a run leaves behind, as far as names tell."""
         spelled = "" if site.path is None else site.path.text
-        return purpose((spelled, site.spelled, site.callee, site.function)) is Purpose.RESULT
+        names = (site.callee, site.function, site.origin.function.facts.name)
+        return purpose((spelled, site.spelled, *names)) is Purpose.RESULT and not _names_node(*names)
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
@@ -190,6 +204,16 @@ class Project:
             "functions": sum(len(module.functions) for module in self.linker.table.modules),
             **self.linker.counts(),
         }
+
+
+def _is_of_node(site: Site) -> bool:
+    """Tell whether a test before a site asks for the node: `save_on_each_node`, `node_rank == 0`."""
+    literals = (*site.event.state.literals, *site.origin.state.literals)
+    return _names_node(*(spell(literal.test) for literal in literals))
+
+
+def _names_node(*texts: str) -> bool:
+    return any(_NODE.search(text) is not None for text in texts)
 
 
 def _related(probed: Path, path: Path | None) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.propagate import Propagation
+    from fsrace_lint.project.sequences import Step
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
 
@@ -67,7 +68,7 @@ class Sites:
                 yield site
 
     def chosen(self, function: LinkedFunction) -> Iterator[Site]:
-        """Give the sites that stand in a function, where it chooses their processes, else as `exposed` does."""
+        """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
         for site in self.direct(function):
             if self.is_open(site) and runs(site.own) is site.runs:
                 yield site
@@ -103,6 +104,14 @@ class Sites:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
+
+    def of_step(self, step: Step) -> Site | None:
+        """Give the site of what happens in a function; None for what is no act."""
+        if step.act is None:
+            return None
+        here = step.event is step.origin or step.path is None
+        spelled = spell(step.act.path) if here or step.path is None else step.path.text
+        return self._judged(step.act, step.event, step.origin, step.path, spelled, step.processes)
 
     def is_settled_before(self, event: Event) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""

@@ -30,8 +30,9 @@ Silent when: each node has the path for itself, as below `/tmp`, under
 of the node; losing the race is accepted or handled; a lock is held. By default
 paths of checkpoints, logs and results are reported, and what `shared-paths` or
 `filesystem = "shared"` says is shared. The strict profile reports the rest:
-caches and data, of which each node may well have its own, files that are appended
-to or replaced as a whole, and what the path holds could not be followed.
+caches and data, of which each node may well have its own, and files that are
+appended to or replaced as a whole. Where the name of a test says that each node is
+meant (`save_on_each_node`, `node_rank`), nothing is reported.
 """
 
 from __future__ import annotations
@@ -67,12 +68,11 @@ def check(project: Project) -> Iterator[Finding]:
         if (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive:
             continue
         shared = project.is_known_shared(site)
-        harmless = site.act.appends or site.act.atomic or site.path is None
+        may = "" if shared else "may "
+        harmless = site.act.appends or site.act.atomic
         yield RULE.finding(
             site,
-            f"the first process of every node {verb} {site.spelled}, which the nodes may share"
-            if not shared
-            else f"the first process of every node {verb} {site.spelled}, which the nodes share",
+            f"the first process of every node {verb} {site.spelled}, which the nodes {may}share",
             witness=_witness(site, second, error),
             related=done_at(site),
             strict=harmless or not (shared or project.is_result(site)),

@@ -54,51 +54,41 @@ _LONG: Final = 60
 def check(project: Project) -> Iterator[Finding]:
     """Find loops and helpers that wait until a path is there."""
     for poll in project.polls():
-        site, limit = poll.site, poll.limit
-        if not poll.is_for_others or (not poll.is_for_presence and poll.is_for_lock):
+        limit, until_gone = poll.limit, not poll.is_for_presence
+        if not poll.is_for_others or (until_gone and poll.is_for_lock):
             continue
-        short = limit.seconds is not None and limit.seconds < _LONG
-        patient = (limit.is_set or poll.is_ordered) and not short
-        until = "is there" if poll.is_for_presence else "is gone"
-        up_to = f" for up to {limit.seconds:g} s" if limit.seconds is not None else ""
+        is_short = limit.seconds is not None and limit.seconds < _LONG
+        is_patient = (limit.is_set or poll.is_ordered) and not is_short
         yield RULE.finding(
-            site,
-            f"the processes look again and again{up_to} until {site.spelled} {until}, with no order between them",
-            witness=_expired(poll) if short else _too_early(poll),
-            strict=patient or poll.is_for_one or not poll.is_for_presence,
+            poll.site,
+            f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
+            witness=_witness(poll, is_short=is_short),
+            strict=is_patient or poll.is_for_one or until_gone,
         )
 
 
-def _too_early(poll: Poll) -> Witness:
-    spelled = poll.site.spelled
+def _end(poll: Poll) -> str:
     if not poll.is_for_presence:
-        return Witness(
-            (
-                Step(0, f"removes {spelled}"),
-                Step(0, f"makes {spelled} again"),
-                Step(1, "looks", "it is there"),
-            ),
-            "process 1 never sees that it was gone, and waits for ever",
-        )
-    return Witness(
-        (
-            Step(0, f"begins to make {spelled}"),
-            Step(1, "looks", f"{spelled} is there"),
-            Step(1, f"goes on and uses {spelled}"),
-            Step(0, f"finishes {spelled}"),
-        ),
-        f"process 1 works with half of {spelled}, as it would with one that an earlier run left",
-    )
+        return "go on when they find it gone"
+    seconds = poll.limit.seconds
+    return "take it as they find it" if seconds is None else f"each gives up by itself after {seconds:g} s"
 
 
-def _expired(poll: Poll) -> Witness:
-    spelled = poll.site.spelled
-    return Witness(
-        (
-            Step(0, f"is slow to make {spelled}"),
-            Step(1, "looks", f"{spelled} is not there"),
-            Step(1, "gives up", f"after {poll.limit.seconds:g} s"),
-            Step(0, f"makes {spelled} and goes on to the next collective"),
-        ),
-        "process 0 waits there for process 1, which has left",
+def _witness(poll: Poll, *, is_short: bool) -> Witness:
+    path, seconds = poll.site.spelled, poll.limit.seconds or 0
+    late = (
+        Step(0, f"is slow to make {path}"),
+        Step(1, f"looks for {path}", f"nothing, and gives up after {seconds:g} s"),
+        Step(0, f"makes {path} and goes on to the next collective"),
     )
+    gone = (Step(0, f"removes {path} and makes it again"), Step(1, f"looks for {path}", "it is there"))
+    early = (
+        Step(0, f"begins to make {path}"),
+        Step(1, f"looks for {path}", "it is there"),
+        Step(1, f"goes on and uses {path}"),
+    )
+    if not poll.is_for_presence:
+        return Witness(gone, f"process 1 never sees that {path} was gone")
+    if is_short:
+        return Witness(late, "process 0 waits there for process 1, which has left")
+    return Witness(early, f"process 1 works with half of {path}, as it would with an old one")

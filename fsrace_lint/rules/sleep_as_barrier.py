@@ -54,7 +54,7 @@ def check(project: Project) -> Iterator[Finding]:
         use = pause.use
         yield RULE.finding(
             pause.site,
-            f"the processes sleep here and then {use.act.op} {use.spelled}, but nothing makes the others be done",
+            f"the processes sleep here and then {use.act.op} {use.spelled}, be the others done or not",
             witness=_witness(pause),
             related=[
                 *([] if pause.change is None else [pointed(pause.change, "what is to be seen")]),
