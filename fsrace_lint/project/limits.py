@@ -10,7 +10,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.arguments import passed
 from fsrace_lint.project.bindings import children
-from fsrace_lint.project.loops import calls_in, tests_of
+from fsrace_lint.project.loops import calls_in, calls_of, tests_of
 from fsrace_lint.project.values import Argument, Value
 
 if TYPE_CHECKING:
@@ -58,12 +58,13 @@ class Limits:
         name = self.linker.resolver.qualify(event.call.function, event.state.scope)
         return name is not None and catalog.exact("sleep", name) is not None
 
-    def of(self, loop: Loop, events: dict[int, Event]) -> Limit:
+    def of(self, loop: Loop, events: dict[int, Event], look: m.Call) -> Limit:
         """Tell how long a loop waits at most.
 
         Args:
             loop: A loop that waits.
             events: The calls of its function.
+            look: The call for whose result it waits.
 
         Returns:
             Its limit; the rounds of a loop that counts them take as long as its sleep.
@@ -77,7 +78,7 @@ class Limits:
         if isinstance(loop, m.For):
             return _times(self._number(_rounds(loop.iterable), scope), seconds.seconds)
         for test in tests_of(loop):
-            for compare in _comparisons(test):
+            for compare in _comparisons(test, look):
                 sides = (compare.left, compare.rights[0])
                 found = [self._number(side, scope) for side in sides]
                 limit = next((one for one in found if one.seconds is not None or one.parameter), None)
@@ -124,8 +125,11 @@ def _rounds(iterable: m.Expr) -> m.Expr:
             return m.Opaque()
 
 
-def _comparisons(test: m.Expr) -> Iterator[m.Compare]:
+def _comparisons(test: m.Expr, look: m.Call) -> Iterator[m.Compare]:
+    """Give the comparisons in a test that ask for the time or a count, and not for what is waited for."""
+    if any(call is look for call in calls_of(test)) and isinstance(test, m.Compare):
+        return
     if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _ORDER:
         yield test
     for child in children(test):
-        yield from _comparisons(child)
+        yield from _comparisons(child, look)

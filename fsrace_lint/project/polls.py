@@ -45,8 +45,8 @@ class Poll:
 
     @property
     def is_for_others(self) -> bool:
-        """Whether another process can make or remove the path."""
-        return self.site.reach is not Reach.PRIVATE
+        """Whether another process can make or remove the path meanwhile."""
+        return self.site.reach is not Reach.PRIVATE and not self.site.locked
 
     @property
     def is_for_one(self) -> bool:
@@ -85,9 +85,8 @@ class Polls:
         for loop in loops_in(function.facts.body):
             if self._is_waiting(loop, events):
                 yield from self._of_loop(loop, events)
-        if not self._waiters().keys().isdisjoint(function.facts.mentions):
-            for event in events.values():
-                yield from self._of_call(event)
+        for event in events.values():
+            yield from self._of_call(event)
 
     def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
@@ -105,29 +104,32 @@ class Polls:
             event = events.get(id(call))
             act = None if event is None else self._look(call, event.state.scope)
             if event is not None and act is not None:
-                limit = self.limits.of(loop, events)
-                yield self._poll(event, act, event.state.scope, truth, limit)
+                limit = self.limits.of(loop, events, call)
+                yield self._poll(event, act, event.state.scope, truth=truth, limit=limit)
                 return
 
     def _look(self, call: m.Call, scope: Scope) -> Act | None:
         act = self.sites.effects.act(call, scope)
         return act if act is not None and act.op in _LOOKING else None
 
-    def _poll(self, event: Event, act: Act, scope: Scope, truth: bool, limit: Limit) -> Poll:  # noqa: FBT001
+    def _poll(self, event: Event, act: Act, scope: Scope, *, truth: bool, limit: Limit) -> Poll:
         site = self.sites.seen(event, replace(act, op="poll"), scope)
         return Poll(site, truth, limit, self.sites.is_settled_before(event))
 
     def _of_call(self, event: Event) -> Iterator[Poll]:
-        """Find the look that a call hands to a function that waits for it."""
+        """Find the look that a call hands to a function that waits for it, or that is one by itself."""
+        callee = self.linker.resolver.callee(event.call, event.state.scope)
+        act = self.sites.effects.act(event.call, event.state.scope) if callee is None else None
+        if act is not None and act.op == "poll":
+            yield self._poll(event, act, event.state.scope, truth=True, limit=Limit(is_set=False))
         waiters = self._waiters().get(last_name(event.call.function))
-        callee = None if waiters is None else self.linker.resolver.callee(event.call, event.state.scope)
         waiter = None if waiters is None or callee is None else waiters.get(callee)
         if waiter is None or callee is None:
             return
         value = passed(event.call, waiter.condition, callee)
         for act, scope in () if value is None else self._handed(value, event):
             limit = self.limits.passed(waiter.limit, event, callee)
-            yield self._poll(event, act, scope, waiter.truth, limit)
+            yield self._poll(event, act, scope, truth=waiter.truth, limit=limit)
             return
 
     def _handed(self, value: m.Expr, event: Event) -> Iterator[tuple[Act, Scope]]:
@@ -164,5 +166,5 @@ class Polls:
             for call, truth in asked_by(loop) if self._is_waiting(loop, events) else ():
                 name = call.function.id if isinstance(call.function, m.Name) else ""
                 if name in function.parameters:
-                    return _Waiter(function.parameters[name], truth, self.limits.of(loop, events))
+                    return _Waiter(function.parameters[name], truth, self.limits.of(loop, events, call))
         return None

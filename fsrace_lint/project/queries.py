@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import copy
-import re
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.linker import Linker
-from fsrace_lint.project.model import Reach
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.pauses import Pauses
+from fsrace_lint.project.per_node import PerNode
 from fsrace_lint.project.polls import Polls
 from fsrace_lint.project.probes import Probes
-from fsrace_lint.project.processes import Runs
 from fsrace_lint.project.propagate import Propagation
-from fsrace_lint.project.purposes import Purpose, purpose
 from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
@@ -35,10 +31,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.pauses import Pause
+    from fsrace_lint.project.per_node import Claim
     from fsrace_lint.project.polls import Poll
     from fsrace_lint.spans import Span
-
-_NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
@@ -71,6 +66,7 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
+        self._per_node = PerNode(self._found)
         self._polls = Polls(self.linker, self._found)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
@@ -116,20 +112,11 @@ class Project:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
 
-    def one_per_node(self, *ops: Op) -> Iterator[Site]:
-        """Give the sites of some operations that one process of each node runs, if nodes may share the path.
-
-        A site stands where its processes are chosen, else where its path is
-        decided; one call that leads to several is one site.
-        """
+    def claims(self) -> Iterator[Claim]:
+        """Give what one process of each node does where nodes may share the path, file by file."""
         for module in self.targets:
             for function in module.functions:
-                seen: set[Span] = set()
-                for site in sorted(self._found.chosen(function), key=lambda site: site.span):
-                    is_one = site.runs is Runs.PER_NODE and site.reach is Reach.SHARED and not site.locked
-                    if is_one and site.act.op in ops and site.span not in seen and not _is_of_node(site):
-                        seen.add(site.span)
-                        yield site
+                yield from self._per_node.of(function)
 
     def polls(self) -> Iterator[Poll]:
         """Give the waits for a path by looking again and again, file by file in the order of the code."""
@@ -148,17 +135,6 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._pauses.of(function)
-
-    def is_known_shared(self, site: Site) -> bool:
-        """Tell whether the settings say that all nodes share the path of a site."""
-        named = self.storage.named(site.path, site.spelled)
-        return self.storage.filesystem == "shared" if named is None else named
-
-    def is_result(self, site: Site) -> bool:
-        """Tell whether a site makes what a run leaves behind, as far as names tell."""
-        spelled = "" if site.path is None else site.path.text
-        names = (site.callee, site.function, site.origin.function.facts.name)
-        return purpose((spelled, site.spelled, *names)) is Purpose.RESULT and not _names_node(*names)
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
@@ -204,16 +180,6 @@ class Project:
             "functions": sum(len(module.functions) for module in self.linker.table.modules),
             **self.linker.counts(),
         }
-
-
-def _is_of_node(site: Site) -> bool:
-    """Tell whether a test before a site asks for the node: `save_on_each_node`, `node_rank == 0`."""
-    literals = (*site.event.state.literals, *site.origin.state.literals)
-    return _names_node(*(spell(literal.test) for literal in literals))
-
-
-def _names_node(*texts: str) -> bool:
-    return any(_NODE.search(text) is not None for text in texts)
 
 
 def _related(probed: Path, path: Path | None) -> bool:

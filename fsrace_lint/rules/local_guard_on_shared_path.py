@@ -32,7 +32,8 @@ paths of checkpoints, logs and results are reported, and what `shared-paths` or
 `filesystem = "shared"` says is shared. The strict profile reports the rest:
 caches and data, of which each node may well have its own, and files that are
 appended to or replaced as a whole. Where the name of a test says that each node is
-meant (`save_on_each_node`, `node_rank`), nothing is reported.
+meant (`save_on_each_node`, `node_rank`), or a framework calls it once on each node
+(`prepare_data`), nothing is reported.
 """
 
 from __future__ import annotations
@@ -63,19 +64,22 @@ _HARM: Final = {
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what the first process of each node does to a path that may be the same on all nodes."""
-    for site in project.one_per_node(*_HARM):
-        verb, error, second = _HARM[site.act.op]
-        if (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive:
+    seen = set()
+    for claim in project.claims():
+        site = claim.site
+        verb, error, second = _HARM.get(site.act.op, ("", "", ""))
+        harmless = (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive
+        if not verb or harmless or (site.file, site.span) in seen:
             continue
-        shared = project.is_known_shared(site)
-        may = "" if shared else "may "
-        harmless = site.act.appends or site.act.atomic
+        seen.add((site.file, site.span))
+        may = "" if claim.is_known_shared else "may "
+        bearable = site.act.appends or site.act.atomic
         yield RULE.finding(
             site,
             f"the first process of every node {verb} {site.spelled}, which the nodes {may}share",
             witness=_witness(site, second, error),
             related=done_at(site),
-            strict=harmless or not (shared or project.is_result(site)),
+            strict=bearable or not (claim.is_known_shared or claim.is_plain),
         )
 
 
