@@ -77,9 +77,9 @@ class PerNode:
         return self.storage.filesystem == "shared" if named is None else named
 
     def _is_plain(self, site: Site) -> bool:
-        texts = ("" if site.path is None else site.path.text, site.spelled)
+        texts = [site.spelled, "" if site.path is None else site.path.text]
         if site.act.target is not None:
-            texts = (spell(site.act.target),)
+            texts = [spell(site.act.target)]
         names = (site.callee, site.function, site.origin.function.facts.name)
         is_result = purpose((*texts, *names)) is Purpose.RESULT
         doubtful = _names_node(*names) or any(map(self._is_also_global, _tests(site)))

@@ -138,10 +138,9 @@ class Polls:
         entity = self.linker.resolver.entity(value, scope)
         if isinstance(value, m.Lambda):
             entity = event.function.module.functions[value.function]
+        inner = [(m.Call(value, (), (), event.call.span), scope)]
         if isinstance(entity, LinkedFunction):
-            inner = ((each.call, each.state.scope) for each in self.linker.events(entity))
-        else:
-            inner = iter([(m.Call(value, (), (), event.call.span), scope)])
+            inner = [(each.call, each.state.scope) for each in self.linker.events(entity)]
         for call, names in inner:
             act = self._look(call, names)
             if act is not None:
