@@ -180,6 +180,8 @@ class FirstContext(Entry, frozen=True, kw_only=True):
 
     scope: First
     """Of what the process is the first."""
+    waits: Literal["barrier", "file"] = "barrier"
+    """What the others wait in: a barrier, or a loop that polls for a file which the first one makes."""
 
 
 class Lock(Entry, frozen=True, kw_only=True):

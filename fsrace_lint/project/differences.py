@@ -10,7 +10,7 @@ from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.entities import is_property, qualified_name
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import ASKING
-from fsrace_lint.project.processes import ALL, MAIN, Processes
+from fsrace_lint.project.processes import ALL, MAIN, NOBODY, Processes
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding, Scope
 
 SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
+_TELLING: Final = frozenset(
+    {
+        "all", "any", "bool", "int", "len", "list", "max", "min", "next", "reversed", "set", "sorted",
+        "str", "sum", "torch.IntTensor", "torch.LongTensor", "torch.tensor", "tuple",
+    }
+)  # fmt: skip
+"""What tells of its arguments what is asked of them; of other calls nothing follows."""
 _WHETHER_SET_UP: Final = ((MAIN, ALL), (ALL, MAIN))
 """How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
 
@@ -112,6 +119,8 @@ class Differences:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.of(expr, scope)
+            case Unpacked() if items := tuple(self.linker.guards.parts(binding)):
+                return next(filter(None, (self.of(*item) for item in items)), None)
             case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
                 return self.of(value.expr, value.scope)
             case Selected(test=test, then=then, otherwise=otherwise):
@@ -127,9 +136,9 @@ class Differences:
                 return None
 
     def _chosen(self, test: Value, then: Binding, otherwise: Binding) -> Difference | None:
-        """Tell whether a test decides between two constants, so that the name tells how it came out."""
-        plain = all(isinstance(b, Value) and isinstance(b.expr, m.Constant) for b in (then, otherwise))
-        return self.of(test.expr, test.scope) if plain else None
+        """Tell why it can differ whether a name was bound to something or to nothing."""
+        nothing = any(isinstance(b, Value) and isinstance(b.expr, m.Constant) for b in (then, otherwise))
+        return self.of(test.expr, test.scope) if nothing else None
 
     def _called(self, call: m.Call, scope: Scope) -> Difference | None:
         resolver = self.linker.resolver
@@ -151,7 +160,8 @@ class Differences:
         callee = resolver.callee(call, scope)
         if callee is not None:
             return self._returned(callee, call)
-        return self._own(call, call.function, scope) or self._first(parts(call), scope)
+        own = self._own(call, call.function, scope)
+        return own or (self._first(parts(call), scope) if name in _TELLING else None)
 
     def _own(self, expr: m.Expr, source: m.Expr, scope: Scope) -> Difference | None:
         entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
@@ -185,12 +195,29 @@ class Differences:
             found = None if way.value is None else self.of(way.value, way.state.scope)
             if found is not None:
                 return Difference(found.kind, shown)
+        if any(map(self._may_be_nothing, exits)) and self._asks(function):
+            return Difference("files", shown)
         if any(way.value is not None and not isinstance(way.value, m.Constant) for way in exits):
             kinds = self._deciding(way for way in exits if _is_nothing(way.value))
         else:
             kinds = self._deciding(exits)
         found = next(kinds, None) if len(exits) > 1 else None
         return None if found is None else Difference(found.kind, shown)
+
+    def _may_be_nothing(self, way: Exit) -> bool:
+        """Tell whether a function returns a variable that was bound to something, or stayed None."""
+        bound = way.state.scope.get(way.value.id) if isinstance(way.value, m.Name) else None
+        options = bound.options if isinstance(bound, Either) else ()
+        empty = [isinstance(o, Value) and _is_nothing(o.expr) for o in options]
+        return any(empty) and not all(empty)
+
+    def _asks(self, function: LinkedFunction) -> bool:
+        """Tell whether a function asks the filesystem what is there."""
+        for event in self.linker.events(function):
+            act = self.effects.act(event.call, event.state.scope)
+            if act is not None and act.op in ASKING - {"read"}:
+                return True
+        return False
 
     def _deciding(self, ways: Iterable[Exit]) -> Iterator[Difference]:
         """Give the differing tests that decide which way a function is left."""
@@ -222,13 +249,9 @@ def _tells_apart(split: Split) -> bool:
 
 
 def _picks_one(true: Processes, false: Processes) -> bool:
-    """Tell whether a test is true for one certain process, of whatever number."""
-    return (
-        (true, false) != (MAIN, ALL)
-        and (false, true) != (MAIN, ALL)
-        and ALL in {true, false}
-        and true != false
-    )
+    """Tell whether a test is true, or false, for one certain process of whatever number."""
+    one = true if false == ALL else false if true == ALL else ALL
+    return one not in {ALL, NOBODY} and (true, false) not in _WHETHER_SET_UP
 
 
 def _root(expr: m.Expr) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from fsrace_lint.project.sequences import Sequences, Step
     from fsrace_lint.project.states import Event, Flow
     from fsrace_lint.project.states import Literal as Tested
-    from fsrace_lint.project.values import Scope
     from fsrace_lint.spans import Span
 
 _GROUPS: Final = frozenset({"group", "process_group", "gather_group", "pg"})
+_PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
 _KINDS: Final = tuple(kind for kind in Processes if kind)
 _ANYTHING: Final = frozenset({"Exception", "BaseException"})
 _FAILING: Final = frozenset(
@@ -79,16 +80,24 @@ class Divergences:
         self.differences = sequences.differences
 
     def of(self, function: LinkedFunction) -> Iterator[Divergence]:
-        """Give the meetings of a function that some of those that enter it miss, each once."""
+        """Give the meetings of a function that some of those that enter it miss.
+
+        Of several that are missed for the same reason it is the first: nobody gets
+        to the others.
+        """
         flow = self.linker.flow(function)
         meetings = list(_meetings(self.sequences.of(function)))
         if flow is None or not meetings:
             return
         counted = _Counted(meetings)
+        first: dict[Place, Divergence] = {}
         for meeting in meetings:
             found = next(self._found(meeting, flow, counted), None)
             if found is not None:
-                yield replace(found, certain=found.certain and meeting.certain)
+                found = replace(found, certain=found.certain and meeting.certain)
+                if found.place not in first or (found.certain and not first[found.place].certain):
+                    first[found.place] = found
+        yield from first.values()
 
     def _found(self, meeting: Step, flow: Flow, counted: _Counted) -> Iterator[Divergence]:
         yield from self._in_first(meeting)
@@ -100,9 +109,8 @@ class Divergences:
 
     def _in_first(self, meeting: Step) -> Iterator[Divergence]:
         """A meeting in a context that lets one process through before the others: they wait at its door."""
-        scope = self.propagation.protection.first(meeting.event)
-        if scope is not None:
-            context = meeting.event.contexts[-1].expr
+        context = self.propagation.protection.door(meeting.event)
+        if context is not None:
             place = Place(meeting.file, context.span if isinstance(context, m.Call) else meeting.span)
             yield Divergence(meeting, "first", None, spell(context), place)
 
@@ -119,6 +127,10 @@ class Divergences:
             certain = self._counts(difference, [literal], raises=literal.exit == "raise", meeting=meeting)
             if certain is None:
                 continue
+            if difference.kind == "files":
+                certain = certain and not counted.meets_on_other_side(meeting, literal)
+            elif difference.kind == "rank":
+                certain = certain and _is_first_or_rest(meeting.comers)
             how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
             yield self._told(meeting, how, difference, literal, certain=certain)
 
@@ -144,24 +156,33 @@ class Divergences:
     ) -> bool | None:
         """Tell whether a difference makes some miss a meeting surely, perhaps (False), or not at all (None).
 
-        One that dies takes the others with it sooner or later: it counts where a
-        rank test lets one process alone ask the filesystem, and perhaps where all ask.
+        One that dies takes the others with it sooner or later: it counts where it finds
+        what should not be there yet, surely where a rank test lets it alone look.
         """
         if difference.kind == "error":
-            return self._fails(literals, meeting)
+            return None if raises else self._fails(literals, meeting)
         if not raises:
             return True
-        kinds = {kind for literal in literals for kind in self._kinds(literal.test, literal.scope)}
-        if "files" not in kinds:
+        found = [part for literal in literals for part in self._parts(literal)]
+        if not any(kind == "files" and present for kind, present in found):
             return None
-        return "rank" in kinds
+        return any(kind == "rank" for kind, _ in found)
 
-    def _kinds(self, test: m.Expr, scope: Scope) -> Iterator[str]:
-        values = test.values if isinstance(test, m.Boolean) else (test,)
+    def _parts(self, literal: Tested) -> Iterator[tuple[str, bool]]:
+        """Give what differs in a test, and whether it came out true there: something was found."""
+        values = literal.test.values if isinstance(literal.test, m.Boolean) else (literal.test,)
         for value in values:
-            difference = self.differences.of(value, scope)
+            difference = self.differences.of(value, literal.scope)
             if difference is not None:
-                yield difference.kind
+                yield difference.kind, not self._is_missing(value, literal)
+
+    def _is_missing(self, test: m.Expr, literal: Tested) -> bool:
+        """Tell whether an existence test came out as not there."""
+        truth = literal.truth
+        while isinstance(test, m.Not):
+            test, truth = test.value, not truth
+        act = self.sequences.sites.effects.act(test, literal.scope) if isinstance(test, m.Call) else None
+        return act is not None and not truth
 
     def _fails(self, literals: Sequence[Tested], meeting: Step) -> bool | None:
         """Tell whether what was tried can fail on one process alone: it acts on the filesystem."""
@@ -180,9 +201,9 @@ class Divergences:
     def _by_loops(self, meeting: Step) -> Iterator[Divergence]:
         """A meeting in a loop over what each process has found on the filesystem."""
         for loop in meeting.event.loops:
-            value = loop.iterable
-            difference = None if value is None else self.differences.of(value.expr, value.scope)
-            if value is not None and difference is not None and difference.kind == "files":
+            value = loop.over
+            difference = self.differences.of(value.expr, value.scope)
+            if difference is not None and difference.kind == "files":
                 place = Place(meeting.file, _span(value.expr) or meeting.span)
                 yield Divergence(meeting, "loop", difference, spell(value.expr), place)
 
@@ -203,7 +224,9 @@ class Divergences:
         if not self.sequences.is_save(meeting.event):
             return
         call = meeting.event.call
-        for value in (*call.arguments, *(keyword.value for keyword in call.keywords)):
+        given = [(last_name(value), value) for value in call.arguments]
+        given += [(keyword.name or "", keyword.value) for keyword in call.keywords]
+        for value in (value for name, value in given if _PATH_NAME.search(name)):
             difference = self.differences.of(value, meeting.event.state.scope)
             if difference is not None and difference.kind in {"files", "own"}:
                 yield Divergence(meeting, "path", difference, spell(value), Place(meeting.file, meeting.span))
@@ -244,6 +267,11 @@ class _Counted:
         others = (other for other in self._meetings[meeting.meeting] if other is not meeting)
         return any(are_apart([literal], other.event.state.literals) for other in others)
 
+    def meets_on_other_side(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether those come to a meeting too, of another kind: the test asks what is to be done."""
+        others = (other for several in self._meetings.values() for other in several if other is not meeting)
+        return any(are_apart([literal], other.event.state.literals) for other in others)
+
     def comes_by(self, meeting: Step, literal: Tested) -> bool:
         """Tell whether those who leave have come by such a meeting before."""
         others = (other for other in self._meetings[meeting.meeting] if other is not meeting)
@@ -262,6 +290,11 @@ def _meetings(steps: Iterable[Step]) -> Iterator[Step]:
         if whole:
             best = next((step for step in whole if step.certain), whole[0])
             yield replace(best, processes=best.comers)
+
+
+def _is_first_or_rest(processes: Processes) -> bool:
+    """Tell whether some processes are the first of something, or all but these."""
+    return bool(processes & Processes.MAIN) != bool(processes & Processes.REST)
 
 
 def _is_tried(event: Event, attempt: m.Try) -> bool:

@@ -145,11 +145,11 @@ def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
         op=op,
         path=HERE if path is None else path,
         api=name,
-        tolerant=_holds(effect.tolerant, call),
+        tolerant=holds(effect.tolerant, call),
         appends={"w", "x", "n"}.isdisjoint(mode) or "O_APPEND" in flags,
-        exclusive=_holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
-        atomic=_holds(effect.atomic, call),
-        synchronized=_holds(effect.synchronized, call),
+        exclusive=holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
+        atomic=holds(effect.atomic, call),
+        synchronized=holds(effect.synchronized, call),
         only=effect.guard,
         condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
         target=given(call, effect.target) if effect.target else None,
@@ -173,7 +173,7 @@ def _words(flags: m.Expr | None) -> Iterable[str]:
         yield last_name(flags)
 
 
-def _holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the catalog writes it
+def holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the catalog writes it
     """Tell whether a call is so, by its nature or by one of its flags."""
     if isinstance(flag, bool):
         return flag

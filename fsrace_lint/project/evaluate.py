@@ -40,7 +40,7 @@ class Semantics:
 
 @dataclass(slots=True)
 class Loop:
-    """The loop being followed: over what it goes, and the states in which `break` leaves it."""
+    """The loop being followed: its rounds, and the states in which `break` leaves it."""
 
     round: Round
     breaks: list[State] = field(default_factory=list)

@@ -121,7 +121,8 @@ class Walker(Evaluator):
     def _while(self, statement: m.While, state: State) -> State | None:
         names = bound_names((statement,))
         entry = self.test(statement.test, replace(state, scope=state.scope.forget(names)))
-        loop = self._loop(Round(None), statement.body, self.assume(entry, statement.test, truth=True))
+        over = Round(Value(statement.test, state.scope))
+        loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
         return join_all([after, *loop.breaks], names)
 

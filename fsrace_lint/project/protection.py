@@ -13,6 +13,8 @@ from fsrace_lint.project.states import caught_by
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.summarize import Summaries
@@ -63,6 +65,14 @@ class Protection:
 
     def first(self, event: Event) -> str | None:
         """Give the scope whose first process runs a call before the others, where a context does that."""
+        return next((scope for _, scope, _ in self._firsts(event)), None)
+
+    def door(self, event: Event) -> m.Expr | None:
+        """Give the context around a call at whose barrier the others wait for the first process."""
+        return next((context for context, _, waits in self._firsts(event) if waits == "barrier"), None)
+
+    def _firsts(self, event: Event) -> Iterator[tuple[m.Expr, str, str]]:
+        """Give the contexts that let one process in first: their scopes, and what the others wait in."""
         resolver = self.linker.resolver
         for named in event.contexts:
             bound = self.linker.guards.known(named.expr, named.scope)
@@ -71,12 +81,11 @@ class Protection:
                 entity = resolver.entity(context.expr.function, context.scope)
                 name = qualified_name(entity) or "*." + last_name(context.expr.function)
                 entry = self.catalog.find("first", name)
-                if entry is not None:
-                    return str(entry.scope)
                 own = self.summaries.first_scope(entity) if isinstance(entity, LinkedFunction) else None
-                if own is not None:
-                    return own
-        return None
+                if entry is not None:
+                    yield named.expr, entry.scope, entry.waits
+                elif own is not None:
+                    yield named.expr, own, "barrier"
 
     def _is_lock(self, context: Value) -> bool:
         resolver = self.linker.resolver

@@ -10,6 +10,7 @@ from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
+from fsrace_lint.project.order import Orders
 from fsrace_lint.project.pauses import Pauses
 from fsrace_lint.project.per_node import PerNode
 from fsrace_lint.project.polls import Polls
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.pauses import Pause
     from fsrace_lint.project.per_node import Claim
     from fsrace_lint.project.polls import Poll
@@ -73,6 +75,7 @@ class Project:
         self._divergences = Divergences(self._sequences)
         self._elsewhere = Elsewhere(self._found, self._sequences)
         self._pauses = Pauses(self._sequences, self._polls.limits)
+        self._orders = Orders(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -141,6 +144,12 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._divergences.of(function)
+
+    def unordered(self) -> Iterator[Unordered]:
+        """Give acts of one process and of others on one path that nothing orders."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._orders.of(function)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.

@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.arguments import passed
+from fsrace_lint.project.effects import holds
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence
 from fsrace_lint.project.processes import ALL, FIRST, Processes
@@ -17,7 +20,7 @@ from fsrace_lint.project.processes import ALL, FIRST, Processes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.facts import model as m
+    from fsrace_lint.catalog import Op
     from fsrace_lint.project.differences import Differences
     from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path
@@ -40,9 +43,9 @@ class Step:
     `event` is the call in the function whose sequence it belongs to, `origin` the
     one that does it. `comers` are those that come to the call, of all that enter the
     function, and `processes` those of them that do it; `literals` is what was tested
-    before it, from `event` down to `origin`. A meeting has its `meeting`, by which all must call the same; it is `certain` where
-    nothing decides over it but whether there are several processes at all. `held`
-    are the locks that are held there.
+    before it, from `event` down to `origin`. A meeting has its `meeting`, by which
+    all must call the same; it is `certain` where nothing decides over it but whether
+    there are several processes at all. `held` are the locks that are held there.
     """
 
     event: Event
@@ -59,6 +62,11 @@ class Step:
     way: tuple[Event, ...] = ()
     sign: Sign | None = None
     evidence: Evidence = Evidence.EVIDENT
+
+    @property
+    def op(self) -> Op | None:
+        """What it does; None for a meeting."""
+        return None if self.act is None else self.act.op
 
     @property
     def span(self) -> Span:
@@ -115,8 +123,11 @@ class Sequences:
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
             processes = here.processes if act.only is None else here.processes & FIRST[act.only]
-            path = self.linker.paths.normalize(act.path, scope)
-            yield replace(here, act=act, path=path, processes=processes)
+            done = replace(here, act=act, processes=processes)
+            yield replace(done, path=self.linker.paths.normalize(act.path, scope))
+            if act.op == "rename" and act.target is not None:
+                made = replace(act, op="create", path=act.target, target=None)
+                yield replace(done, act=made, path=self.linker.paths.normalize(act.target, scope))
             return
         callee = self.linker.resolver.callee(event.call, scope)
         if callee is not None and callee is not event.function and not callee.facts.is_generator:
@@ -132,6 +143,8 @@ class Sequences:
         """Give what happens in a function, as it looks from a call of it."""
         allowed = here.processes & self.propagation.decorated(callee)
         for step in self.of(callee, depth + 1):
+            if self._is_ruled_out(step, here.event, callee):
+                continue
             yield replace(
                 step,
                 event=here.event,
@@ -144,6 +157,17 @@ class Sequences:
                 certain=step.certain and self._is_certain(step),
             )
 
+    @staticmethod
+    def _is_ruled_out(step: Step, event: Event, callee: LinkedFunction) -> bool:
+        """Tell whether a call passes a constant by which it never comes to a step of the function."""
+        for literal in step.event.state.literals:
+            test, truth = literal.test, literal.truth
+            parameter = callee.parameters.get(test.id) if isinstance(test, m.Name) else None
+            value = None if parameter is None else passed(event.call, parameter, callee) or parameter.default
+            if isinstance(value, m.Constant) and bool(value.value) != truth:
+                return True
+        return False
+
     def _meeting(self, event: Event, entity: Entity | None) -> str:
         """Name what a call waits for the other processes in; empty where it does not wait."""
         called = last_name(event.call.function)
@@ -151,11 +175,13 @@ class Sequences:
         once = self.catalog.find("run-once", name)
         if once is not None and once.barrier:
             return called
-        if self.catalog.find("first", name) is not None:
-            return called
+        first = self.catalog.find("first", name)
+        if first is not None:
+            return called if first.waits == "barrier" else ""
         saver = self.catalog.find("collective-saver", name)
         if saver is not None:
-            return called if saver.when == "always" and not saver.unless else ""
+            ordinary = bool(saver.unless) and holds(saver.unless, event.call)
+            return called if saver.when == "always" and not ordinary else ""
         return called if self.catalog.is_any(_MEETING, name) else ""
 
     def is_save(self, event: Event) -> bool:

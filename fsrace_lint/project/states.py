@@ -55,9 +55,9 @@ class Net:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """One round of a loop: over what it goes, which is None for `while`."""
+    """A round of a loop, and what decides how many there are: the iterable or the test."""
 
-    iterable: Value | None
+    over: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

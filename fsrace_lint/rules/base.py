@@ -146,6 +146,11 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
     )
 
 
+def happens(step: Happening) -> Place:
+    """Give the place of the call by which something happens."""
+    return Place(step.file, step.span)
+
+
 _MISSING: Final = {
     "branch": "takes the other way",
     "exit": "leaves before",

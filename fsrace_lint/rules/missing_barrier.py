@@ -1,0 +1,85 @@
+"""One rank makes or deletes a path and others use it, with nothing in between.
+
+A rank test lets one process do the work; it does not make the others wait. A
+fast rank opens the file before it is there, or while it is half written, and a
+slow rank still reads what is already deleted. On one node with a warm cache
+the order is right by luck.
+
+Bad:
+    import numpy as np
+    import torch.distributed as dist
+
+
+    def index(path: str, rows: list[int]) -> np.ndarray:
+        if dist.get_rank() == 0:
+            np.save(path, rows)
+        return np.load(path)
+
+Good:
+    import numpy as np
+    import torch.distributed as dist
+
+
+    def index(path: str, rows: list[int]) -> np.ndarray:
+        if dist.get_rank() == 0:
+            np.save(path, rows)
+        dist.barrier()
+        return np.load(path)
+
+It also reports one rank that reads what all ranks have written, that deletes what
+the others still use, or that clears a folder into which they write. Functions that
+are called count with what they do.
+
+Silent when: a barrier, a broadcast, a gather or a save of all ranks lies on the way
+between, also where a setting or `is_initialized()` decides over it; the two-sided
+form has `if rank != 0: barrier()` before and `if rank == 0: barrier()` behind; the
+context lets the main process in first; the user of the path is guarded likewise,
+holds the same lock, or handles that nothing is there. A barrier behind a test of
+the filesystem does not count: ranks can disagree about it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.rules.base import Related, Rule, Step, Witness, happens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR401", name="missing-barrier", cwe=362)
+
+_SAID: Final = {
+    "made": ("one rank makes {path} and the others use it", "process 1 finds nothing there, or half of it"),
+    "deleted": ("one rank deletes {path} and the others go on there", "what process 1 has made is deleted"),
+    "used": ("one rank deletes {path} while the others may still use it", "it is deleted under process 1"),
+    "gathered": ("one rank reads {path} while others may still write there", "process 1 has not written yet"),
+    "undone": (
+        "one rank makes {path} while the others may still delete it",
+        "process 1 deletes it",
+    ),
+}
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find acts of one rank and of others on one path that nothing orders."""
+    for pair in project.unordered():
+        said, harm = _SAID[pair.kind]
+        late, early = (0, 1) if pair.kind in {"made", "deleted"} else (1, 0)
+        yield RULE.finding(
+            pair.alone,
+            f"{said.format(path=pair.path)}, with no barrier in between",
+            witness=Witness(
+                (
+                    Step(early, spell(pair.after.event.call), "early"),
+                    Step(late, spell(pair.before.event.call), "late"),
+                ),
+                harm,
+            ),
+            related=[Related(happens(pair.shared), "by others, not ordered with this")],
+            strict=not pair.certain,
+        )
