@@ -57,7 +57,10 @@ ROOMS = (
     Room("project project.*", f"{DATA} catalog catalog.entries project.* spans", "msgspec"),
     Room("rules.base", "facts.spell findings project.model spans", "msgspec"),
     Room("rules", "findings project.queries rules.base", "msgspec"),
-    Room("rules.*", "findings project.model project.queries rules.base"),
+    Room(
+        "rules.*",
+        "findings project.elsewhere project.model project.pauses project.polls project.queries rules.base",
+    ),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
     Room("report.text", "findings report report.words source spans", "rich"),

@@ -271,6 +271,10 @@ class Exit(Plain, frozen=True, kw_only=True):
     """A call that never returns."""
 
 
+class Sleep(Plain, frozen=True, kw_only=True):
+    """A call that does nothing but let some seconds pass, which are its first argument."""
+
+
 class Suppressor(Plain, frozen=True, kw_only=True):
     """A context that handles the exceptions it is given."""
 
@@ -307,6 +311,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "sink": Sink,
     "object-store": ObjectStore,
     "returns": Returns,
+    "sleep": Sleep,
     "suppressor": Suppressor,
     "exit": Exit,
 }

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
+from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.order import Orders
+from fsrace_lint.project.pauses import Pauses
+from fsrace_lint.project.per_node import PerNode
+from fsrace_lint.project.polls import Polls
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
+from fsrace_lint.project.storage import Storage
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -22,10 +27,14 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
+    from fsrace_lint.project.elsewhere import Absence
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.order import Unordered
+    from fsrace_lint.project.pauses import Pause
+    from fsrace_lint.project.per_node import Claim
+    from fsrace_lint.project.polls import Poll
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
@@ -41,6 +50,7 @@ class Project:
         catalog: Catalog,
         targets: Iterable[str] | None = None,
         also: Mapping[str, Module | None] | None = None,
+        storage: Storage | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -49,16 +59,22 @@ class Project:
             catalog: What library names mean.
             targets: The relative paths of the files to report on; all where None.
             also: Further relative paths under which modules can be imported.
+            storage: What the user says of the filesystems.
         """
+        self.storage = storage or Storage()
         self.catalog = catalog
         self.linker = Linker(modules, catalog, also or {})
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
-        self._found = Sites(self.linker, self.propagation)
+        self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
+        self._per_node = PerNode(self._found)
+        self._polls = Polls(self.linker, self._found)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
+        self._elsewhere = Elsewhere(self._found, self._sequences)
+        self._pauses = Pauses(self._sequences, self._polls.limits)
         self._orders = Orders(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -98,6 +114,30 @@ class Project:
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+
+    def claims(self) -> Iterator[Claim]:
+        """Give what one process of each node does where nodes may share the path, file by file."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._per_node.of(function)
+
+    def polls(self) -> Iterator[Poll]:
+        """Give the waits for a path by looking again and again, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._polls.of(function)
+
+    def absences(self) -> Iterator[Absence]:
+        """Give what one process makes on its node and those of others use, in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._elsewhere.of(function)
+
+    def pauses(self) -> Iterator[Pause]:
+        """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._pauses.of(function)
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
@@ -157,4 +197,4 @@ def _related(probed: Path, path: Path | None) -> bool:
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
 
 
-__all__ = ["Project", "link_module"]
+__all__ = ["Project", "Storage", "link_module"]

@@ -30,7 +30,9 @@ __all__ = [
     "Step",
     "Witness",
     "both_pass",
+    "done_at",
     "missed",
+    "pointed",
     "tested",
 ]
 
@@ -114,6 +116,11 @@ def done_at(site: Site) -> tuple[Related, ...]:
             f"{spell(origin.call.function)} does it here",
         ),
     )
+
+
+def pointed(site: Site, message: str) -> Related:
+    """Point at another site that belongs to a finding."""
+    return Related(Place(site.file, site.span), message)
 
 
 def both_pass(probe: Probe, site: Site, error: str) -> Witness:
