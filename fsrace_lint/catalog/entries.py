@@ -187,8 +187,29 @@ class FirstContext(Entry, frozen=True, kw_only=True):
 class Lock(Entry, frozen=True, kw_only=True):
     """A lock between processes: a context manager, or a call that acquires or releases it."""
 
-    kind: Literal["context", "acquire", "release"]
-    """Which of these."""
+    kind: Literal["context", "acquire", "release", "within"]
+    """Which of these; `within` takes a lock and is done with it before it returns."""
+    path: str = ""
+    """The argument with the path of the file that is the lock."""
+    file: str = ""
+    """The argument with the open file that is locked, or with its number."""
+    marker: bool = False
+    """Whether the lock is held while the file is there; else the file may stay, and is locked itself."""
+    waits: bool = True
+    """Whether it waits for its holder without end, unless the call limits that."""
+    timeout: str = ""
+    """The argument that limits the wait, in seconds; None and negative numbers do not."""
+    blocking: str = ""
+    """The flag that is on where it waits at all."""
+    flags: str = ""
+    """The argument with flags of the system call."""
+    trying: tuple[str, ...] = ()
+    """The flags with which it does not wait."""
+    releasing: tuple[str, ...] = ()
+    """The flags with which it releases the lock."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "file", "timeout", "flags")
+    FLAGS: ClassVar[tuple[str, ...]] = ("blocking",)
 
 
 class Returns(Entry, frozen=True, kw_only=True):
@@ -214,6 +235,8 @@ class CollectiveSaver(Entry, frozen=True, kw_only=True):
     """Whether that is always so, or only where the model is divided among the processes."""
     unless: str = ""
     """The flags of which any makes it an ordinary call."""
+    later: bool = False
+    """Whether it returns before the files are there, and something else waits for that."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("unless",)
 

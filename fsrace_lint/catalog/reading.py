@@ -102,7 +102,7 @@ def listed(type_: Any) -> list[str]:
 def _check_arguments(entry: Entry, place: str) -> None:
     for key in (*entry.ARGUMENTS, *entry.FLAGS):
         value = getattr(entry, key)
-        if not value and key != "path":
+        if not value and not _fields(type(entry))[key].required:
             continue
         try:
             if key in entry.FLAGS:

@@ -132,7 +132,7 @@ def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
 
 def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
     mode = _mode(effect.mode, call) if effect.mode else "w"
-    flags = set(_words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
+    flags = set(words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
     op = effect.op
     if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
         if "r" not in mode or effect.flags:
@@ -147,6 +147,7 @@ def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
         api=name,
         tolerant=holds(effect.tolerant, call),
         appends={"w", "x", "n"}.isdisjoint(mode) or "O_APPEND" in flags,
+        truncates="O_TRUNC" in flags if effect.flags else "w" in mode,
         exclusive=holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
         atomic=holds(effect.atomic, call),
         synchronized=holds(effect.synchronized, call),
@@ -164,11 +165,11 @@ def _mode(text: str, call: m.Call) -> str:
     return mode.value if isinstance(mode, m.Constant) and isinstance(mode.value, str) else ""
 
 
-def _words(flags: m.Expr | None) -> Iterable[str]:
+def words(flags: m.Expr | None) -> Iterable[str]:
     """Name the flags of `os.O_CREAT | os.O_EXCL`."""
     if isinstance(flags, m.Binary):
-        yield from _words(flags.left)
-        yield from _words(flags.right)
+        yield from words(flags.left)
+        yield from words(flags.right)
     elif isinstance(flags, (m.Name, m.Attribute)):
         yield last_name(flags)
 

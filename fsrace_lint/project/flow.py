@@ -224,7 +224,7 @@ class Walker(Evaluator):
             self.nets.append(Net((), suppressed, context.scope))
             self.interrupted.append(None)
         self.contexts.append(context)
-        end = self._within(statement, rest, inside)
+        end = _left(item, state, inside, self._within(statement, rest, inside))
         self.contexts.pop()
         if not suppressed:
             return end
@@ -273,6 +273,24 @@ class Walker(Evaluator):
             if bound is not None:
                 attributes[f"{facts.name}.{name}"] = bound
         return replace(end, scope=before.scope.bind(attributes))
+
+
+def _left(item: m.WithItem, before: State, inside: State, end: State | None) -> State | None:
+    """Give the state after a context is left: what it took, and what was locked of its file, is released."""
+    if end is None:
+        return None
+    taken = [lock for lock in inside.locks if lock not in before.locks]
+    kept = (lock for lock in end.locks if lock not in taken and not _is_file(lock, item.target))
+    return replace(end, locks=tuple(kept))
+
+
+def _is_file(lock: m.Expr, file: m.Expr | None) -> bool:
+    """Tell whether what is locked is a file: the object, or its number."""
+    match lock:
+        case m.Call(function=m.Attribute(value=value, name="fileno")):
+            return value == file
+        case _:
+            return lock == file
 
 
 def _caught(attempt: m.Try, handler: m.Handler, state: State, *, truth: bool) -> Literal:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_LOCK: Final = re.compile(r"(?:^|[^a-z])(?:file|f)?lock(?:ed|s|file|files)?(?:[^a-z]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +82,14 @@ class Path(msgspec.Struct, frozen=True):
         """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
         return self.spells_its_last_part and not any(
             isinstance(piece, Symbol) and piece.parameter for piece in self.components[-1]
+        )
+
+    @property
+    def names_a_lock(self) -> bool:
+        """Whether the name of the file says that it is a lock."""
+        last = self.components[-1] if self.components else ()
+        return any(
+            _LOCK.search(piece.text if isinstance(piece, Symbol) else piece) is not None for piece in last
         )
 
     @property

@@ -160,6 +160,6 @@ class Linker:
             return "suppressor"
         lock = self.catalog.exact("lock", name)
         if lock is not None:
-            return "" if lock.kind == "context" else str(lock.kind)
+            return str(lock.kind) if lock.kind in {"acquire", "release"} else ""
         last = name.rpartition(".")[2]
         return last if last in {"acquire", "release"} and "." in name else ""

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.processes import Runs
+from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.states import Event
-    from fsrace_lint.spans import Place, Span
+    from fsrace_lint.project.values import Scope
+    from fsrace_lint.spans import Span
 
 
 class Reach(enum.Enum):
@@ -53,7 +55,7 @@ class Act:
     """What one call does: the operation, and the path it is done to.
 
     `tolerant` says that it accepts what another process did, `appends` that it
-    adds to a file and takes nothing away, `exclusive` that it fails where the
+    adds to a file and takes nothing away, `truncates` that it empties it, `exclusive` that it fails where the
     path is there, `atomic` that the result appears whole or not at all,
     `synchronized` that several processes may do it at once. `only` is the scope
     whose first process alone does it, whoever calls; `condition` is what says
@@ -65,6 +67,7 @@ class Act:
     api: str
     tolerant: bool
     appends: bool = False
+    truncates: bool = False
     exclusive: bool = False
     atomic: bool = False
     synchronized: bool = False
@@ -125,9 +128,23 @@ class Site:
     @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
-        several = self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
         apart = self.locked or self.act.synchronized or self.after is not None
-        return several and self.reach is not Reach.PRIVATE and not apart
+        return self.is_run_by_several and self.is_shared and not apart
+
+    @property
+    def is_run_by_several(self) -> bool:
+        """Whether several processes of a node can be here at once."""
+        return self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes have this path."""
+        return self.reach is not Reach.PRIVATE
+
+    @property
+    def place(self) -> Place:
+        """Where the call stands."""
+        return Place(self.file, self.span)
 
     @property
     def is_one_of_group(self) -> bool:
@@ -170,6 +187,42 @@ class Site:
     def tolerates(self, error: str) -> bool:
         """Tell whether losing the race does no harm here: `error` is accepted or handled."""
         return self.act.tolerant or error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opening:
+    """A call that opens a file, and what it does to it."""
+
+    call: m.Call
+    act: Act
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lock:
+    """A call that makes or takes a lock between processes.
+
+    `site` is that call, as an act on the file that is the lock. `waits` says that
+    nothing limits the time for which it waits, `is_marker` that it is held while the
+    file is there, `opened` by which call the file was opened that is locked.
+    """
+
+    site: Site
+    waits: bool
+    is_marker: bool
+    opened: Opening | None = None
+
+    @property
+    def named(self) -> str:
+        """The lock for a message: by its file, or by the call that takes it and is done with it."""
+        site = self.site
+        return f"of {site.spelled}" if site.act.path is site.event.call.function else site.spelled
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each process of a node has another name for it."""
+        symbols = () if self.site.path is None else self.site.path.symbols()
+        return any(symbol.private and symbol.key != ("rank", "local") for symbol in symbols)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Claim:
+class PerNodeAct:
     """An act that one process of each node does at one path.
 
     `is_known_shared` says that the settings name the path as shared, and
@@ -50,7 +50,7 @@ class PerNode:
         self.storage = sites.storage
         self.propagation = sites.propagation
 
-    def of(self, function: LinkedFunction) -> Iterator[Claim]:
+    def of(self, function: LinkedFunction) -> Iterator[PerNodeAct]:
         """Give such acts of a function.
 
         An act stands where its processes are chosen, else where its path is decided.
@@ -60,7 +60,7 @@ class PerNode:
         for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
             contended = site.runs is Runs.PER_NODE and site.reach is Reach.SHARED and not site.locked
             if contended and not self._is_meant(site):
-                yield Claim(site, self._is_known_shared(site), self._is_plain(site))
+                yield PerNodeAct(site, self._is_known_shared(site), self._is_plain(site))
 
     def _is_meant(self, site: Site) -> bool:
         """Tell whether one act for each node is what the program wants."""

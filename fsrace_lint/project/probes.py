@@ -11,7 +11,7 @@ from fsrace_lint.project.model import Probe
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.project.effects import Effects
     from fsrace_lint.project.linker import Linker
@@ -44,10 +44,14 @@ class Probes:
 
     def before(self, site: Site) -> Iterator[Probe]:
         """Give the existence tests that led to a site, nearest first, of whatever path."""
-        for literal in reversed(site.event.state.literals):
+        return self.among(site.event.state.literals, site.event.call)
+
+    def among(self, literals: Sequence[Literal], call: m.Call) -> Iterator[Probe]:
+        """Give the existence tests that some tests before a call consist of, nearest first."""
+        for literal in reversed(literals):
             for answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
                 if isinstance(answer.expr, m.Call):
-                    probe = self._probe(answer.expr, answer, literal, site)
+                    probe = self._probe(answer.expr, answer, literal, call)
                     if probe is not None:
                         yield probe
 
@@ -76,7 +80,7 @@ class Probes:
             case _:
                 return
 
-    def _probe(self, call: m.Call, answer: _Answer, literal: Literal, site: Site) -> Probe | None:
+    def _probe(self, call: m.Call, answer: _Answer, literal: Literal, then: m.Call) -> Probe | None:
         act = self.effects.act(call, answer.scope)
         if act is None or act.op != "probe":
             return None
@@ -91,7 +95,7 @@ class Probes:
             absent=not answer.truth,
             exit=literal.exit,
             is_whole_test=test is call,
-            guards_only_the_site=_guards_only(literal, site.event.call),
+            guards_only_the_site=_guards_only(literal, then),
             is_implied=answer.implied,
             asks_presence=act.api.rpartition(".")[2] in _PRESENCE,
         )

@@ -112,7 +112,8 @@ class Protection:
         if any(self._is_lock(context) for context in contexts.values()):
             return True
         called = (self.linker.resolver.qualify(event.call.function, event.state.scope) for event in events)
-        return any(self.catalog.find("lock", name) is not None for name in called)
+        entries = (self.catalog.find("lock", name) for name in called)
+        return any(entry is not None and entry.kind != "within" for entry in entries)
 
 
 def gives_up(handler: m.Handler) -> bool:

@@ -9,6 +9,9 @@ from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.linker import Linker
+from fsrace_lint.project.locks import Locks
+from fsrace_lint.project.markers import Markers
+from fsrace_lint.project.misuses import Misuses
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.order import Orders
 from fsrace_lint.project.pauses import Pauses
@@ -20,6 +23,7 @@ from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
 from fsrace_lint.project.storage import Storage
+from fsrace_lint.project.vanishing import Vanishings
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -29,12 +33,14 @@ if TYPE_CHECKING:
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.elsewhere import Absence
     from fsrace_lint.project.forms import Path
-    from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.markers import Claim
+    from fsrace_lint.project.model import Lock, Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.pauses import Pause
-    from fsrace_lint.project.per_node import Claim
+    from fsrace_lint.project.per_node import PerNodeAct
     from fsrace_lint.project.polls import Poll
+    from fsrace_lint.project.vanishing import Vanishing
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
@@ -68,14 +74,18 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
-        self._per_node = PerNode(self._found)
-        self._polls = Polls(self.linker, self._found)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
-        self._elsewhere = Elsewhere(self._found, self._sequences)
-        self._pauses = Pauses(self._sequences, self._polls.limits)
         self._orders = Orders(self._sequences)
+        self._elsewhere = Elsewhere(self._found, self._sequences)
+        self._per_node = PerNode(self._found)
+        self._polls = Polls(self.linker, self._found)
+        self._pauses = Pauses(self._sequences, self._polls.limits)
+        self._locks = Locks(self.propagation, self._found)
+        self._misuses = Misuses(self._locks, self._tests, self._sequences)
+        self._vanishings = Vanishings(self._found, self._tests)
+        self._markers = Markers(self.linker, self._found)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -115,7 +125,7 @@ class Project:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
 
-    def claims(self) -> Iterator[Claim]:
+    def per_node(self) -> Iterator[PerNodeAct]:
         """Give what one process of each node does where nodes may share the path, file by file."""
         for module in self.targets:
             for function in module.functions:
@@ -145,6 +155,80 @@ class Project:
             for function in module.functions:
                 yield from self._divergences.of(function)
 
+    def locks(self) -> Iterator[Lock]:
+        """Give the calls that make or take a lock between processes, in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._locks.of(function)
+
+    def guarded(self, lock: Lock) -> Iterator[Site]:
+        """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
+        function = lock.site.event.function
+        acts = dict.fromkeys((*self._found.direct(function), *self._found.exposed(function)))
+        return (site for site in acts if self._locks.is_held(lock, site.event))
+
+    def locks_what_it_opens(self, site: Site) -> bool:
+        """Tell whether an act opens a file that its function, or its class, then locks."""
+        locks = self._locks.of_class(site.origin.function)
+        return any(lock.opened is not None and lock.opened.call is site.origin.call for lock in locks)
+
+    def is_lock_file(self, site: Site) -> bool:
+        """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
+        return (site.path is not None and site.path.names_a_lock) or self.locks_what_it_opens(site)
+
+    def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
+        """Give the locks whose files are deleted, and the deletes."""
+        for delete in self.sites("delete"):
+            lock = self._misuses.deleted(delete)
+            if lock is not None:
+                yield lock, delete
+
+    def emptied_before_locked(self) -> Iterator[tuple[Lock, Site]]:
+        """Give the locks of files that are emptied when they are opened, and the opening."""
+        for lock in self.locks():
+            opened = self._misuses.emptied(lock)
+            if opened is not None:
+                yield lock, opened
+
+    def tested_before_locked(self) -> Iterator[tuple[Lock, Probe, Site]]:
+        """Give the locks in front of which it is decided what is done while they are held.
+
+        Yields:
+            The lock, the existence test before it, and what is done under the lock without another test.
+        """
+        for lock in self.locks():
+            yield from self._misuses.decided_outside(lock)
+
+    def unflushed(self) -> Iterator[tuple[Site, Site]]:
+        """Give the acts that hand a file over to other processes before all of its content is in it.
+
+        Yields:
+            What put something into the open file, and what renames the file or releases its lock while that
+            is still in a buffer.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.released(function)
+                yield from self._misuses.renamed(function)
+
+    def vanishing(self) -> Iterator[Vanishing]:
+        """Give the reads of what was there, and what code of the project takes away."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._vanishings.of(function)
+
+    def unfinished(self) -> Iterator[tuple[Site, Site]]:
+        """Give the saves that go on in the background, and what already names them for others to read."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.pointed_at(function)
+
+    def claims(self) -> Iterator[Claim]:
+        """Give the lock files that code of the project creates after it looked for them."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._markers.claims(function)
+
     def unordered(self) -> Iterator[Unordered]:
         """Give acts of one process and of others on one path that nothing orders."""
         for module in self.targets:
@@ -171,6 +255,8 @@ class Project:
 
     def _reason(self, site: Site) -> Reason:
         reason = self._silences.reason(site)
+        if reason.is_weak and site.act.op == "write" and self.is_lock_file(site):
+            return Reason("lock", f"{site.spelled} is a lock, or is locked once it is open")
         if reason.is_weak and site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
             event = self.propagation.edges(site.event.function)[0].event
             place = Place(event.function.module.path, event.call.span)

@@ -97,6 +97,16 @@ class Sites:
         act = self.effects.act(event.call, scope)
         if act is None or act.op in ASKING or self._is_sink(act.path, scope):
             return None
+        return self.at(act, event, scope)
+
+    def at(self, act: Act, event: Event, scope: Scope) -> Site:
+        """Give what is known of an act.
+
+        Args:
+            act: The act.
+            event: The call that does it.
+            scope: The names with which its path is read.
+        """
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
 

@@ -65,7 +65,7 @@ _HARM: Final = {
 def check(project: Project) -> Iterator[Finding]:
     """Find what the first process of each node does to a path that may be the same on all nodes."""
     seen = set()
-    for claim in project.claims():
+    for claim in project.per_node():
         site = claim.site
         verb, error, second = _HARM.get(site.act.op, ("", "", ""))
         harmless = (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive

@@ -1,0 +1,73 @@
+"""A lock file is looked for, and then created.
+
+Two processes can both find that there is no lock file. Both create it, both go
+on, and each takes the lock for its own; the first one done deletes the lock of
+the other. A process that is killed leaves the file, and all that come later wait
+for it.
+
+Bad:
+    import os
+    import time
+
+
+    def build(path: str) -> None:
+        lock = path + ".lock"
+        while os.path.exists(lock):
+            time.sleep(1)
+        open(lock, "w").close()
+        try:
+            compile_into(path)
+        finally:
+            os.remove(lock)
+
+Good:
+    from filelock import FileLock
+
+
+    def build(path: str) -> None:
+        with FileLock(path + ".lock", timeout=600):
+            compile_into(path)
+
+Silent when: creating it fails where it is there (`"x"`, `O_EXCL`, `os.mkdir`,
+`os.link`); the kernel locks the file afterwards; a lock is held; one process of
+the job runs it; the path belongs to one process. Where nothing deletes the file,
+only the strict profile reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Related, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR501", name="ad-hoc-lock-file", cwe=367)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find files that stand for a lock, and that two processes can both create."""
+    for claim in project.claims():
+        create = claim.site
+        if not create.is_contended or create.is_ordered or project.locks_what_it_opens(create):
+            continue
+        asked = claim.asked_text
+        yield RULE.finding(
+            create,
+            f"two processes can both find no {create.spelled}, and both take the lock",
+            witness=Witness(
+                (
+                    Step(0, asked, "no lock"),
+                    Step(1, asked, "no lock"),
+                    Step(0, create.told, "has the lock"),
+                    Step(1, create.told, "has it too"),
+                ),
+                "both do at once what the lock was to keep apart",
+            ),
+            related=[Related(claim.place, "looked for here")],
+            strict=not claim.is_released,
+        )

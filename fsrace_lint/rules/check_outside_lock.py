@@ -1,0 +1,72 @@
+"""A process looks whether the work is done, and only then waits for the lock.
+
+All processes find nothing there, and wait. Each of them then gets the lock in its
+turn and does the work again, over what the first has made and perhaps already
+hands out.
+
+Bad:
+    import os
+    import urllib.request
+
+    from filelock import FileLock
+
+
+    def fetch(url: str, path: str) -> None:
+        if not os.path.exists(path):
+            with FileLock(path + ".lock", timeout=600):
+                urllib.request.urlretrieve(url, path)
+
+Good:
+    import os
+    import urllib.request
+
+    from filelock import FileLock
+
+
+    def fetch(url: str, path: str) -> None:
+        with FileLock(path + ".lock", timeout=600):
+            if not os.path.exists(path):
+                urllib.request.urlretrieve(url, path)
+
+Silent when: something looks for the path again under the lock, here or in what is
+called; the work does no harm when it is done twice (`exist_ok=True`, a whole
+file that is renamed into place, an appended line); one process of the job or of
+each node runs it; the path belongs to one process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Related, Rule, Step, Witness, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find what is done under a lock because of a test in front of the lock."""
+    for lock, probe, act in project.tested_before_locked():
+        if not lock.site.is_contended or lock.site.is_ordered:
+            continue
+        yield RULE.finding(
+            act,
+            f"a process that waited for the lock does {act.callee} again on the word of {probe.spelled}",
+            witness=Witness(
+                (
+                    Step(0, probe.spelled, probe.answer),
+                    Step(1, probe.spelled, probe.answer),
+                    Step(0, lock.site.told, "gets the lock"),
+                    Step(0, act.told, "done, and uses it"),
+                    Step(1, lock.site.told, "gets the lock"),
+                    Step(1, act.told, "does it again"),
+                ),
+                f"process 1 replaces {act.spelled} while process 0 uses it",
+            ),
+            related=[tested(probe, act), Related(lock.site.place, "locked only here")],
+        )

@@ -1,0 +1,82 @@
+"""A file is read because it was there a moment ago.
+
+Another process deletes or renames it in between, with code of this very project:
+it rotates checkpoints, cleans a cache, claims the next shard. The reader then dies
+with FileNotFoundError. To list a folder and then ask each file for its size or
+its age is the same mistake.
+
+Bad:
+    import os
+
+
+    def newest(folder: str) -> str:
+        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+        return max(files, key=os.path.getmtime)
+
+
+    def rotate(folder: str, keep: int) -> None:
+        for name in sorted(os.listdir(folder))[:-keep]:
+            os.unlink(os.path.join(folder, name))
+
+Good:
+    import os
+
+
+    def newest(folder: str) -> str:
+        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+        return max(files, key=age)
+
+
+    def age(file: str) -> float:
+        try:
+            return os.path.getmtime(file)
+        except FileNotFoundError:
+            return 0
+
+
+    def rotate(folder: str, keep: int) -> None:
+        for name in sorted(os.listdir(folder))[:-keep]:
+            os.unlink(os.path.join(folder, name))
+
+Silent when: FileNotFoundError, OSError or Exception is handled; nothing in the
+project takes such a file away; a lock is held; one process of the job reads it; the
+path belongs to one process. Only the strict profile reports this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Related, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR104", name="check-then-read", cwe=367, default_from=None)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find reads of what another process can take away after it was seen."""
+    for vanishing in project.vanishing():
+        read, seen = vanishing.site, vanishing.seen
+        if not read.is_contended or read.is_ordered or read.tolerates("FileNotFoundError"):
+            continue
+        yield RULE.finding(
+            read,
+            f"another process can take {read.spelled} away after {seen.spelled} has seen it",
+            witness=Witness(
+                (
+                    Step(0, seen.spelled, "sees the file"),
+                    Step(1, vanishing.removal.spelled, "takes it away"),
+                    Step(0, read.told, "FileNotFoundError"),
+                ),
+                "process 0 dies with FileNotFoundError",
+            ),
+            related=[
+                Related(vanishing.seen_at, "seen here"),
+                Related(vanishing.removal.place, "taken away here"),
+            ],
+        )

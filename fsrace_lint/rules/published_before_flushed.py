@@ -1,0 +1,87 @@
+"""A file is handed over before all of its content is in it.
+
+What a process writes to an open file waits in a buffer of its own until the
+file is flushed or closed. Whoever opens the file by its final name before that, or
+gets its lock, reads a file that is empty or cut off, or writes into the midst
+of what is still to come. The same holds for a checkpoint that is saved in the background, and for
+the file that names the latest one.
+
+Bad:
+    import json
+    import os
+
+
+    def store(path: str, table: dict) -> None:
+        temporary = f"{path}.{os.getpid()}.tmp"
+        with open(temporary, "w") as stream:
+            json.dump(table, stream)
+            os.replace(temporary, path)
+
+Good:
+    import json
+    import os
+
+
+    def store(path: str, table: dict) -> None:
+        temporary = f"{path}.{os.getpid()}.tmp"
+        with open(temporary, "w") as stream:
+            json.dump(table, stream)
+        os.replace(temporary, path)
+
+Silent when: the file is closed or flushed first, the save waited for; it is not
+buffered; what is renamed or unlocked is another file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR209", name="published-before-flushed", default_from=Evidence.NONE)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find open files that are renamed or unlocked while a part of them is in a buffer."""
+    for written, handed_over in project.unflushed():
+        does = "renames" if handed_over.act.op == "rename" else "unlocks"
+        yield RULE.finding(
+            handed_over,
+            f"the process {does} {handed_over.spelled} while what it wrote is still in its buffer",
+            witness=Witness(
+                (
+                    Step(0, f"{written.callee}(...)", "the content is in a buffer of process 0"),
+                    Step(0, handed_over.told),
+                    Step(1, "reads the file", "finds it empty or cut off"),
+                    Step(0, "closes the file", "the content reaches it only now"),
+                ),
+                "process 1 works on half of a file",
+            ),
+            related=[Related(written.place, "written here, and not flushed")],
+        )
+    for save, pointer in project.unfinished():
+        yield _pointing(save, pointer)
+
+
+def _pointing(save: Site, pointer: Site) -> Finding:
+    named = pointer.spelled
+    return RULE.finding(
+        pointer,
+        f"the process writes {named} while the save that it names still goes on",
+        witness=Witness(
+            (
+                Step(0, f"{save.callee}(...)", "returns, and goes on in the background"),
+                Step(0, pointer.told, "says that it is there"),
+                Step(1, f"reads {named}, and then the checkpoint", "finds half of it"),
+            ),
+            "process 1 loads a checkpoint that is not complete, as every process does after a crash",
+        ),
+        related=[Related(save.place, "started here, and not waited for")],
+    )

@@ -1,0 +1,68 @@
+"""A file is emptied before it is locked.
+
+`open(path, "w")` empties the file at once; the lock comes after that. A process
+that holds the lock, and reads or writes the file, loses what is in it.
+
+Bad:
+    import fcntl
+    import json
+
+
+    def store(path: str, table: dict) -> None:
+        with open(path, "w") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            json.dump(table, stream)
+            stream.flush()
+            fcntl.flock(stream, fcntl.LOCK_UN)
+
+Good:
+    import fcntl
+    import json
+
+
+    def store(path: str, table: dict) -> None:
+        with open(path, "a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            stream.truncate(0)
+            json.dump(table, stream)
+            stream.flush()
+            fcntl.flock(stream, fcntl.LOCK_UN)
+
+Silent when: nothing is written to the file, or its name says that it is only a
+lock; one process of the job writes it; another lock is held around it; the path
+belongs to one process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Related, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR506", name="truncated-before-locked", cwe=367)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find files that are opened to be written anew, and locked after that."""
+    for lock, opened in project.emptied_before_locked():
+        if not opened.is_contended:
+            continue
+        yield RULE.finding(
+            opened,
+            f"a process empties {opened.spelled} while another holds its lock",
+            witness=Witness(
+                (
+                    Step(0, lock.site.told, "holds the lock"),
+                    Step(0, "writes its content"),
+                    Step(1, opened.told, "empties the file, without the lock"),
+                ),
+                f"what process 0 wrote to {opened.spelled} is lost or cut in two",
+            ),
+            related=[Related(lock.site.place, "locked only here")],
+        )
