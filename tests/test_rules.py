@@ -44,9 +44,16 @@ def example(loaded: LoadedRule, label: str) -> str:
     return textwrap.dedent(found[1]).strip("\n") + "\n"
 
 
-def project(folder: Path, text: str) -> Path:
-    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())})
+def project(folder: Path, text: str, profile: str = "default") -> Path:
+    toml = f'[tool.fsrace-lint]\nprofile = "{profile}"\n'
+    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())}, toml)
     return case.write(folder / "project")
+
+
+def shown(loaded: LoadedRule, label: str, folder: Path) -> Path:
+    """Write an example as a project that reports it: in the strict profile, if no other reports the rule."""
+    profile = "strict" if loaded.rule.default_from is None else "default"
+    return project(folder, example(loaded, label), profile)
 
 
 def codes(root: Path) -> list[str]:
@@ -105,15 +112,15 @@ class TestPages:
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_bad_raises_exactly_this(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        assert codes(project(tmp_path, example(loaded, "Bad"))) == [loaded.rule.code]
+        assert codes(shown(loaded, "Bad", tmp_path)) == [loaded.rule.code]
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_good_is_silent(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        assert codes(project(tmp_path, example(loaded, "Good"))) == []
+        assert codes(shown(loaded, "Good", tmp_path)) == []
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_a_fix_turns_bad_into_good(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        root = project(tmp_path, example(loaded, "Bad"))
+        root = shown(loaded, "Bad", tmp_path)
         found, checked = run(root)
         (finding,) = checked.outcome.findings
         if finding.fix is None:

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.effects import Effects
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.model import Site
-    from fsrace_lint.project.states import Literal
+    from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.project.values import Scope
 
 _ALIASES_DEPTH: Final = 4
-_PRESENCE: Final = frozenset({"exists", "lexists", "isdir", "is_dir"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +40,12 @@ class Probes:
         self.linker = linker
         self.effects = effects
 
-    def before(self, site: Site) -> Iterator[Probe]:
-        """Give the existence tests that led to a site, nearest first, of whatever path."""
-        for literal in reversed(site.event.state.literals):
+    def before(self, event: Event) -> Iterator[Probe]:
+        """Give the existence tests that led to a call, nearest first, of whatever path."""
+        for literal in reversed(event.state.literals):
             for answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
                 if isinstance(answer.expr, m.Call):
-                    probe = self._probe(answer.expr, answer, literal, site)
+                    probe = self._probe(answer.expr, answer, literal, event)
                     if probe is not None:
                         yield probe
 
@@ -76,7 +74,7 @@ class Probes:
             case _:
                 return
 
-    def _probe(self, call: m.Call, answer: _Answer, literal: Literal, site: Site) -> Probe | None:
+    def _probe(self, call: m.Call, answer: _Answer, literal: Literal, event: Event) -> Probe | None:
         act = self.effects.act(call, answer.scope)
         if act is None or act.op != "probe":
             return None
@@ -89,12 +87,20 @@ class Probes:
             spelled=spell(call),
             path=path,
             absent=not answer.truth,
-            exit=literal.exit,
+            exit=literal.exit or _raised_otherwise(literal),
             is_whole_test=test is call,
-            guards_only_the_site=_guards_only(literal, site.event.call),
+            guards_only_the_site=_guards_only(literal, event.call),
             is_implied=answer.implied,
-            asks_presence=act.api.rpartition(".")[2] in _PRESENCE,
+            asks=act.api.rpartition(".")[2],
         )
+
+
+def _raised_otherwise(literal: Literal) -> str:
+    """Tell whether the other side of a branch ends by raising."""
+    if literal.branch is None:
+        return ""
+    other = literal.branch.orelse if literal.truth else literal.branch.body
+    return "raise" if other and isinstance(other[-1], m.Raise) else ""
 
 
 def _guards_only(literal: Literal, call: m.Call) -> bool:

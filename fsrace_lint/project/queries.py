@@ -15,6 +15,7 @@ from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
+from fsrace_lint.project.states import are_apart
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.order import Unordered
+    from fsrace_lint.project.states import Event
     from fsrace_lint.spans import Span
 
-JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
+JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "rename"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
 
 
@@ -90,14 +92,92 @@ class Project:
             The nearest such test before the site, and the site.
         """
         for site in self.sites(*ops):
-            probes = (probe for probe in self._tests.before(site) if probe.absent == absent)
-            probe = next((probe for probe in probes if _related(probe.path, site.path)), None)
+            probe = self._nearest(site.event, site.path, absent=absent)
             if probe is not None:
                 yield probe, site
 
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
-        return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+        return self._nearest(site.event, site.path)
+
+    def probe_where_done(self, site: Site, *, absent: bool) -> Probe | None:
+        """Give the nearest existence test of its path in the function that does it."""
+        return self._nearest(site.origin, self._found.path_where_done(site), absent=absent)
+
+    def created_after_check(self, *ops: Op) -> Iterator[tuple[Probe, Site]]:
+        """Give the sites that make something after a test that found it missing.
+
+        Where a call leads to a site, the test may stand before the call; it is
+        given there, once.
+
+        Args:
+            ops: The operations of the sites.
+
+        Yields:
+            The nearest such test before the site, and the site.
+        """
+        for site in self._everywhere(ops):
+            probe = self._missing(site, site.event, site.path)
+            if probe is not None and (site.event is site.origin or not self._is_missing_where_done(site)):
+                yield probe, site
+
+    def is_created_after_check(self, site: Site) -> bool:
+        """Tell whether `created_after_check` gives a site, from where it is seen or where it is done."""
+        return self._missing(site, site.event, site.path) is not None or self._is_missing_where_done(site)
+
+    def created_beside(self, probe: Probe, site: Site) -> Iterator[Site]:
+        """Give what is made after the same test as a site, in the same folder, with no test of its own."""
+        for other in self._found.seen(site.event.function):
+            if (
+                other.event is not site.event
+                and other.act.op == site.act.op
+                and self._missing(other, other.event, other.path) is None
+                and _are_siblings(probe.path, other.path)
+                and any(before.span == probe.span for before in self._tests.before(other.event))
+            ):
+                yield other
+
+    def pairs(self, first: Container[Op], then: Container[Op]) -> Iterator[tuple[Site, Site]]:
+        """Give two acts on one path, or the second within it, one after the other in the same function.
+
+        Args:
+            first: The operations of the first.
+            then: The operations of the second.
+
+        Yields:
+            The two sites; each second one with the nearest that comes before it.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                found = self._found.seen(function)
+                for index, site in enumerate(found):
+                    if site.act.op in then:
+                        before = (other for other in reversed(found[:index]) if other.act.op in first)
+                        other = next((other for other in before if _are_one_after_another(other, site)), None)
+                        if other is not None:
+                            yield other, site
+
+    def _everywhere(self, ops: Container[Op]) -> Iterator[Site]:
+        """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from (site for site in self._found.seen(function) if site.act.op in ops)
+
+    def _nearest(self, event: Event, path: Path | None, *, absent: bool | None = None) -> Probe | None:
+        probes = (probe for probe in self._tests.before(event) if absent is None or probe.absent == absent)
+        return next((probe for probe in probes if _related(probe.path, path)), None)
+
+    def _missing(self, site: Site, event: Event, path: Path | None) -> Probe | None:
+        """Give the nearest test before a call that found missing what a site makes."""
+        for probe in self._tests.before(event):
+            if probe.absent and _related(probe.path, path):
+                other_kind = probe.asks_kind and probe.path == path
+                if not other_kind or site.act.fills or site.act.op == "link":
+                    return probe
+        return None
+
+    def _is_missing_where_done(self, site: Site) -> bool:
+        return self._missing(site, site.origin, self._found.path_where_done(site)) is not None
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
@@ -155,6 +235,20 @@ def _related(probed: Path, path: Path | None) -> bool:
     if path is None:
         return False
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
+
+
+def _are_siblings(one: Path, other: Path | None) -> bool:
+    """Tell whether two paths lie in one folder, which is more than the current one."""
+    if other is None or one == other or len(one.components) == 1:
+        return False
+    return one.components[:-1] == other.components[:-1]
+
+
+def _are_one_after_another(first: Site, then: Site) -> bool:
+    if first.path is None or then.path is None or first.event is then.event:
+        return False
+    same = then.path.is_within(first.path)
+    return same and not are_apart(first.event.state.literals, then.event.state.literals)
 
 
 __all__ = ["Project", "link_module"]

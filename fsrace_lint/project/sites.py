@@ -48,6 +48,7 @@ class Sites:
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
         self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
 
@@ -57,11 +58,24 @@ class Sites:
             self._direct[function] = tuple(self._find(function))
         return self._direct[function]
 
+    def seen(self, function: LinkedFunction) -> tuple[Site, ...]:
+        """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
+        if function not in self._seen:
+            found = (*self.direct(function), *self._led_to(function, 0))
+            self._seen[function] = tuple(sorted(found, key=lambda site: site.span))
+        return self._seen[function]
+
     def exposed(self, function: LinkedFunction) -> Iterator[Site]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
-        for site in (*self.direct(function), *self._led_to(function, 0)):
+        for site in self.seen(function):
             if not self.is_open(site) and not self._is_device(site.path):
                 yield site
+
+    def path_where_done(self, site: Site) -> Path | None:
+        """Give the path of a site as the function that does it has it."""
+        if site.event is site.origin:
+            return site.path
+        return self.linker.paths.normalize(site.act.path, site.origin.state.scope)
 
     def _is_device(self, path: Path | None) -> bool:
         """Tell whether callers hand over something that is no file: a null device, say."""
@@ -239,6 +253,7 @@ class Sites:
         for symbol in path.symbols():
             parameter = self.linker.paths.parameter_of(symbol, function)
             if parameter is None or private:
+                certain = certain and (not symbol.parameter or names_the_file)
                 continue
             if not self.propagation.edges(function):
                 certain = certain and names_the_file

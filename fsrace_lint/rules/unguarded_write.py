@@ -53,7 +53,7 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes; one call that leads to several of them is one finding."""
-    for _, group in itertools.groupby(project.exposed("write"), key=lambda write: write.event):
+    for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
         writes = [write for write in group if _is_hazard(project, write)]
         plain = [write for write in writes if not _is_strict(write)]
         if writes:
@@ -63,7 +63,8 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_hazard(project: Project, write: Site) -> bool:
     harmless = write.act.exclusive or write.act.tolerant
     tested = write.is_ordered and project.probe_of(write) is not None
-    return write.is_contended and not harmless and not tested
+    reported = write.can_be_made_twice and project.is_created_after_check(write)
+    return write.is_contended and not harmless and not tested and not reported
 
 
 def _is_strict(write: Site) -> bool:
