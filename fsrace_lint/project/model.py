@@ -92,7 +92,8 @@ class Site:
     with them. `way` is how several processes come to the function of `event`:
     the calls, nearest first; `sign` is what shows it at their end. `settled` says
     that it is the same whoever calls, though callers hand over a part of its path.
-    `after` is a mkdir before it that leaves nothing to race for.
+    `after` is a mkdir before it that leaves nothing to race for. `below` is the same act
+    as the function that `event` calls has it, where that is not the call that does it.
     """
 
     act: Act
@@ -112,6 +113,7 @@ class Site:
     sign: Sign | None
     settled: bool = False
     after: Site | None = None
+    below: Site | None = None
 
     @property
     def span(self) -> Span:

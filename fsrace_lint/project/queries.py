@@ -102,7 +102,10 @@ class Project:
 
     def probe_where_done(self, site: Site, *, absent: bool) -> Probe | None:
         """Give the nearest existence test of its path in the function that does it."""
-        return self._nearest(site.origin, self._found.path_where_done(site), absent=absent)
+        done = site
+        while done.below is not None:
+            done = done.below
+        return self._nearest(done.event, done.path, absent=absent)
 
     def created_after_check(self, *ops: Op) -> Iterator[tuple[Probe, Site]]:
         """Give the sites that make something after a test that found it missing.
@@ -117,13 +120,15 @@ class Project:
             The nearest such test before the site, and the site.
         """
         for site in self._everywhere(ops):
-            probe = self._missing(site, site.event, site.path)
-            if probe is not None and (site.event is site.origin or not self._is_missing_where_done(site)):
+            probe = self._missing(site)
+            if probe is not None and not (site.below and self.is_created_after_check(site.below)):
                 yield probe, site
 
     def is_created_after_check(self, site: Site) -> bool:
-        """Tell whether `created_after_check` gives a site, from where it is seen or where it is done."""
-        return self._missing(site, site.event, site.path) is not None or self._is_missing_where_done(site)
+        """Tell whether `created_after_check` gives a site, from where it is seen or from below."""
+        if self._missing(site) is not None:
+            return True
+        return site.below is not None and self.is_created_after_check(site.below)
 
     def created_beside(self, probe: Probe, site: Site) -> Iterator[Site]:
         """Give what is made after the same test as a site, in the same folder, with no test of its own."""
@@ -131,7 +136,7 @@ class Project:
             if (
                 other.event is not site.event
                 and other.act.op == site.act.op
-                and self._missing(other, other.event, other.path) is None
+                and self._missing(other) is None
                 and _are_siblings(probe.path, other.path)
                 and any(before.span == probe.span for before in self._tests.before(other.event))
             ):
@@ -167,17 +172,14 @@ class Project:
         probes = (probe for probe in self._tests.before(event) if absent is None or probe.absent == absent)
         return next((probe for probe in probes if _related(probe.path, path)), None)
 
-    def _missing(self, site: Site, event: Event, path: Path | None) -> Probe | None:
-        """Give the nearest test before a call that found missing what a site makes."""
-        for probe in self._tests.before(event):
-            if probe.absent and _related(probe.path, path):
-                other_kind = probe.asks_kind and probe.path == path
+    def _missing(self, site: Site) -> Probe | None:
+        """Give the nearest test before a site that found missing what it makes."""
+        for probe in self._tests.before(site.event):
+            if probe.absent and _related(probe.path, site.path):
+                other_kind = probe.asks_kind and probe.path == site.path
                 if not other_kind or site.act.fills or site.act.op == "link":
                     return probe
         return None
-
-    def _is_missing_where_done(self, site: Site) -> bool:
-        return self._missing(site, site.origin, self._found.path_where_done(site)) is not None
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""

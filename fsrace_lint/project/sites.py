@@ -71,12 +71,6 @@ class Sites:
             if not self.is_open(site) and not self._is_device(site.path):
                 yield site
 
-    def path_where_done(self, site: Site) -> Path | None:
-        """Give the path of a site as the function that does it has it."""
-        if site.event is site.origin:
-            return site.path
-        return self.linker.paths.normalize(site.act.path, site.origin.state.scope)
-
     def _is_device(self, path: Path | None) -> bool:
         """Tell whether callers hand over something that is no file: a null device, say."""
         sink = self.linker.catalog.exact
@@ -221,9 +215,10 @@ class Sites:
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
         processes = site.own & self.propagation.processes(event)
-        return self._judged(
+        judged = self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
+        return replace(judged, below=site)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""

@@ -206,23 +206,29 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
 
 
 def both_make(probe: Probe, site: Site) -> Witness:
-    """Tell how two processes get the same answer from a test, and the second spoils what the first has made.
+    """Tell how two processes find something missing, and what comes of it when both make it.
 
     Args:
         probe: The test.
         site: The act.
 
     Returns:
-        The interleaving.
+        The interleaving: the second fails if it is a link, refuses what is there if that
+        raises, and else spoils what the first has made.
     """
+    if site.act.op == "link":
+        return both_pass(probe, site, "FileExistsError")
+    first = Step(0, probe.spelled, probe.answer)
+    made = Step(0, site.told, "done")
+    if probe.exit in {"raise", "exit"}:
+        refused = Step(1, probe.spelled, str(probe.absent))
+        return Witness((first, made, refused), f"process 1 refuses {site.spelled}, which process 0 has made")
+    spoiled = (
+        Step(1, site.told, "begins to write it again"),
+        Step(0, f"reads {site.spelled}", "finds it empty or half written"),
+    )
     return Witness(
-        (
-            Step(0, probe.spelled, probe.answer),
-            Step(1, probe.spelled, probe.answer),
-            Step(0, site.told, "done"),
-            Step(1, site.told, "begins to write it again"),
-            Step(0, f"reads {site.spelled}", "finds it empty or half written"),
-        ),
+        (first, Step(1, probe.spelled, probe.answer), made, *spoiled),
         f"process 0 goes on with half of {site.spelled}",
     )
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, both_make, both_pass, both_remake, done_at, related, tested
+from fsrace_lint.rules.base import Evidence, Rule, both_make, both_remake, done_at, related, tested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,9 +87,7 @@ def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
     return RULE.finding(
         site,
         f"another process can make {site.spelled} after the check on line {probe.span.line}",
-        witness=both_pass(probe, site, "FileExistsError")
-        if site.act.op == "link"
-        else both_make(probe, site),
+        witness=both_make(probe, site),
         related=[
             tested(probe, site),
             *done_at(site),

@@ -62,7 +62,7 @@ RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDEN
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
     elsewhere = {removal.event for removal, _ in project.pairs({"delete"}, {"mkdir"})}
-    elsewhere |= {rename.event for _, rename in project.pairs({"write", "copy", "mkdir"}, {"rename"})}
+    elsewhere |= {rename.event for _, rename in project.pairs({"write", "copy"}, {"rename"})}
     elsewhere |= {
         delete.event
         for created, delete in project.pairs({"write", "create"}, {"delete", "rename"})

@@ -25,7 +25,8 @@ Good:
 
 Silent when: one process of the job or of each node runs it (by a test here or in
 all callers), or runs it before all others, which test whether it is there; a
-lock is held; the path holds a rank, a process id or a temporary name. Only the
+lock is held; the path holds a rank, a process id or a temporary name; it is only
+written after a check that it is missing (FSR102 reports that). Only the
 strict profile reports it where one process of each group runs it, where the
 file is appended to or changed in place, where what the path holds could not be
 followed, and where it is not evident that several processes run it.
