@@ -166,7 +166,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         only=effect.guard,
         condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
         target=given(call, effect.target) if effect.target else None,
-        fills=effect.fills,
+        tree=effect.tree,
     )
 
 

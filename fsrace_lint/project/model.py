@@ -61,8 +61,8 @@ class Act:
     path is there, `atomic` that the result appears whole or not at all,
     `synchronized` that several processes may do it at once. `only` is the scope
     whose first process alone does it, whoever calls; `condition` is what says
-    whether this process does it; `target` the path that a rename makes; `fills`
-    that a directory it makes comes with files in it.
+    whether this process does it; `target` the path that a rename makes; `tree`
+    that it copies or removes a directory with all that is in it.
     """
 
     op: Op
@@ -76,7 +76,7 @@ class Act:
     only: str | None = None
     condition: m.Expr | None = None
     target: m.Expr | None = None
-    fills: bool = False
+    tree: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +146,7 @@ class Site:
         if act.op in {"write", "copy"}:
             return not act.exclusive and not act.tolerant
         fails = not self.tolerates("FileExistsError")
-        return fails if act.op == "link" else act.fills and (fails or act.tolerant)
+        return fails if act.op == "link" else act.tree and (fails or act.tolerant)
 
     @property
     def is_one_of_group(self) -> bool:

@@ -177,7 +177,7 @@ class Project:
         for probe in self._tests.before(site.event):
             if probe.absent and _related(probe.path, site.path):
                 other_kind = probe.asks_kind and probe.path == site.path
-                if not other_kind or site.act.fills or site.act.op == "link":
+                if not other_kind or site.act.tree or site.act.op == "link":
                     return probe
         return None
 

@@ -195,7 +195,7 @@ class Silences:
             return Reason("unexposed", "no rule reports what a rename makes of a path of one's own")
         if op not in _ALONE:
             return Reason("unexposed", f"no rule reports a {op}")
-        if op == "write" and site.path is None:
+        if op in {"write", "delete", "rename"} and site.path is None:
             return Reason("unknown", f"what {_bare(site.spelled)} holds could not be followed")
         if site.evidence is Evidence.NONE:
             return Reason("unproven", "nothing shows that several processes run this script")

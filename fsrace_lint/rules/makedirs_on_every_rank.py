@@ -28,8 +28,8 @@ Good:
             os.makedirs(out, exist_ok=True)
         dist.barrier()
 
-Silent when: one process of the job or of each node runs it; FileExistsError is
-handled; a lock is held; the path belongs to one process, or lies on the node's
+Silent when: one process of the job, of each node or of each group runs it;
+FileExistsError is handled; a lock is held; the path belongs to one process, or lies on the node's
 own disk; the same directory is made or removed before it in the same function; it
 is not evident that several processes run it. The default profile never reports it.
 """
@@ -71,5 +71,6 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_hazard(mkdir: Site) -> bool:
-    accepts_by_flag = mkdir.act.tolerant and not mkdir.act.fills and not mkdir.handles("FileExistsError")
-    return mkdir.is_contended and accepts_by_flag and mkdir.is_shared and mkdir.evidence is Evidence.EVIDENT
+    accepts_by_flag = mkdir.act.tolerant and not mkdir.act.tree and not mkdir.handles("FileExistsError")
+    by_all = mkdir.is_contended and not mkdir.is_one_of_group and mkdir.evidence is Evidence.EVIDENT
+    return by_all and accepts_by_flag and mkdir.is_shared

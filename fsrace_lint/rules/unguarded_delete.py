@@ -36,9 +36,9 @@ or Exception is handled or suppressed; one process of the job or of each node ru
 it; a lock is held; the path belongs to one process, or this process alone created
 it; a check for a delete comes before it in the same function (then see FSR103); the
 directory is made anew afterwards (FSR203); what is renamed was written in the same
-function (FSR201). Only the strict profile reports it where one process of each group runs it,
-where what the path holds could not be followed, and where it is not evident that
-several processes run it. A function that deletes the path it is given is judged
+function (FSR201); nothing is known of the path. Only the strict profile reports it where
+one process of each group runs it, where a part of the path could not be followed, and
+where it is not evident that several processes run it. A function that deletes the path it is given is judged
 where it is called.
 """
 
@@ -78,7 +78,8 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_hazard(project: Project, site: Site) -> bool:
     probe = project.probe_where_done(site, absent=False)
     checked = probe is not None and (site.act.op == "delete" or probe.exit in {"raise", "exit"})
-    return site.is_contended and not site.tolerates("FileNotFoundError") and not checked
+    known = site.path is not None
+    return known and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
 
 
 def _is_strict(site: Site) -> bool:

@@ -57,7 +57,7 @@ def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process deletes and makes anew; one delete is one finding."""
     found: dict[Site, list[Site]] = {}
     for removal, mkdir in project.pairs({"delete"}, {"mkdir"}):
-        if removal.is_contended and mkdir.is_contended:
+        if removal.act.tree and removal.is_contended and mkdir.is_contended:
             found.setdefault(removal, []).append(mkdir)
     for removal, made in found.items():
         yield _finding(removal, made)
