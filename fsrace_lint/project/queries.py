@@ -130,6 +130,10 @@ class Project:
             return True
         return site.below is not None and self.is_created_after_check(site.below)
 
+    def comes_in_order(self, site: Site) -> bool:
+        """Tell whether the calls by which several processes come to a site let the first one go first."""
+        return any(self.propagation.protection.first(event) is not None for event in site.way)
+
     def created_beside(self, probe: Probe, site: Site) -> Iterator[Site]:
         """Give what is made after the same test as a site, in the same folder, with no test of its own."""
         for other in self._found.seen(site.event.function):

@@ -33,9 +33,9 @@ Silent when: it is written under another name and renamed; it is opened with
 `"x"`, or FileExistsError is handled where a link is made; one process of the job
 or of each node runs it, or runs it before all others; a lock is held; the path
 belongs to one process. Only the strict profile reports it in a script that one
-process runs, for one process of each group, where it only appends, and, if it is
-not evident that several processes run it, where a file that is there raises, and
-where a link is removed and made anew without a check.
+process runs, for one process of each group, where it only appends, where the calls
+that are evidently made by several let one go first, and, if nothing is evident,
+where a file that is there raises, and where a link is removed and made anew.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def check(project: Project) -> Iterator[Finding]:
         if site.can_be_made_twice:
             groups.setdefault((site.file, probe.span), []).append((probe, site))
     for group in groups.values():
-        plain = [(probe, site) for probe, site in group if not _is_strict(probe, site)]
+        plain = [(probe, site) for probe, site in group if not _is_strict(project, probe, site)]
         yield _after_check(project, plain or group)
     checked = {site.event for group in groups.values() for _, site in group}
     for removal, link in project.pairs({"delete"}, {"link"}):
@@ -76,9 +76,9 @@ def check(project: Project) -> Iterator[Finding]:
             )
 
 
-def _is_strict(probe: Probe, site: Site) -> bool:
+def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
     refuses = probe.exit in {"raise", "exit"} and site.evidence is not Evidence.EVIDENT
-    return refuses or site.act.appends or site.is_one_of_group
+    return refuses or site.act.appends or site.is_one_of_group or project.comes_in_order(site)
 
 
 def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
@@ -93,5 +93,5 @@ def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
             *done_at(site),
             *(related(other, "made after the same check") for other in others),
         ],
-        strict=_is_strict(probe, site),
+        strict=_is_strict(project, probe, site),
     )
