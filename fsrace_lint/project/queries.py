@@ -179,10 +179,8 @@ class Project:
     def _missing(self, site: Site) -> Probe | None:
         """Give the nearest test before a site that found missing what it makes."""
         for probe in self._tests.before(site.event):
-            if probe.absent and _related(probe.path, site.path):
-                other_kind = probe.asks_kind and probe.path == site.path
-                if not other_kind or site.act.tree or site.act.op == "link":
-                    return probe
+            if probe.absent and _related(probe.path, site.path) and _asks_for(probe, site):
+                return probe
         return None
 
     def divergent(self) -> Iterator[Divergence]:
@@ -241,6 +239,14 @@ def _related(probed: Path, path: Path | None) -> bool:
     if path is None:
         return False
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
+
+
+def _asks_for(probe: Probe, site: Site) -> bool:
+    """Tell whether a test asks for what a site makes, or for the folder it lies in, and not what that is."""
+    if probe.path == site.path:
+        return not probe.asks_kind or site.act.tree or site.act.op == "link"
+    below = site.path is not None and site.path.is_within(probe.path)
+    return probe.asks_presence or not below
 
 
 def _are_siblings(one: Path, other: Path | None) -> bool:
