@@ -98,6 +98,8 @@ class Effect(Entry, frozen=True, kw_only=True):
     """The flags of which any makes the call fail where the path is there."""
     atomic: bool | str = False
     """The flags of which any makes the result appear whole or not at all."""
+    tree: bool = False
+    """Whether it takes a directory with all that is in it: the copy of a tree, or its removal."""
     condition: str = ""
     """The argument that says whether this process does it at all, as `:is_main_process=true`."""
     guard: First | None = None

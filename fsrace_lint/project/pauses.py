@@ -87,7 +87,7 @@ class Pauses:
                     return
 
     def _pause(self, sleep: Event, use: Site, change: Site | None = None) -> Pause:
-        return Pause(self.sites.seen(sleep, use.act, use.origin.state.scope), use, change)
+        return Pause(self.sites.seen_from(sleep, use.act, use.origin.state.scope), use, change)
 
     def _following(self, sleep: Event, after: Sequence[Step]) -> Iterator[Site]:
         """Give the acts to which those that slept come without meeting the others in between."""

@@ -113,7 +113,7 @@ class Polls:
         return act if act is not None and act.op in _LOOKING else None
 
     def _poll(self, event: Event, act: Act, scope: Scope, *, truth: bool, limit: Limit) -> Poll:
-        site = self.sites.seen(event, replace(act, op="poll"), scope)
+        site = self.sites.seen_from(event, replace(act, op="poll"), scope)
         return Poll(site, truth, limit, self.sites.is_settled_before(event))
 
     def _of_call(self, event: Event) -> Iterator[Poll]:

@@ -52,6 +52,7 @@ class Sites:
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
         self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
 
@@ -61,9 +62,16 @@ class Sites:
             self._direct[function] = tuple(self._find(function))
         return self._direct[function]
 
+    def seen(self, function: LinkedFunction) -> tuple[Site, ...]:
+        """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
+        if function not in self._seen:
+            found = (*self.direct(function), *self._led_to(function, 0))
+            self._seen[function] = tuple(sorted(found, key=lambda site: site.span))
+        return self._seen[function]
+
     def exposed(self, function: LinkedFunction) -> Iterator[Site]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
-        for site in (*self.direct(function), *self._led_to(function, 0)):
+        for site in self.seen(function):
             if not self.is_open(site) and not self._is_device(site.path):
                 yield site
 
@@ -110,7 +118,7 @@ class Sites:
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
 
-    def seen(self, event: Event, act: Act, scope: Scope) -> Site:
+    def seen_from(self, event: Event, act: Act, scope: Scope) -> Site:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
@@ -260,9 +268,10 @@ class Sites:
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
         processes = site.own & self.propagation.processes(event)
-        return self._judged(
+        judged = self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
+        return replace(judged, below=site)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
@@ -292,6 +301,7 @@ class Sites:
         for symbol in path.symbols():
             parameter = self.linker.paths.parameter_of(symbol, function)
             if parameter is None or private:
+                certain = certain and (not symbol.parameter or names_the_file)
                 continue
             if not self.propagation.edges(function):
                 certain = certain and names_the_file

@@ -29,10 +29,13 @@ __all__ = [
     "Severity",
     "Step",
     "Witness",
+    "both_make",
     "both_pass",
+    "both_remake",
     "done_at",
     "missed",
     "pointed",
+    "related",
     "tested",
 ]
 
@@ -97,6 +100,11 @@ def _reached(site: Site | Happening) -> Iterable[Related]:
         yield Related(Place(event.function.module.path, event.call.span), message)
     if site.sign is not None:
         yield Related(site.sign.place, f"several processes run this: {site.sign.text}")
+
+
+def related(site: Site, message: str) -> Related:
+    """Point at another site."""
+    return Related(Place(site.file, site.span), message)
 
 
 def tested(probe: Probe, site: Site) -> Related:
@@ -199,4 +207,45 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
         ),
         related=[Related(divergence.place, "this decides who comes")],
         strict=not divergence.certain,
+    )
+
+
+def both_make(probe: Probe, site: Site) -> Witness:
+    """Tell how two processes find something missing, and what comes of it when both make it.
+
+    Args:
+        probe: The test.
+        site: The act.
+
+    Returns:
+        The interleaving: the second fails if it is a link, refuses what is there if that
+        raises, and else spoils what the first has made.
+    """
+    if site.act.op == "link":
+        return both_pass(probe, site, "FileExistsError")
+    first = Step(0, probe.spelled, probe.answer)
+    made = Step(0, site.told, "done")
+    if probe.exit in {"raise", "exit"}:
+        refused = Step(1, probe.spelled, str(probe.absent))
+        return Witness((first, made, refused), f"process 1 refuses {site.spelled}, which process 0 has made")
+    spoiled = (
+        Step(1, site.told, "begins to write it again"),
+        Step(0, f"reads {site.spelled}", "finds it empty or half written"),
+    )
+    return Witness(
+        (first, Step(1, probe.spelled, probe.answer), made, *spoiled),
+        f"process 0 goes on with half of {site.spelled}",
+    )
+
+
+def both_remake(removal: Site, made: Site) -> Witness:
+    """Tell how two processes remove a path before either makes it anew, which the second then cannot."""
+    return Witness(
+        (
+            Step(0, removal.told, "done"),
+            Step(1, removal.told, "nothing is left to remove"),
+            Step(0, made.told, "done"),
+            Step(1, made.told, "FileExistsError"),
+        ),
+        "process 1 dies with FileExistsError",
     )
