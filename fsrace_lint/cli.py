@@ -83,6 +83,11 @@ def _choosing(command: Callable[..., None]) -> Callable[..., None]:
             is_flag=True,
             help="Skip what is excluded even if it is named, as hooks name it.",
         ),
+        click.option(
+            "--filesystem",
+            type=click.Choice(["auto", "shared", "local"]),
+            help="What nodes share: all paths, none, or not known.  [default: auto]",
+        ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
     ]
     for option in reversed(options):
@@ -277,6 +282,7 @@ def _changes(choices: dict[str, Any]) -> dict[str, Any]:
     """Turn the options into fields of Settings, with None for what was not given."""
     changes: dict[str, Any] = {
         "profile": choices["profile"],
+        "filesystem": choices["filesystem"],
         "include_tests": choices["include_tests"] or None,
     }
     try:

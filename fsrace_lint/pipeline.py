@@ -12,7 +12,7 @@ from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.findings import Applicability, Finding, Severity, Silenced
 from fsrace_lint.project.modules import link_module
-from fsrace_lint.project.queries import Project
+from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Outcome, Problem
 from fsrace_lint.source import Source, Unreadable
 from fsrace_lint.spans import Place, Span
@@ -167,6 +167,7 @@ class Run:
                 [module for module in modules.values() if module is not None],
                 known,
                 also={link: modules[file] for link, file in self.links.items()},
+                storage=Storage(*self.settings.storage),
             )
             self._linked = modules, project
         return self._linked

@@ -23,6 +23,7 @@ else:
     import tomli as tomllib
 
 Profile: TypeAlias = Literal["default", "strict"]
+Filesystem: TypeAlias = Literal["auto", "shared", "local"]
 
 FAMILY: Final = "FSR"
 TABLE: Final = "fsrace-lint"
@@ -44,7 +45,9 @@ class Settings(msgspec.Struct, frozen=True):
 
     `root` is the absolute project root, over which linking happens. An empty
     `select` means all rules. `exclude` is None for the built-in list. Selectors
-    are canonical code prefixes, as `normalize_selectors` gives them. `catalog`
+    are canonical code prefixes, as `normalize_selectors` gives them. `shared_paths`
+    and `local_paths` name what all nodes share and what each has for itself;
+    `filesystem` says it of all other paths. `catalog`
     is the user's part of the catalog as JSON, empty where there is none, and
     `catalog_origin` the file and the table it stands in, for errors.
     """
@@ -60,8 +63,16 @@ class Settings(msgspec.Struct, frozen=True):
     helper_module: str | None = None
     include_tests: bool = False
     respect_gitignore: bool = True
+    filesystem: Filesystem = "auto"
+    shared_paths: tuple[str, ...] = ()
+    local_paths: tuple[str, ...] = ()
     catalog: str = ""
     catalog_origin: str = ""
+
+    @property
+    def storage(self) -> tuple[Filesystem, tuple[str, ...], tuple[str, ...]]:
+        """What is said of the filesystems: of all paths, of those shared, of those of each node."""
+        return self.filesystem, self.shared_paths, self.local_paths
 
     def selects(self, code: str, path: str) -> bool:
         """Tell whether a rule is on for a file.
@@ -186,6 +197,9 @@ class _Table(msgspec.Struct, rename="kebab"):
     helper_module: str | None = None
     include_tests: bool = False
     respect_gitignore: bool = True
+    filesystem: str = "auto"
+    shared_paths: tuple[str, ...] = ()
+    local_paths: tuple[str, ...] = ()
     catalog: Any = {}
 
 
@@ -216,7 +230,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
     catalog = _catalog(file, table.catalog)
     return Settings(
         root=root if table.root is None else _folder(file, table.root),
-        profile=_profile(file, table.profile),
+        profile=cast("Profile", _one_of(Profile, file, "profile", table.profile)),
         select=canonical("select", table.select),
         extend_select=canonical("extend-select", table.extend_select),
         ignore=canonical("ignore", table.ignore),
@@ -229,6 +243,9 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         helper_module=table.helper_module,
         include_tests=table.include_tests,
         respect_gitignore=table.respect_gitignore,
+        filesystem=cast("Filesystem", _one_of(Filesystem, file, "filesystem", table.filesystem)),
+        shared_paths=table.shared_paths,
+        local_paths=table.local_paths,
         catalog=catalog,
         catalog_origin=f"{file}: `tool.{TABLE}.catalog`" if catalog else "",
     )
@@ -277,13 +294,21 @@ def _check(file: Path, table: _Table) -> None:
     _check_globs(table.extend_exclude, f"{file}: `extend-exclude`")
     _check_globs(table.per_file_ignores, f"{file}: `per-file-ignores`")
     _check_module(table.helper_module, f"{file}: `helper-module`")
+    _check_places(table.shared_paths, f"{file}: `shared-paths`")
+    _check_places(table.local_paths, f"{file}: `local-paths`")
+    both = [text for text in table.local_paths if text in table.shared_paths]
+    if both:
+        raise SettingsError(f"{file}: `local-paths`: `{both[0]}` stands in `shared-paths` too")
 
 
-def _profile(file: Path, text: str) -> Profile:
-    if text not in get_args(Profile):
-        hint = did_you_mean(text, get_args(Profile)) or "; there are `default` and `strict`"
-        raise SettingsError(f"{file}: `profile`: unknown profile `{text}`{hint}")
-    return cast("Profile", text)
+def _one_of(choices: Any, file: Path, key: str, text: str) -> str:  # a Literal
+    """Check that a text is one of a few."""
+    known = get_args(choices)
+    if text not in known:
+        listed = ", ".join(f"`{choice}`" for choice in known[:-1]) + f" and `{known[-1]}`"
+        hint = did_you_mean(text, known) or f"; there are {listed}"
+        raise SettingsError(f"{file}: `{key}`: unknown {key} `{text}`{hint}")
+    return text
 
 
 def _catalog(file: Path, tables: Any) -> str:  # TOML gives anything
@@ -322,6 +347,13 @@ def _check_globs(texts: Iterable[str], origin: str) -> None:
             glob(text)
     except ValueError as error:
         raise SettingsError(f"{origin}: `{text}` is {error}") from error
+
+
+def _check_places(texts: Iterable[str], origin: str) -> None:
+    for text in texts:
+        if not text.strip("/${}*") or "\0" in text or any(part in {".", ".."} for part in text.split("/")):
+            what = "a folder, a glob such as `/mnt/*/runs`, `$VARIABLE` or the name of an option"
+            raise SettingsError(f"{origin}: `{text}` is not {what}")
 
 
 def _check_module(name: str | None, origin: str) -> None:

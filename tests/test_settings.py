@@ -70,6 +70,9 @@ def test_every_key(tmp_path: Path) -> None:
         helper-module = "package.fs_safe"
         include-tests = true
         respect-gitignore = false
+        filesystem = "shared"
+        shared-paths = ["/mnt/nfs", "$WORK"]
+        local-paths = ["/nvme/*", "node_dir"]
         """,
     )
     assert load(tmp_path, RULES) == Settings(
@@ -84,6 +87,9 @@ def test_every_key(tmp_path: Path) -> None:
         helper_module="package.fs_safe",
         include_tests=True,
         respect_gitignore=False,
+        filesystem="shared",
+        shared_paths=("/mnt/nfs", "$WORK"),
+        local_paths=("/nvme/*", "node_dir"),
     )
 
 
@@ -116,6 +122,20 @@ def test_settings_of_the_first_file_count_when_root_points_elsewhere(tmp_path: P
         ('per-file-ignores = { "x" = "FSR1" }', "`per-file-ignores`: expected array, found string"),
         ('profile = "strickt"', "`profile`: unknown profile `strickt`; did you mean `strict`?"),
         ('profile = "loud"', "`profile`: unknown profile `loud`; there are `default` and `strict`"),
+        ('filesystem = "share"', "`filesystem`: unknown filesystem `share`; did you mean `shared`?"),
+        (
+            'filesystem = "nfs"',
+            "`filesystem`: unknown filesystem `nfs`; there are `auto`, `shared` and `local`",
+        ),
+        ("filesystem = 1", "`filesystem`: expected string, found integer"),
+        ('shared-paths = "/mnt"', "`shared-paths`: expected array, found string"),
+        ('shared-paths = [""]', "`shared-paths`: `` is not a folder, a glob such as"),
+        ('local-paths = ["/"]', "`local-paths`: `/` is not a folder, a glob such as"),
+        ('local-paths = ["../here"]', "`local-paths`: `../here` is not a folder, a glob such as"),
+        (
+            'shared-paths = ["/a", "/b"]\nlocal-paths = ["/b"]',
+            "`local-paths`: `/b` stands in `shared-paths` too",
+        ),
         (
             'select = ["check-then-mkdirs"]',
             "`select`: unknown rule `check-then-mkdirs`; did you mean `check-then-mkdir`?",

@@ -145,7 +145,7 @@ def one(name: str, kind: str, message: str, code: str, **others: str) -> Case:
         "a directory",
         "tolerant",
         "a directory that is there already is accepted",
-        "dist.barrier()\nos.makedirs('d', exist_ok=True)  # SITE\n",
+        "dist.barrier()\nos.makedirs('/tmp/d', exist_ok=True)  # SITE\n",
     ),
     one(
         "a delete",
@@ -661,7 +661,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a rename to what is shared",
         "unexposed",
-        "no rule reports a rename",
+        "no rule reports what a rename makes of a path of one's own",
         """\
         def move(rank):
             dist.barrier()
@@ -900,7 +900,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         "nothing shows that several processes run it",
         """\
         def copy(source):
-            if not os.path.exists('d'):
+            if os.path.isdir('d'):
                 shutil.copytree(source, 'd')  # SITE
         """,
     ),
@@ -910,7 +910,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         "nothing shows that several processes run this script",
         """\
         if __name__ == '__main__':
-            if not os.path.exists('d'):
+            if os.path.isdir('d'):
                 shutil.copytree('s', 'd')  # SITE
         """,
     ),
@@ -927,16 +927,27 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
-        "a delete without a test",
-        "unexposed",
-        "no rule reports a delete without a test before it",
-        "dist.barrier()\nos.remove('d')  # SITE\n",
+        "a delete, only by the strict profile",
+        "strict",
+        "FSR202: every process deletes 'd', and all but the first fail",
+        "def clean():\n    os.remove('d')  # SITE\n",
     ),
     one(
-        "a rename",
+        "a delete after a test whose other branch raises",
         "unexposed",
-        "no rule reports a rename",
-        "dist.barrier()\nos.rename('d', 'e')  # SITE\n",
+        "no rule that is on reports this delete",
+        """\
+        dist.barrier()
+        if not os.path.exists('d'):
+            raise SystemExit('nothing to do')
+        os.remove('d')  # SITE
+        """,
+    ),
+    one(
+        "a link",
+        "unexposed",
+        "no rule reports a link without a test or a removal before it",
+        "dist.barrier()\nos.symlink('d', 'e')  # SITE\n",
     ),
     one(
         "a test whose other branch raises",

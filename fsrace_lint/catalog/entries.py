@@ -98,6 +98,8 @@ class Effect(Entry, frozen=True, kw_only=True):
     """The flags of which any makes the call fail where the path is there."""
     atomic: bool | str = False
     """The flags of which any makes the result appear whole or not at all."""
+    tree: bool = False
+    """Whether it takes a directory with all that is in it: the copy of a tree, or its removal."""
     condition: str = ""
     """The argument that says whether this process does it at all, as `:is_main_process=true`."""
     guard: First | None = None
@@ -294,6 +296,10 @@ class Exit(Plain, frozen=True, kw_only=True):
     """A call that never returns."""
 
 
+class Sleep(Plain, frozen=True, kw_only=True):
+    """A call that does nothing but let some seconds pass, which are its first argument."""
+
+
 class Suppressor(Plain, frozen=True, kw_only=True):
     """A context that handles the exceptions it is given."""
 
@@ -330,6 +336,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "sink": Sink,
     "object-store": ObjectStore,
     "returns": Returns,
+    "sleep": Sleep,
     "suppressor": Suppressor,
     "exit": Exit,
 }

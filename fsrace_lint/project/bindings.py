@@ -79,7 +79,7 @@ def _collect(statement: m.Statement, names: dict[str, None]) -> None:
     if isinstance(statement, m.DefineClass):
         return
     names.update(dict.fromkeys(_bound_by(statement)))
-    for expr in _evaluated(statement):
+    for expr in evaluated(statement):
         _collect_walrus(expr, names)
     for inner in suites(statement):
         for child in inner:
@@ -124,7 +124,8 @@ def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
             return ()
 
 
-def _evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
+def evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
+    """Give the expressions that a statement evaluates itself, outside of its suites."""
     match statement:
         case m.If(test=expr) | m.While(test=expr) | m.Assert(test=expr) | m.For(iterable=expr):
             return (expr,)
@@ -141,9 +142,14 @@ def _evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
 def _collect_walrus(expr: m.Expr | None, names: dict[str, None]) -> None:
     if isinstance(expr, m.Walrus):
         names[expr.name] = None
-    children = _CHILDREN.get(type(expr))
-    for child in () if children is None else children(expr):
+    for child in () if expr is None else children(expr):
         _collect_walrus(child, names)
+
+
+def children(expr: m.Expr) -> tuple[m.Expr, ...]:
+    """Give the expressions that an expression is written with."""
+    find = _CHILDREN.get(type(expr))
+    return () if find is None else find(expr)
 
 
 def _of_call(expr: m.Call) -> tuple[m.Expr, ...]:

@@ -12,6 +12,7 @@ from fsrace_lint.project.commands import HERE, unpacked_into
 from fsrace_lint.project.entities import Instance, Library, qualified_name
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
+from fsrace_lint.project.values import Argument as Passed
 from fsrace_lint.project.values import Value
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ class Effects:
             return self._unresolved(call, scope)
         effect = self.catalog.exact("effect", name)
         if effect is not None:
-            return _act(effect, call, name)
+            return self._effected(effect, call, name, scope)
         if isinstance(entity, Library) and isinstance(call.function, m.Attribute):
             effect = self.catalog.find("effect", name)
             if effect is not None and effect.path != "self" and effect.op == "write":
-                return _act(effect, call, f"*.{call.function.name}")
+                return self._effected(effect, call, f"*.{call.function.name}", scope)
         if self.catalog.exact("program", name) is not None:
             return self._program(call, name, scope)
         return None
@@ -83,7 +84,19 @@ class Effects:
             return None
         if any(self.catalog.exact("object-store", part) is not None for part in _parts(receiver)):
             return None
-        return _act(effect, call, f"*.{method}")
+        return self._effected(effect, call, f"*.{method}", scope)
+
+    def _effected(self, effect: Effect, call: m.Call, name: str, scope: Scope) -> Act | None:
+        mode = given(call, effect.mode.partition("=")[0]) if effect.mode else None
+        return _act(effect, call, name, None if mode is None else self._usual(mode, scope))
+
+    def _usual(self, mode: m.Expr, scope: Scope) -> m.Expr:
+        """Give the value of a name, or what a parameter is where no caller gives it."""
+        bound = self.resolver.binding(mode.id, scope) if isinstance(mode, m.Name) else None
+        if isinstance(bound, Value):
+            return bound.expr
+        default = bound.parameter.default if isinstance(bound, Passed) else None
+        return mode if default is None else default
 
     def _program(self, call: m.Call, name: str, scope: Scope) -> Act | None:
         command = given(call, "0:args")
@@ -130,8 +143,8 @@ def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
     return few and all(keyword.name in _PATHLIB_KEYWORDS for keyword in call.keywords)
 
 
-def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
-    mode = _mode(effect.mode, call) if effect.mode else "w"
+def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> Act | None:
+    mode = _mode(effect.mode, given_mode) if effect.mode else "w"
     flags = set(words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
     op = effect.op
     if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
@@ -154,14 +167,13 @@ def _act(effect: Effect, call: m.Call, name: str) -> Act | None:
         only=effect.guard,
         condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
         target=given(call, effect.target) if effect.target else None,
+        tree=effect.tree,
     )
 
 
-def _mode(text: str, call: m.Call) -> str:
-    which = argument(text)
-    mode = given_for(call, which)
+def _mode(text: str, mode: m.Expr | None) -> str:
     if mode is None:
-        return which.default
+        return argument(text).default
     return mode.value if isinstance(mode, m.Constant) and isinstance(mode.value, str) else ""
 
 

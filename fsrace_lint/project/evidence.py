@@ -199,6 +199,10 @@ class Evidences:
             ):
                 yield event
 
+    def meets(self, event: Event) -> bool:
+        """Tell whether processes meet in a call, or in what it leads to."""
+        return any(event is meeting for meeting in self._coordinating(event.function, 0))
+
     def _is_launch(self, event: Event, *, certain: bool) -> bool:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))

@@ -99,7 +99,8 @@ class Walker(Evaluator):
     def _assert(self, statement: m.Assert, state: State) -> State | None:
         before = self.test(statement.test, state)
         self.can_fail(self.assume(before, statement.test, truth=False))
-        return self.assume(before, statement.test, truth=True)
+        held = self.assume(before, statement.test, truth=True)
+        return None if before is None or held is None else _mark_exit(held, len(before.literals), "raise")
 
     def _if(self, statement: m.If, state: State) -> State | None:
         before = self.test(statement.test, state)

@@ -47,6 +47,10 @@ class Sign:
 ASKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
 """The operations that change nothing: they ask the filesystem, and their answers can differ."""
 
+_DIRECTORY_TESTS: Final = frozenset({"isdir", "is_dir"})
+_LINK_TESTS: Final = frozenset({"islink", "is_symlink"})
+_PRESENCE_TESTS: Final = _DIRECTORY_TESTS | {"exists", "lexists"}
+_KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_tarfile", "is_zipfile"}
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 
@@ -59,7 +63,8 @@ class Act:
     path is there, `atomic` that the result appears whole or not at all,
     `synchronized` that several processes may do it at once. `only` is the scope
     whose first process alone does it, whoever calls; `condition` is what says
-    whether this process does it; `target` the path that a rename makes.
+    whether this process does it; `target` the path that a rename makes; `tree`
+    that it copies or removes a directory with all that is in it.
     """
 
     op: Op
@@ -74,6 +79,7 @@ class Act:
     only: str | None = None
     condition: m.Expr | None = None
     target: m.Expr | None = None
+    tree: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +95,8 @@ class Site:
     with them. `way` is how several processes come to the function of `event`:
     the calls, nearest first; `sign` is what shows it at their end. `settled` says
     that it is the same whoever calls, though callers hand over a part of its path.
-    `after` is a mkdir before it that leaves nothing to race for.
+    `after` is a mkdir before it that leaves nothing to race for. `below` is the same act
+    as the function that `event` calls has it, where that is not the call that does it.
     """
 
     act: Act
@@ -109,6 +116,7 @@ class Site:
     sign: Sign | None
     settled: bool = False
     after: Site | None = None
+    below: Site | None = None
 
     @property
     def span(self) -> Span:
@@ -145,6 +153,17 @@ class Site:
     def place(self) -> Place:
         """Where the call stands."""
         return Place(self.file, self.span)
+
+    @property
+    def can_be_made_twice(self) -> bool:
+        """Whether several processes can make this file, link or tree at once, and one fails or spoils it."""
+        act = self.act
+        if act.atomic or self.is_ordered or not self.is_contended:
+            return False
+        if act.op in {"write", "copy"}:
+            return not act.exclusive and not act.tolerant
+        fails = not self.tolerates("FileExistsError")
+        return fails if act.op == "link" else act.tree and (fails or act.tolerant)
 
     @property
     def is_one_of_group(self) -> bool:
@@ -189,9 +208,18 @@ class Site:
         """Whether the first process is done here before any other begins: its test then sees the result."""
         return self.first is not None
 
+    @property
+    def is_shared_by_nodes(self) -> bool:
+        """Whether processes of different nodes share its path."""
+        return self.reach is Reach.SHARED
+
+    def handles(self, error: str) -> bool:
+        """Tell whether `error` is handled around it."""
+        return error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
+
     def tolerates(self, error: str) -> bool:
         """Tell whether losing the race does no harm here: `error` is accepted or handled."""
-        return self.act.tolerant or error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
+        return self.act.tolerant or self.handles(error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,11 +263,10 @@ class Probe:
     """An existence test whose outcome led to a site.
 
     `absent` says that it found the path missing; `exit` how the code was left
-    where it came out otherwise (empty for a branch). `is_whole_test` says that
+    where it came out otherwise (empty for a branch that does not raise). `is_whole_test` says that
     the branch tests nothing else, `guards_only_the_site` that the branch holds
     nothing but the site and has no `else`. `is_implied` says that the test cannot
-    come out that way otherwise, and `asks_presence` that it asks whether anything,
-    or a directory, is there.
+    come out that way otherwise; `asks` is the last name of what was called.
     """
 
     span: Span
@@ -250,7 +277,17 @@ class Probe:
     is_whole_test: bool
     guards_only_the_site: bool
     is_implied: bool
-    asks_presence: bool
+    asks: str
+
+    @property
+    def asks_presence(self) -> bool:
+        """Whether it asks whether anything, or a directory, is there."""
+        return self.asks in _PRESENCE_TESTS
+
+    @property
+    def asks_kind(self) -> bool:
+        """Whether it asks what is there, so that it can be false of something that is."""
+        return self.asks in _KIND_TESTS
 
     @property
     def answer(self) -> str:

@@ -232,9 +232,8 @@ def _from_topmost_package(module: Module, packages: set[str]) -> str:
     first = len(parts) - (1 if not module.is_package else 0)
     while first > 0 and ".".join(parts[:first]) in packages:
         first -= 1
-    if first == len(parts) - (1 if not module.is_package else 0) and not module.is_package:
-        return module.name.removeprefix("src.")
-    return ".".join(parts[first:])
+    outside = first == len(parts) - 1 and not module.is_package
+    return (module.name if outside else ".".join(parts[first:])).removeprefix("src.")
 
 
 def _common(one: str, two: str) -> int:

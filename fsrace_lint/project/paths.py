@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.values import Binding, Scope
 
-_DEEPEST: Final = 12
+_DEEPEST: Final = 24
 _PERCENT: Final = re.compile(r"%[sdi]")
 _SAME_PATH: Final = frozenset(
     {

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.effects import Effects
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.model import Site
-    from fsrace_lint.project.states import Literal
+    from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.project.values import Scope
 
 _ALIASES_DEPTH: Final = 4
-_PRESENCE: Final = frozenset({"exists", "lexists", "isdir", "is_dir"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +40,9 @@ class Probes:
         self.linker = linker
         self.effects = effects
 
-    def before(self, site: Site) -> Iterator[Probe]:
-        """Give the existence tests that led to a site, nearest first, of whatever path."""
-        return self.among(site.event.state.literals, site.event.call)
+    def before(self, event: Event) -> Iterator[Probe]:
+        """Give the existence tests that led to a call, nearest first, of whatever path."""
+        return self.among(event.state.literals, event.call)
 
     def among(self, literals: Sequence[Literal], call: m.Call) -> Iterator[Probe]:
         """Give the existence tests that some tests before a call consist of, nearest first."""
@@ -93,12 +91,20 @@ class Probes:
             spelled=spell(call),
             path=path,
             absent=not answer.truth,
-            exit=literal.exit,
+            exit=literal.exit or _raised_otherwise(literal),
             is_whole_test=test is call,
             guards_only_the_site=_guards_only(literal, then),
             is_implied=answer.implied,
-            asks_presence=act.api.rpartition(".")[2] in _PRESENCE,
+            asks=act.api.rpartition(".")[2],
         )
+
+
+def _raised_otherwise(literal: Literal) -> str:
+    """Tell whether the other side of a branch ends by raising."""
+    if literal.branch is None:
+        return ""
+    other = literal.branch.orelse if literal.truth else literal.branch.body
+    return "raise" if other and isinstance(other[-1], m.Raise) else ""
 
 
 def _guards_only(literal: Literal, call: m.Call) -> bool:

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
+from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.locks import Locks
 from fsrace_lint.project.markers import Markers
 from fsrace_lint.project.misuses import Misuses
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.order import Orders
+from fsrace_lint.project.pauses import Pauses
+from fsrace_lint.project.per_node import PerNode
+from fsrace_lint.project.polls import Polls
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
+from fsrace_lint.project.states import are_apart
+from fsrace_lint.project.storage import Storage
 from fsrace_lint.project.vanishing import Vanishings
 from fsrace_lint.spans import Place
 
@@ -26,15 +32,20 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
+    from fsrace_lint.project.elsewhere import Absence
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.markers import Claim
     from fsrace_lint.project.model import Lock, Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.project.order import Unordered
+    from fsrace_lint.project.pauses import Pause
+    from fsrace_lint.project.per_node import PerNodeAct
+    from fsrace_lint.project.polls import Poll
+    from fsrace_lint.project.states import Event
     from fsrace_lint.project.vanishing import Vanishing
     from fsrace_lint.spans import Span
 
-JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
+JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "rename"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
 
 
@@ -47,6 +58,7 @@ class Project:
         catalog: Catalog,
         targets: Iterable[str] | None = None,
         also: Mapping[str, Module | None] | None = None,
+        storage: Storage | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -55,21 +67,27 @@ class Project:
             catalog: What library names mean.
             targets: The relative paths of the files to report on; all where None.
             also: Further relative paths under which modules can be imported.
+            storage: What the user says of the filesystems.
         """
+        self.storage = storage or Storage()
         self.catalog = catalog
         self.linker = Linker(modules, catalog, also or {})
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
-        self._found = Sites(self.linker, self.propagation)
+        self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
-        self._locks = Locks(self.propagation, self._found)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
+        self._orders = Orders(self._sequences)
+        self._elsewhere = Elsewhere(self._found, self._sequences)
+        self._per_node = PerNode(self._found)
+        self._polls = Polls(self.linker, self._found)
+        self._pauses = Pauses(self._sequences, self._polls.limits)
+        self._locks = Locks(self.propagation, self._found)
         self._misuses = Misuses(self._locks, self._tests, self._sequences)
         self._vanishings = Vanishings(self._found, self._tests)
         self._markers = Markers(self.linker, self._found)
-        self._orders = Orders(self._sequences)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -100,14 +118,120 @@ class Project:
             The nearest such test before the site, and the site.
         """
         for site in self.sites(*ops):
-            probes = (probe for probe in self._tests.before(site) if probe.absent == absent)
-            probe = next((probe for probe in probes if _related(probe.path, site.path)), None)
+            probe = self._nearest(site.event, site.path, absent=absent)
             if probe is not None:
                 yield probe, site
 
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
-        return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+        return self._nearest(site.event, site.path)
+
+    def probe_where_done(self, site: Site, *, absent: bool) -> Probe | None:
+        """Give the nearest existence test of its path in the function that does it."""
+        done = site
+        while done.below is not None:
+            done = done.below
+        return self._nearest(done.event, done.path, absent=absent)
+
+    def created_after_check(self, *ops: Op) -> Iterator[tuple[Probe, Site]]:
+        """Give the sites that make something after a test that found it missing.
+
+        Where a call leads to a site, the test may stand before the call; it is
+        given there, once.
+
+        Args:
+            ops: The operations of the sites.
+
+        Yields:
+            The nearest such test before the site, and the site.
+        """
+        for site in self._everywhere(ops):
+            probe = self._missing(site)
+            if probe is not None and not (site.below and self.is_created_after_check(site.below)):
+                yield probe, site
+
+    def is_created_after_check(self, site: Site) -> bool:
+        """Tell whether `created_after_check` gives a site, from where it is seen or from below."""
+        if self._missing(site) is not None:
+            return True
+        return site.below is not None and self.is_created_after_check(site.below)
+
+    def comes_in_order(self, site: Site) -> bool:
+        """Tell whether the calls by which several processes come to a site let the first one go first."""
+        return any(self.propagation.protection.first(event) is not None for event in site.way)
+
+    def created_beside(self, probe: Probe, site: Site) -> Iterator[Site]:
+        """Give what is made after the same test as a site, in the same folder, with no test of its own."""
+        for other in self._found.seen(site.event.function):
+            if (
+                other.event is not site.event
+                and other.act.op == site.act.op
+                and self._missing(other) is None
+                and _are_siblings(probe.path, other.path)
+                and any(before.span == probe.span for before in self._tests.before(other.event))
+            ):
+                yield other
+
+    def pairs(self, first: Container[Op], then: Container[Op]) -> Iterator[tuple[Site, Site]]:
+        """Give two acts on one path, or the second within it, one after the other in the same function.
+
+        Args:
+            first: The operations of the first.
+            then: The operations of the second.
+
+        Yields:
+            The two sites; each second one with the nearest that comes before it.
+        """
+        for module in self.targets:
+            for function in module.functions:
+                found = self._found.seen(function)
+                for index, site in enumerate(found):
+                    if site.act.op in then:
+                        before = (other for other in reversed(found[:index]) if other.act.op in first)
+                        other = next((other for other in before if _are_one_after_another(other, site)), None)
+                        if other is not None:
+                            yield other, site
+
+    def _everywhere(self, ops: Container[Op]) -> Iterator[Site]:
+        """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from (site for site in self._found.seen(function) if site.act.op in ops)
+
+    def _nearest(self, event: Event, path: Path | None, *, absent: bool | None = None) -> Probe | None:
+        probes = (probe for probe in self._tests.before(event) if absent is None or probe.absent == absent)
+        return next((probe for probe in probes if _related(probe.path, path)), None)
+
+    def _missing(self, site: Site) -> Probe | None:
+        """Give the nearest test before a site that found missing what it makes."""
+        for probe in self._tests.before(site.event):
+            if probe.absent and _related(probe.path, site.path) and _asks_for(probe, site):
+                return probe
+        return None
+
+    def per_node(self) -> Iterator[PerNodeAct]:
+        """Give what one process of each node does where nodes may share the path, file by file."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._per_node.of(function)
+
+    def polls(self) -> Iterator[Poll]:
+        """Give the waits for a path by looking again and again, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._polls.of(function)
+
+    def absences(self) -> Iterator[Absence]:
+        """Give what one process makes on its node and those of others use, in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._elsewhere.of(function)
+
+    def pauses(self) -> Iterator[Pause]:
+        """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._pauses.of(function)
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
@@ -243,4 +367,26 @@ def _related(probed: Path, path: Path | None) -> bool:
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
 
 
-__all__ = ["Project", "link_module"]
+def _asks_for(probe: Probe, site: Site) -> bool:
+    """Tell whether a test asks for what a site makes, or for the folder it lies in, and not what that is."""
+    if probe.path == site.path:
+        return not probe.asks_kind or site.act.tree or site.act.op == "link"
+    below = site.path is not None and site.path.is_within(probe.path)
+    return probe.asks_presence or not below
+
+
+def _are_siblings(one: Path, other: Path | None) -> bool:
+    """Tell whether two paths lie in one folder, which is more than the current one."""
+    if other is None or one == other or len(one.components) == 1:
+        return False
+    return one.components[:-1] == other.components[:-1]
+
+
+def _are_one_after_another(first: Site, then: Site) -> bool:
+    if first.path is None or then.path is None or first.event is then.event:
+        return False
+    same = then.path.is_within(first.path)
+    return same and not are_apart(first.event.state.literals, then.event.state.literals)
+
+
+__all__ = ["Project", "Storage", "link_module"]

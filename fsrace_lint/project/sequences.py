@@ -6,16 +6,18 @@ the project are replaced by what happens there, as it looks from the call.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.arguments import passed
 from fsrace_lint.project.effects import holds
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.processes import ALL, FIRST, Processes
+from fsrace_lint.project.processes import ALL, FIRST, MAIN, Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +76,16 @@ class Step:
         return self.event.call.span
 
     @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return spell(self.event.call)
+
+    @property
+    def is_for_main(self) -> bool:
+        """Whether the main process comes here."""
+        return bool(self.comers & MAIN)
+
+    @property
     def file(self) -> str:
         """The path of the file it stands in, as reported."""
         return self.event.function.module.path
@@ -95,35 +107,43 @@ class Sequences:
         self.propagation = sites.propagation
         self.differences = differences
         self._found: Memo[tuple[LinkedFunction, int], tuple[Step, ...]] = Memo(())
-        self._names: frozenset[str] | None = None
+        self._standing: dict[LinkedFunction, tuple[Step | tuple[Event, LinkedFunction], ...]] = {}
 
     def of(self, function: LinkedFunction, depth: int = 0) -> tuple[Step, ...]:
         """Give what happens in a function and in what it calls, in order."""
-        if depth > _DEEPEST or self._leading_names().isdisjoint(function.facts.mentions):
+        if depth > _DEEPEST or self._leading.isdisjoint(function.facts.mentions):
             return ()
         return self._found.get((function, depth), lambda: tuple(self._find(function, depth)))
 
     def _find(self, function: LinkedFunction, depth: int) -> Iterator[Step]:
         left = _LONGEST
-        for event in self.linker.events(function):
-            for step in self._steps(event, depth):
+        for item in self._items(function):
+            for step in (item,) if isinstance(item, Step) else self._inlined(*item, depth):
                 if left == 0:
                     return
                 left -= 1
                 yield step
 
-    def _steps(self, event: Event, depth: int) -> Iterator[Step]:
+    def _items(self, function: LinkedFunction) -> tuple[Step | tuple[Event, LinkedFunction], ...]:
+        """Give the steps that stand in a function, and the calls in it of others that may have some."""
+        if function not in self._standing:
+            events = self.linker.events(function)
+            self._standing[function] = tuple(item for event in events for item in self._read(event))
+        return self._standing[function]
+
+    def _read(self, event: Event) -> Iterator[Step | tuple[Event, LinkedFunction]]:
+        called = last_name(event.call.function)
+        if called not in self._leading:
+            return
         scope = event.state.scope
-        entity = self.linker.resolver.entity(event.call.function, scope)
-        here = self._here(event)
-        meeting = self._meeting(event, entity)
+        meeting = self._meeting(event, self.linker.resolver.entity(event.call.function, scope))
         if meeting:
-            yield replace(here, meeting=meeting)
+            yield replace(self._here(event), meeting=meeting)
             return
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
-            processes = here.processes if act.only is None else here.processes & FIRST[act.only]
-            done = replace(here, act=act, processes=processes)
+            here = self._here(event)
+            done = replace(here, act=act) if act.only is None else self._done_by_first(here, act, act.only)
             yield replace(done, path=self.linker.paths.normalize(act.path, scope))
             if act.op == "rename" and act.target is not None:
                 made = replace(act, op="create", path=act.target, target=None)
@@ -131,7 +151,11 @@ class Sequences:
             return
         callee = self.linker.resolver.callee(event.call, scope)
         if callee is not None and callee is not event.function and not callee.facts.is_generator:
-            yield from self._inlined(here, callee, depth)
+            yield event, callee
+
+    @staticmethod
+    def _done_by_first(here: Step, act: Act, scope: str) -> Step:
+        return replace(here, act=act, processes=here.processes & FIRST[scope])
 
     def _here(self, event: Event) -> Step:
         protection = self.propagation.protection
@@ -139,10 +163,14 @@ class Sequences:
         literals, held = event.state.literals, protection.held(event)
         return Step(event, event, processes, processes, literals, held, protection.first(event))
 
-    def _inlined(self, here: Step, callee: LinkedFunction, depth: int) -> Iterator[Step]:
+    def _inlined(self, event: Event, callee: LinkedFunction, depth: int) -> Iterator[Step]:
         """Give what happens in a function, as it looks from a call of it."""
+        steps = self.of(callee, depth + 1)
+        if not steps:
+            return
+        here = self._here(event)
         allowed = here.processes & self.propagation.decorated(callee)
-        for step in self.of(callee, depth + 1):
+        for step in steps:
             if self._is_ruled_out(step, here.event, callee):
                 continue
             yield replace(
@@ -197,8 +225,7 @@ class Sequences:
     def _is_about_setup(self, literal: Literal) -> bool:
         return self.linker.guards.split(literal.test, literal.scope) != (ALL, ALL)
 
-    def _leading_names(self) -> frozenset[str]:
+    @functools.cached_property
+    def _leading(self) -> frozenset[str]:
         """The names of functions that may lead to an act or a meeting, as far as that is followed."""
-        if self._names is None:
-            self._names = self.propagation.leading_names(_LEADING, _DEEPEST)
-        return self._names
+        return self.propagation.leading_names(_LEADING, _DEEPEST)

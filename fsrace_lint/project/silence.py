@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from fsrace_lint.project.propagate import Propagation
 
 _WEAK: Final = frozenset({"unproven", "unknown", "unexposed"})
-_ERRORS: Final = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
+_ERRORS: Final = {
+    "mkdir": "FileExistsError",
+    "link": "FileExistsError",
+    "delete": "FileNotFoundError",
+    "rename": "FileNotFoundError",
+}
 _ACCEPTED: Final = {
     "mkdir": "a directory that is there already is accepted",
     "delete": "it is accepted that it is gone already",
 }
-_ALONE: Final = frozenset({"mkdir", "write", "extract"})
+_ALONE: Final = frozenset({"mkdir", "write", "copy", "delete", "rename", "extract"})
 """The operations that rules report without a test before them."""
 _FIRST: Final = {"local": "the main process of each node", "group": "the first process of each group"}
 
@@ -184,11 +189,13 @@ class Silences:
     def _unproven(site: Site) -> Reason:
         """What a site lacks for a finding, though nothing speaks for it."""
         op = site.act.op
-        if op == "delete":
-            return Reason("unexposed", "no rule reports a delete without a test before it")
+        if op == "link":
+            return Reason("unexposed", "no rule reports a link without a test or a removal before it")
+        if op == "rename" and site.reach is Reach.PRIVATE:
+            return Reason("unexposed", "no rule reports what a rename makes of a path of one's own")
         if op not in _ALONE:
             return Reason("unexposed", f"no rule reports a {op}")
-        if op == "write" and site.path is None:
+        if op in {"write", "delete", "rename"} and site.path is None:
             return Reason("unknown", f"what {_bare(site.spelled)} holds could not be followed")
         if site.evidence is Evidence.NONE:
             return Reason("unproven", "nothing shows that several processes run this script")

@@ -15,6 +15,7 @@ from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import ASKING, Reach, Site
 from fsrace_lint.project.processes import ALL, FIRST, runs
+from fsrace_lint.project.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.propagate import Propagation
+    from fsrace_lint.project.sequences import Step
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
 
 _CALLERS_DEPTH: Final = 4
+_UNKNOWN_STORAGE: Final = Storage()
 _DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 
 
@@ -39,15 +42,17 @@ class Sites:
     known: what path it is, and who writes it, is decided where they call.
     """
 
-    def __init__(self, linker: Linker, propagation: Propagation) -> None:
+    def __init__(self, linker: Linker, propagation: Propagation, storage: Storage = _UNKNOWN_STORAGE) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self.propagation = propagation
+        self.storage = storage
         self.evidences = Evidences(linker, propagation)
         self.effects = Effects(linker.resolver, linker.catalog)
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
         self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
 
@@ -57,10 +62,26 @@ class Sites:
             self._direct[function] = tuple(self._find(function))
         return self._direct[function]
 
+    def seen(self, function: LinkedFunction) -> tuple[Site, ...]:
+        """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
+        if function not in self._seen:
+            found = (*self.direct(function), *self._led_to(function, 0))
+            self._seen[function] = tuple(sorted(found, key=lambda site: site.span))
+        return self._seen[function]
+
     def exposed(self, function: LinkedFunction) -> Iterator[Site]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
-        for site in (*self.direct(function), *self._led_to(function, 0)):
+        for site in self.seen(function):
             if not self.is_open(site) and not self._is_device(site.path):
+                yield site
+
+    def chosen(self, function: LinkedFunction) -> Iterator[Site]:
+        """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
+        for site in self.direct(function):
+            if self.is_open(site) and runs(site.own) is site.runs:
+                yield site
+        for site in self.exposed(function):
+            if site.event is site.origin or runs(self._acting_here(site.act, site.origin)) is not site.runs:
                 yield site
 
     def _is_device(self, path: Path | None) -> bool:
@@ -96,6 +117,32 @@ class Sites:
         """
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
+
+    def seen_from(self, event: Event, act: Act, scope: Scope) -> Site:
+        """Give the site of an act whose path is read in `scope`, as it looks from a call."""
+        path = self.linker.paths.normalize(act.path, scope)
+        return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
+
+    def of_step(self, step: Step) -> Site | None:
+        """Give the site of what happens in a function; None for what is no act."""
+        if step.act is None:
+            return None
+        here = step.event is step.origin or step.path is None
+        spelled = spell(step.act.path) if here or step.path is None else step.path.text
+        return self._judged(step.act, step.event, step.origin, step.path, spelled, step.processes)
+
+    def is_settled_before(self, event: Event) -> bool:
+        """Tell whether all processes have met before a call, and none has changed anything since."""
+        settled = False
+        for earlier in self.linker.events(event.function):
+            if earlier is event:
+                break
+            if self.evidences.meets(earlier):
+                settled = True
+            elif earlier.state.processes != ALL:
+                act = self.effects.act(earlier.call, earlier.state.scope)
+                settled = settled and (act is None or act.op in ASKING)
+        return settled
 
     def _acting_here(self, act: Act, event: Event) -> Processes:
         """Tell which processes do it, of those that come to the call."""
@@ -135,16 +182,20 @@ class Sites:
             first=self.propagation.protection.first(event) or context.first,
             own=own,
             runs=runs(own & context.processes),
-            reach=Reach.PRIVATE
-            if private
-            else Reach.NODE
-            if self.linker.paths.is_node_local(path)
-            else Reach.SHARED,
+            reach=Reach.PRIVATE if private else self._shared_by(path, spelled),
             certain=certain,
             evidence=trace.evidence,
             way=trace.way,
             sign=trace.sign,
         )
+
+    def _shared_by(self, path: Path | None, spelled: str) -> Reach:
+        """Tell who shares a path that is no process's own."""
+        named = self.storage.named(path, spelled)
+        if named is not None:
+            return Reach.SHARED if named else Reach.NODE
+        local = self.linker.paths.is_node_local(path) or self.storage.filesystem == "local"
+        return Reach.NODE if local else Reach.SHARED
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
@@ -217,9 +268,10 @@ class Sites:
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
         processes = site.own & self.propagation.processes(event)
-        return self._judged(
+        judged = self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
+        return replace(judged, below=site)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
@@ -249,6 +301,7 @@ class Sites:
         for symbol in path.symbols():
             parameter = self.linker.paths.parameter_of(symbol, function)
             if parameter is None or private:
+                certain = certain and (not symbol.parameter or names_the_file)
                 continue
             if not self.propagation.edges(function):
                 certain = certain and names_the_file

@@ -9,7 +9,6 @@ import msgspec
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
 from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.processes import MAIN
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -30,8 +29,13 @@ __all__ = [
     "Severity",
     "Step",
     "Witness",
+    "both_make",
     "both_pass",
+    "both_remake",
+    "done_at",
     "missed",
+    "pointed",
+    "related",
     "tested",
 ]
 
@@ -98,6 +102,11 @@ def _reached(site: Site | Happening) -> Iterable[Related]:
         yield Related(site.sign.place, f"several processes run this: {site.sign.text}")
 
 
+def related(site: Site, message: str) -> Related:
+    """Point at another site."""
+    return Related(Place(site.file, site.span), message)
+
+
 def tested(probe: Probe, site: Site) -> Related:
     """Point at the test that comes before a site."""
     answer = "missing" if probe.absent else "present"
@@ -115,6 +124,11 @@ def done_at(site: Site) -> tuple[Related, ...]:
             f"{spell(origin.call.function)} does it here",
         ),
     )
+
+
+def pointed(site: Site, message: str) -> Related:
+    """Point at another site that belongs to a finding."""
+    return Related(Place(site.file, site.span), message)
 
 
 def both_pass(probe: Probe, site: Site, error: str) -> Witness:
@@ -179,18 +193,59 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
     else:
         message = f"ranks for which '{divergence.test}' comes out otherwise never reach {called}{via or ','}"
         message = f"{message} while the others wait there".replace(",, ", ", ")
-    here, away = (0, 1) if meeting.comers & MAIN else (1, 0)
+    here, away = (0, 1) if meeting.is_for_main else (1, 0)
     dies = "dies before" if divergence.raises else _MISSING[how]
     return rule.finding(
         meeting,
         message,
         witness=Witness(
             (
-                Step(here, spell(meeting.event.call), f"waits for process {away}"),
+                Step(here, meeting.told, f"waits for process {away}"),
                 Step(away, divergence.test, dies),
             ),
             f"process {here} waits until the process group times out",
         ),
         related=[Related(divergence.place, "this decides who comes")],
         strict=not divergence.certain,
+    )
+
+
+def both_make(probe: Probe, site: Site) -> Witness:
+    """Tell how two processes find something missing, and what comes of it when both make it.
+
+    Args:
+        probe: The test.
+        site: The act.
+
+    Returns:
+        The interleaving: the second fails if it is a link, refuses what is there if that
+        raises, and else spoils what the first has made.
+    """
+    if site.act.op == "link":
+        return both_pass(probe, site, "FileExistsError")
+    first = Step(0, probe.spelled, probe.answer)
+    made = Step(0, site.told, "done")
+    if probe.exit in {"raise", "exit"}:
+        refused = Step(1, probe.spelled, str(probe.absent))
+        return Witness((first, made, refused), f"process 1 refuses {site.spelled}, which process 0 has made")
+    spoiled = (
+        Step(1, site.told, "begins to write it again"),
+        Step(0, f"reads {site.spelled}", "finds it empty or half written"),
+    )
+    return Witness(
+        (first, Step(1, probe.spelled, probe.answer), made, *spoiled),
+        f"process 0 goes on with half of {site.spelled}",
+    )
+
+
+def both_remake(removal: Site, made: Site) -> Witness:
+    """Tell how two processes remove a path before either makes it anew, which the second then cannot."""
+    return Witness(
+        (
+            Step(0, removal.told, "done"),
+            Step(1, removal.told, "nothing is left to remove"),
+            Step(0, made.told, "done"),
+            Step(1, made.told, "FileExistsError"),
+        ),
+        "process 1 dies with FileExistsError",
     )

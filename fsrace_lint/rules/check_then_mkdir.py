@@ -54,7 +54,7 @@ def check(project: Project) -> Iterator[Finding]:
     for probe, mkdir in project.probe_then("mkdir", absent=True):
         if not mkdir.is_contended or mkdir.is_ordered or mkdir.tolerates("FileExistsError"):
             continue
-        if probe.exit in {"raise", "exit"} or mkdir.act.api == "shutil.copytree":
+        if probe.exit in {"raise", "exit"} or mkdir.act.tree:
             continue
         yield RULE.finding(
             mkdir,

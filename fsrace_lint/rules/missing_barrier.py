@@ -42,7 +42,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.facts.spell import spell
 from fsrace_lint.rules.base import Related, Rule, Step, Witness, happens
 
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ def check(project: Project) -> Iterator[Finding]:
             f"{said.format(path=pair.path)}, with no barrier in between",
             witness=Witness(
                 (
-                    Step(early, spell(pair.after.event.call), "early"),
-                    Step(late, spell(pair.before.event.call), "late"),
+                    Step(early, pair.after.told, "early"),
+                    Step(late, pair.before.told, "late"),
                 ),
                 harm,
             ),

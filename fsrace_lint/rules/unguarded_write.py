@@ -26,7 +26,8 @@ Good:
 Silent when: one process of the job or of each node runs it (by a test here or in
 all callers), or runs it before all others, which test whether it is there; a
 lock is held, or the file is locked once it is open, or is itself a lock; the
-path holds a rank, a process id or a temporary name. Only the strict profile
+path holds a rank, a process id or a temporary name; it is only written after a
+check that it is missing (FSR102 reports that). Only the strict profile
 reports it where one process of each group runs it, where the file is appended
 to or changed in place, where what the path holds could not be followed, and
 where it is not evident that several processes run it.
@@ -54,7 +55,7 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes; one call that leads to several of them is one finding."""
-    for _, group in itertools.groupby(project.exposed("write"), key=lambda write: write.event):
+    for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
         writes = [write for write in group if _is_hazard(project, write)]
         plain = [write for write in writes if not _is_strict(write)]
         if writes:
@@ -64,7 +65,9 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_hazard(project: Project, write: Site) -> bool:
     harmless = write.act.exclusive or write.act.tolerant
     tested = write.is_ordered and project.probe_of(write) is not None
-    return write.is_contended and not (harmless or tested or project.is_lock_file(write))
+    reported = write.can_be_made_twice and project.is_created_after_check(write)
+    silent = harmless or tested or reported or project.is_lock_file(write)
+    return write.is_contended and not silent
 
 
 def _is_strict(write: Site) -> bool:

@@ -1,0 +1,116 @@
+"""What the first process of every node does to paths that the nodes may share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.bindings import children
+from fsrace_lint.project.loops import calls_of
+from fsrace_lint.project.model import Reach
+from fsrace_lint.project.processes import MAIN, Runs
+from fsrace_lint.project.purposes import Purpose, purpose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.modules import LinkedFunction
+    from fsrace_lint.project.sites import Sites
+    from fsrace_lint.project.states import Literal
+
+_COUNT: Final = re.compile(r"(?:gpu|proc|device|rank|worker|task|size)(?:es|s)?_?per_?node", re.IGNORECASE)
+_NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerNodeAct:
+    """An act that one process of each node does at one path.
+
+    `is_known_shared` says that the settings name the path as shared, and
+    `is_plain` that it is a result of the run, by its name, and that nothing hints
+    at one for each node.
+    """
+
+    site: Site
+    is_known_shared: bool
+    is_plain: bool
+
+
+class PerNode:
+    """Finds the acts that one process of each node does."""
+
+    def __init__(self, sites: Sites) -> None:
+        """Prepare for a project."""
+        self.sites = sites
+        self.linker = sites.linker
+        self.storage = sites.storage
+        self.propagation = sites.propagation
+
+    def of(self, function: LinkedFunction) -> Iterator[PerNodeAct]:
+        """Give such acts of a function.
+
+        An act stands where its processes are chosen, else where its path is decided.
+        Nothing is said of what a framework calls once a node by itself, nor of what a
+        test wants for each node: `save_on_each_node`, `node_rank == 0`.
+        """
+        for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
+            contended = site.runs is Runs.PER_NODE and site.reach is Reach.SHARED and not site.locked
+            if contended and not self._is_meant(site):
+                yield PerNodeAct(site, self._is_known_shared(site), self._is_plain(site))
+
+    def _is_meant(self, site: Site) -> bool:
+        """Tell whether one act for each node is what the program wants."""
+        names = {name for literal in _tests(site) for name in _identifiers(literal.test)}
+        if _names_node(*(name for name in names if _COUNT.search(name) is None)):
+            return True
+        above = self.propagation.upward(site.event.function, self.propagation.edges)
+        hooks = (self.propagation.hooks.of(function) for function in above)
+        return any(hook is not None and hook.runs == "local" for hook in hooks)
+
+    def _is_known_shared(self, site: Site) -> bool:
+        """Tell whether the settings say that all nodes share the path."""
+        named = self.storage.named(site.path, site.spelled)
+        return self.storage.filesystem == "shared" if named is None else named
+
+    def _is_plain(self, site: Site) -> bool:
+        texts = [site.spelled, "" if site.path is None else site.path.text]
+        if site.act.target is not None:
+            texts = [spell(site.act.target)]
+        names = (site.callee, site.function, site.origin.function.facts.name)
+        is_result = purpose((*texts, *names)) is Purpose.RESULT
+        doubtful = _names_node(*names) or any(map(self._is_also_global, _tests(site)))
+        return is_result and not doubtful
+
+    def _is_also_global(self, literal: Literal) -> bool:
+        """Tell whether a test calls a function that asks for the local rank only where nothing is set up.
+
+        `is_main_process` does, if it goes by the environment before there is a
+        process group, and by the rank in it afterwards.
+        """
+        for call in calls_of(literal.test):
+            callee = self.linker.resolver.callee(call, literal.scope)
+            ways = () if callee is None else self.linker.exits(callee)
+            values = [(way.value, way.state.scope) for way in ways if way.value is not None]
+            if any(self.linker.guards.split(value, scope)[0] == MAIN for value, scope in values):
+                return True
+        return False
+
+
+def _identifiers(expr: m.Expr) -> Iterator[str]:
+    """Give the names that an expression is written with."""
+    if isinstance(expr, (m.Name, m.Attribute)):
+        yield expr.id if isinstance(expr, m.Name) else expr.name
+    for child in children(expr):
+        yield from _identifiers(child)
+
+
+def _tests(site: Site) -> tuple[Literal, ...]:
+    return (*site.event.state.literals, *site.origin.state.literals)
+
+
+def _names_node(*texts: str) -> bool:
+    return any(_NODE.search(text) is not None for text in texts)

@@ -1,0 +1,97 @@
+"""A file or link is made only after a check that it is missing.
+
+Two processes can both find it missing. Both then write it at the same time, and
+a third one, which comes a moment later, finds it there and reads half of it. A
+link the slower process cannot make: it dies with FileExistsError, even if it
+removes the old link first, because both can do that before either makes the new one.
+
+Bad:
+    import os
+
+    import numpy as np
+
+
+    def load_index(lengths: list[int], cache: str) -> np.ndarray:
+        if not os.path.exists(cache):
+            np.save(cache, np.cumsum(lengths))
+        return np.load(cache)
+
+Good:
+    import os
+
+    import numpy as np
+    from filelock import FileLock
+
+
+    def load_index(lengths: list[int], cache: str) -> np.ndarray:
+        with FileLock(cache + ".lock"):
+            if not os.path.exists(cache):
+                np.save(cache, np.cumsum(lengths))
+        return np.load(cache)
+
+Silent when: it is written under another name and renamed; it is opened with
+`"x"`, or FileExistsError is handled where a link is made; one process of the job
+or of each node runs it, or runs it before all others; a lock is held; the path
+belongs to one process. Only the strict profile reports it in a script that one
+process runs, for one process of each group, where it only appends, where the calls
+that are evidently made by several let one go first, and, if nothing is evident,
+where a file that is there raises, and where a link is removed and made anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, both_make, both_remake, done_at, related, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.queries import Project
+    from fsrace_lint.spans import Span
+
+RULE = Rule(code="FSR102", name="check-then-create", cwe=367)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find what two processes can both find missing and make, and links that both remove and make anew."""
+    groups: dict[tuple[str, Span], list[tuple[Probe, Site]]] = {}
+    for probe, site in project.created_after_check("write", "copy", "link", "mkdir"):
+        if site.can_be_made_twice:
+            groups.setdefault((site.file, probe.span), []).append((probe, site))
+    for group in groups.values():
+        plain = [(probe, site) for probe, site in group if not _is_strict(project, probe, site)]
+        yield _after_check(project, plain or group)
+    checked = {site.event for group in groups.values() for _, site in group}
+    for removal, link in project.pairs({"delete"}, {"link"}):
+        if link.path == removal.path and link.can_be_made_twice and link.event not in checked:
+            yield RULE.finding(
+                link,
+                f"another process can make {link.spelled} after its removal on line {removal.span.line}",
+                witness=both_remake(removal, link),
+                related=[related(removal, "removed here"), *done_at(link)],
+                strict=link.evidence is not Evidence.EVIDENT or link.is_one_of_group or not link.certain,
+            )
+
+
+def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
+    refuses = probe.exit in {"raise", "exit"} and site.evidence is not Evidence.EVIDENT
+    return refuses or site.act.appends or site.is_one_of_group or project.comes_in_order(site)
+
+
+def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
+    probe, site = group[0]
+    others = [*(other for _, other in group[1:]), *project.created_beside(probe, site)]
+    return RULE.finding(
+        site,
+        f"another process can make {site.spelled} after the check on line {probe.span.line}",
+        witness=both_make(probe, site),
+        related=[
+            tested(probe, site),
+            *done_at(site),
+            *(related(other, "made after the same check") for other in others),
+        ],
+        strict=_is_strict(project, probe, site),
+    )

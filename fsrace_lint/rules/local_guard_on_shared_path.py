@@ -1,0 +1,95 @@
+"""One process of every node writes a path that the nodes share.
+
+The local rank counts the processes of one node, so that each node has a process
+with local rank 0. On a job of several nodes they all pass the test and write,
+rename or delete the same path at once: a checkpoint holds a mixture, and the
+second delete or rename dies with FileNotFoundError.
+
+Bad:
+    import os
+
+    import torch
+
+
+    def save(model: torch.nn.Module, output_dir: str) -> None:
+        if int(os.environ["LOCAL_RANK"]) == 0:
+            torch.save(model.state_dict(), f"{output_dir}/model.pt")
+
+Good:
+    import os
+
+    import torch
+
+
+    def save(model: torch.nn.Module, output_dir: str) -> None:
+        if int(os.environ["RANK"]) == 0:
+            torch.save(model.state_dict(), f"{output_dir}/model.pt")
+
+Silent when: each node has the path for itself, as below `/tmp`, under
+`local-paths` or with `filesystem = "local"`; the path holds the number or the name
+of the node; losing the race is accepted or handled; a lock is held. By default
+paths of checkpoints, logs and results are reported, and what `shared-paths` or
+`filesystem = "shared"` says is shared. The strict profile reports the rest:
+caches and data, of which each node may well have its own, and files that are
+appended to or replaced as a whole. Where the name of a test says that each node is
+meant (`save_on_each_node`, `node_rank`), or a framework calls it once on each node
+(`prepare_data`), nothing is reported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.rules.base import Rule, Step, Witness, done_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR405", name="local-guard-on-shared-path")
+
+_HARM: Final = {
+    "mkdir": ("creates", "FileExistsError", "FileExistsError"),
+    "link": ("links", "FileExistsError", "FileExistsError"),
+    "create": ("creates", "FileExistsError", "FileExistsError"),
+    "delete": ("deletes", "FileNotFoundError", "FileNotFoundError"),
+    "rename": ("renames", "FileNotFoundError", "FileNotFoundError"),
+    "copy": ("copies to", "", "truncates it again"),
+    "write": ("writes", "", "truncates it again"),
+}
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find what the first process of each node does to a path that may be the same on all nodes."""
+    seen = set()
+    for claim in project.per_node():
+        site = claim.site
+        verb, error, second = _HARM.get(site.act.op, ("", "", ""))
+        harmless = (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive
+        if not verb or harmless or (site.file, site.span) in seen:
+            continue
+        seen.add((site.file, site.span))
+        may = "" if claim.is_known_shared else "may "
+        bearable = site.act.appends or site.act.atomic
+        yield RULE.finding(
+            site,
+            f"the first process of every node {verb} {site.spelled}, which the nodes {may}share",
+            witness=_witness(site, second, error),
+            related=done_at(site),
+            strict=bearable or not (claim.is_known_shared or claim.is_plain),
+        )
+
+
+def _witness(site: Site, second: str, error: str) -> Witness:
+    return Witness(
+        (
+            Step(0, "is the first process of node 0"),
+            Step(1, "is the first process of node 1"),
+            Step(0, site.told, "done" if error else "truncates the file and writes"),
+            Step(1, site.told, second),
+        ),
+        f"process 1 dies with {error}" if error else f"{site.spelled} holds half of what process 0 wrote",
+    )

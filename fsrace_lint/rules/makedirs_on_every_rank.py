@@ -1,0 +1,76 @@
+"""Every process creates this shared directory, with exist_ok=True.
+
+`exist_ok=True` is carried out as: try to create it, and where that fails, ask
+whether a directory is there. On a network filesystem the answer of the server is
+kept for some seconds by each node. A process that was told a moment ago that
+nothing is there gets the old answer again: FileExistsError from a call that
+promises none. The more processes do it at once, the more often that happens.
+
+Bad:
+    import os
+
+    import torch.distributed as dist
+
+
+    def train(out: str) -> None:
+        dist.init_process_group("gloo")
+        os.makedirs(out, exist_ok=True)
+
+Good:
+    import os
+
+    import torch.distributed as dist
+
+
+    def train(out: str) -> None:
+        dist.init_process_group("gloo")
+        if dist.get_rank() == 0:
+            os.makedirs(out, exist_ok=True)
+        dist.barrier()
+
+Silent when: one process of the job, of each node or of each group runs it;
+FileExistsError is handled; a lock is held; the path belongs to one process, or lies on the node's
+own disk; the same directory is made or removed before it in the same function; it
+is not evident that several processes run it. The default profile never reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, Severity, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR106", name="makedirs-on-every-rank", severity=Severity.WARNING, default_from=None)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find directories that every process creates where it accepts that another one did."""
+    remade = {mkdir for _, mkdir in project.pairs({"delete"}, {"mkdir"})}
+    for mkdir in project.sites("mkdir"):
+        if mkdir not in remade and _is_hazard(mkdir):
+            yield RULE.finding(
+                mkdir,
+                f"every process creates {mkdir.destination}: exist_ok=True can fail on a network filesystem",
+                witness=Witness(
+                    (
+                        Step(1, f"looks for {mkdir.destination}", "not there, which its node remembers"),
+                        Step(0, mkdir.told, "done"),
+                        Step(1, mkdir.told, "is told that something is there"),
+                        Step(1, "asks whether it is a directory", "no, as its node remembers"),
+                    ),
+                    "process 1 dies with FileExistsError",
+                ),
+            )
+
+
+def _is_hazard(mkdir: Site) -> bool:
+    accepts_by_flag = mkdir.act.tolerant and not mkdir.act.tree and not mkdir.handles("FileExistsError")
+    by_all = mkdir.is_contended and not mkdir.is_one_of_group and mkdir.evidence is Evidence.EVIDENT
+    return by_all and accepts_by_flag and mkdir.is_shared_by_nodes

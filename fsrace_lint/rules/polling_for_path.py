@@ -1,0 +1,94 @@
+"""Processes wait for a path by looking for it again and again.
+
+That something of this name is there says neither that it is whole nor that it is
+new: they go on with half a file, or with the one that an earlier run left. On a
+network filesystem the answer can be minutes old. If the process that makes it
+dies, those that wait do so for ever, or give up one by one, each by its own clock,
+and leave the others in the next collective. A barrier orders what a poll guesses.
+
+Bad:
+    import os
+    import time
+
+    import torch.distributed as dist
+
+
+    def wait_for_index(index: str) -> None:
+        if dist.get_rank() != 0:
+            while not os.path.exists(index):
+                time.sleep(1)
+
+Good:
+    import torch.distributed as dist
+
+
+    def wait_for_index() -> None:
+        dist.barrier()
+
+Silent when: each process waits for a path of its own; what is waited for is that a
+lock file goes away. Only the strict profile reports it where nothing shows that
+several processes run it, where one process waits, where it waits for a minute or
+more or nobody knows how long, as jobs do that hand over to each other, where the
+processes met before, so that only the view of a filesystem can lag, and where it
+waits until a path is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.polls import Poll
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR407", name="polling-for-path", default_from=Evidence.EVIDENT)
+
+_LONG: Final = 60
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find loops and helpers that wait until a path is there."""
+    for poll in project.polls():
+        limit, until_gone = poll.limit, not poll.is_for_presence
+        if not poll.is_for_others or (until_gone and poll.is_for_lock):
+            continue
+        is_short = limit.seconds is not None and limit.seconds < _LONG
+        is_patient = (limit.is_set or poll.is_ordered) and not is_short
+        yield RULE.finding(
+            poll.site,
+            f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
+            witness=_witness(poll, is_short=is_short),
+            strict=is_patient or poll.is_for_one or until_gone,
+        )
+
+
+def _end(poll: Poll) -> str:
+    if not poll.is_for_presence:
+        return "go on when they find it gone"
+    seconds = poll.limit.seconds
+    return "take it as they find it" if seconds is None else f"each gives up by itself after {seconds:g} s"
+
+
+def _witness(poll: Poll, *, is_short: bool) -> Witness:
+    path, seconds = poll.site.spelled, poll.limit.seconds or 0
+    late = (
+        Step(0, f"is slow to make {path}"),
+        Step(1, f"looks for {path}", f"nothing, and gives up after {seconds:g} s"),
+        Step(0, f"makes {path} and goes on to the next collective"),
+    )
+    gone = (Step(0, f"removes {path} and makes it again"), Step(1, f"looks for {path}", "it is there"))
+    early = (
+        Step(0, f"begins to make {path}"),
+        Step(1, f"looks for {path}", "it is there"),
+        Step(1, f"goes on and uses {path}"),
+    )
+    if not poll.is_for_presence:
+        return Witness(gone, f"process 1 never sees that {path} was gone")
+    if is_short:
+        return Witness(late, "process 0 waits there for process 1, which has left")
+    return Witness(early, f"process 1 works with half of {path}, as it would with an old one")

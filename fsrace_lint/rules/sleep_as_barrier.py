@@ -1,0 +1,76 @@
+"""A sleep stands where a barrier should.
+
+The other processes are to be done, or not to be there yet, when it is over. Nothing
+makes that so: a slow disk, a larger download or a stalled node takes longer, and a
+process reads what is not there yet, or writes at the same time as another. It goes
+well on the machine where the seconds were chosen.
+
+Bad:
+    import time
+
+    import torch
+    import torch.distributed as dist
+
+
+    def load(path: str) -> object:
+        if dist.get_rank() != 0:
+            time.sleep(6)
+        return torch.load(path)
+
+Good:
+    import torch
+    import torch.distributed as dist
+
+
+    def load(path: str) -> object:
+        dist.barrier()
+        return torch.load(path)
+
+Silent when: the sleep belongs to a loop that tries again, waits or watches; the
+processes meet after it, before anything depends on the order; nothing after it in
+the function touches a path. In code that nothing shows to run in several processes,
+only the strict profile reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, pointed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.pauses import Pause
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR408", name="sleep-as-barrier", default_from=Evidence.EVIDENT)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find sleeps after which something depends on what other processes have done."""
+    for pause in project.pauses():
+        use = pause.use
+        yield RULE.finding(
+            pause.site,
+            f"the processes sleep here and then {use.act.op} {use.spelled}, be the others done or not",
+            witness=_witness(pause),
+            related=[
+                *([] if pause.change is None else [pointed(pause.change, "what is to be seen")]),
+                pointed(use, "what needs the order"),
+            ],
+        )
+
+
+def _witness(pause: Pause) -> Witness:
+    use = pause.use
+    other = "still works on it" if pause.change is None else f"has not finished {pause.change.told}"
+    return Witness(
+        (
+            Step(1, pause.told, "is over"),
+            Step(0, other),
+            Step(1, use.told),
+        ),
+        f"process 1 comes to {use.spelled} before process 0 is done with it",
+    )

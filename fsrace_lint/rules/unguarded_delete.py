@@ -1,0 +1,100 @@
+"""Every process deletes this same path, or moves it away.
+
+The first one does it, and the others die with FileNotFoundError: when the
+staging folder of a checkpoint is renamed on all ranks, say, or when each of them
+removes what one of them has written. Worse, a fast process can delete a file
+that a slower one has yet to read.
+
+Bad:
+    import os
+
+    import torch
+    import torch.distributed as dist
+
+
+    def restore(model: torch.nn.Module) -> None:
+        dist.barrier()
+        model.load_state_dict(torch.load("before_search.pt"))
+        os.remove("before_search.pt")
+
+Good:
+    import os
+
+    import torch
+    import torch.distributed as dist
+
+
+    def restore(model: torch.nn.Module) -> None:
+        dist.barrier()
+        model.load_state_dict(torch.load("before_search.pt"))
+        dist.barrier()
+        if dist.get_rank() == 0:
+            os.remove("before_search.pt")
+
+Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError, OSError
+or Exception is handled or suppressed; one process of the job or of each node runs
+it; a lock is held; the path belongs to one process, or this process alone created
+it; a check for a delete comes before it in the same function (then see FSR103); the
+directory is made anew afterwards (FSR203); what is renamed was written in the same
+function (FSR201); nothing is known of the path. Only the strict profile reports it where
+one process of each group runs it, where a part of the path could not be followed, and
+where it is not evident that several processes run it. A function that deletes the path it is given is judged
+where it is called.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDENT)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find what every process deletes or renames; one call that leads to several of them is one finding."""
+    elsewhere = {removal.event for removal, _ in project.pairs({"delete"}, {"mkdir"})}
+    elsewhere |= {rename.event for _, rename in project.pairs({"write", "copy"}, {"rename"})}
+    elsewhere |= {
+        delete.event
+        for created, delete in project.pairs({"write", "create"}, {"delete", "rename"})
+        if created.act.exclusive
+    }
+    for event, group in itertools.groupby(project.exposed("delete", "rename"), key=lambda site: site.event):
+        found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
+        plain = [site for site in found if not _is_strict(site)]
+        if found:
+            yield _finding((plain or found)[0])
+
+
+def _is_hazard(project: Project, site: Site) -> bool:
+    probe = project.probe_where_done(site, absent=False)
+    checked = probe is not None and (site.act.op == "delete" or probe.exit in {"raise", "exit"})
+    known = site.path is not None
+    return known and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
+
+
+def _is_strict(site: Site) -> bool:
+    return site.is_one_of_group or not site.certain
+
+
+def _finding(site: Site) -> Finding:
+    verb = "deletes" if site.act.op == "delete" else "moves"
+    return RULE.finding(
+        site,
+        f"every process {verb} {site.spelled}, and all but the first fail",
+        witness=Witness(
+            (Step(0, site.told, "done"), Step(1, site.told, "FileNotFoundError")),
+            "process 1 dies with FileNotFoundError",
+        ),
+        related=done_at(site),
+        strict=_is_strict(site),
+    )

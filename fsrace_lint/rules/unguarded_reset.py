@@ -1,0 +1,86 @@
+"""A shared directory is removed and made anew by every process.
+
+The slower process removes what the faster one has already put into the new
+directory. Nothing fails at once: files are missing later, or a save fails because
+its folder is gone. `ignore_errors=True` and `exist_ok=True` are no help: they keep
+the processes quiet, and not apart.
+
+Bad:
+    import os
+    import shutil
+
+    import torch.distributed as dist
+
+
+    def start(out: str) -> None:
+        dist.init_process_group("gloo")
+        shutil.rmtree(out + "/samples", ignore_errors=True)
+        os.makedirs(out + "/samples", exist_ok=True)
+
+Good:
+    import os
+    import shutil
+
+    import torch.distributed as dist
+
+
+    def start(out: str) -> None:
+        dist.init_process_group("gloo")
+        if dist.get_rank() == 0:
+            shutil.rmtree(out + "/samples", ignore_errors=True)
+            os.makedirs(out + "/samples", exist_ok=True)
+        dist.barrier()
+
+Silent when: one process of the job or of each node runs it; a lock is held; the
+path belongs to one process. Only the strict profile reports it where one process
+of each group runs it, where what the path holds could not be followed, and where
+it is not evident that several processes run it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, related
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR203", name="unguarded-reset", default_from=Evidence.EVIDENT)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find directories that every process deletes and makes anew; one delete is one finding."""
+    found: dict[Site, list[Site]] = {}
+    for removal, mkdir in project.pairs({"delete"}, {"mkdir"}):
+        if removal.act.tree and removal.is_contended and mkdir.is_contended:
+            found.setdefault(removal, []).append(mkdir)
+    for removal, made in found.items():
+        yield _finding(removal, made)
+
+
+def _finding(removal: Site, made: list[Site]) -> Finding:
+    mkdir = made[0]
+    return RULE.finding(
+        removal,
+        f"every process removes {removal.spelled} and makes it anew, with what another one has put into it",
+        witness=Witness(
+            (
+                Step(0, removal.told, "done"),
+                Step(0, mkdir.told, "done"),
+                Step(0, f"writes into {removal.spelled}"),
+                Step(1, removal.told, "deletes what process 0 has written"),
+                Step(1, mkdir.told, "done"),
+            ),
+            f"what process 0 has written to {removal.spelled} is gone",
+        ),
+        related=(
+            *(related(mkdir, "made anew here") for mkdir in made),
+            *done_at(removal),
+        ),
+        strict=removal.is_one_of_group or not removal.certain,
+    )
