@@ -31,8 +31,8 @@ Good:
 
 Silent when: it is written under another name and renamed; it is opened with
 `"x"`, or FileExistsError is handled where a link is made; one process of the job
-or of each node runs it, or runs it before all others; a lock is held; the path
-belongs to one process. Only the strict profile reports it in a script that one
+or of each node runs it, or runs it before all others; a lock is held, or made here
+(FSR501); the path belongs to one process. Only the strict profile reports it in a script that one
 process runs, for one process of each group, where it only appends, where the calls
 that are evidently made by several let one go first, and, if nothing is evident,
 where a file that is there raises, and where a link is removed and made anew.
@@ -59,7 +59,7 @@ def check(project: Project) -> Iterator[Finding]:
     """Find what two processes can both find missing and make, and links that both remove and make anew."""
     groups: dict[tuple[str, Span], list[tuple[Probe, Site]]] = {}
     for probe, site in project.created_after_check("write", "copy", "link", "mkdir"):
-        if site.can_be_made_twice:
+        if site.can_be_made_twice and not project.is_lock_file(site):
             groups.setdefault((site.file, probe.span), []).append((probe, site))
     for group in groups.values():
         plain = [(probe, site) for probe, site in group if not _is_strict(project, probe, site)]

@@ -7,6 +7,7 @@ its age is the same mistake.
 
 Bad:
     import os
+    from pathlib import Path
 
 
     def newest(folder: str) -> str:
@@ -16,10 +17,11 @@ Bad:
 
     def rotate(folder: str, keep: int) -> None:
         for name in sorted(os.listdir(folder))[:-keep]:
-            os.unlink(os.path.join(folder, name))
+            Path(folder, name).unlink(missing_ok=True)
 
 Good:
     import os
+    from pathlib import Path
 
 
     def newest(folder: str) -> str:
@@ -36,7 +38,7 @@ Good:
 
     def rotate(folder: str, keep: int) -> None:
         for name in sorted(os.listdir(folder))[:-keep]:
-            os.unlink(os.path.join(folder, name))
+            Path(folder, name).unlink(missing_ok=True)
 
 Silent when: FileNotFoundError, OSError or Exception is handled; nothing in the
 project takes such a file away; a lock is held; one process of the job reads it; the
