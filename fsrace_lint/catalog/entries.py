@@ -38,7 +38,11 @@ Op: TypeAlias = Literal[
     "extract",
     "download",
     "poll",
+    "name",
 ]
+
+Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation"]
+"""Why a value differs from process to process."""
 
 
 class CatalogError(Exception):
@@ -79,7 +83,8 @@ class Effect(Entry, frozen=True, kw_only=True):
     op: Op
     """What it does.
 
-    `probe` tests the path, `list` and `read` use it, `poll` waits for it, the others change it.
+    `probe` tests the path, `list` and `read` use it, `poll` waits for it, `name` makes
+    up a free name in that folder and creates nothing, the others change it.
     """
     path: str
     """The argument with the path it tests, makes, changes or removes."""
@@ -243,6 +248,24 @@ class Private(Entry, frozen=True, kw_only=True):
 
     scope: Literal["process", "node"] = "process"
     """From what to what it differs."""
+    by: Origin = "own"
+    """Why: it is a number of the process, what the clock says, chance, newly created, or else its own."""
+    folder: str = ""
+    """The argument with the folder it lies in; where that is not given, it lies on the node's own disk."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
+
+
+class PathWord(Entry, frozen=True, kw_only=True):
+    """A word in the name of a file or folder that tells what it is for."""
+
+    means: Literal["pointer", "record", "checkpoint", "number", "scratch"]
+    """What such a file is.
+
+    A `pointer` is overwritten and read back to find out where to go on, a `record` is
+    overwritten and read back for what it says, a `checkpoint` is what is gone on from,
+    `number` tells one of a series, of which none is overwritten, and `scratch` is soon gone.
+    """
 
 
 class Plain(Entry, frozen=True, kw_only=True):
@@ -302,6 +325,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "program": Program,
     "private": Private,
     "node-local": NodeLocal,
+    "path-word": PathWord,
     "sink": Sink,
     "object-store": ObjectStore,
     "returns": Returns,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+Origins: TypeAlias = frozenset[str]
+"""By what a text differs from process to process: `rank`, or an origin of the catalog; empty where it does not."""
+
+NO_ORIGINS: Final[Origins] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,7 +21,7 @@ class Symbol:
     """A part of a path whose text is not known.
 
     Two symbols are equal when their keys are: then they have the same text,
-    however the source spells them. `private` says that the text differs from
+    however the source spells them. `origins` tells by what the text differs from
     process to process; `certain` that nothing in it could do so unseen.
     `parameter` names the parameter it stands for; `local` says that it names a
     node, or a place on one; `varies` that it is one of many over which the work
@@ -25,11 +30,16 @@ class Symbol:
 
     key: tuple[object, ...]
     text: str
-    private: bool = False
+    origins: Origins = NO_ORIGINS
     certain: bool = True
     parameter: str = ""
     local: bool = False
     varies: bool = False
+
+    @property
+    def private(self) -> bool:
+        """Whether the text differs from process to process."""
+        return bool(self.origins)
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""
@@ -56,6 +66,11 @@ class Path(msgspec.Struct, frozen=True):
     def private(self) -> bool:
         """Whether its text differs from process to process."""
         return any(symbol.private for symbol in self.symbols())
+
+    @property
+    def origins(self) -> Origins:
+        """By what its text differs from process to process."""
+        return NO_ORIGINS.union(*(symbol.origins for symbol in self.symbols()))
 
     @property
     def certain(self) -> bool:
@@ -144,3 +159,9 @@ def _merged(component: Component) -> Component:
 def all_certain(pieces: Iterable[Piece]) -> bool:
     """Tell whether nothing in some pieces could differ from process to process unseen."""
     return all(piece.certain for piece in pieces if isinstance(piece, Symbol))
+
+
+def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:
+    """Give pieces whose last one, a symbol, is shown by the name that it is bound to."""
+    last = pieces[-1] if pieces else None
+    return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, Symbol) else pieces
