@@ -165,3 +165,9 @@ def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | 
     """Give pieces whose last one, a symbol, is shown by the name that it is bound to."""
     last = pieces[-1] if pieces else None
     return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, Symbol) else pieces
+
+
+def is_new(pieces: tuple[Piece, ...]) -> bool:
+    """Tell whether pieces end with a file or folder that was newly made under a name of its own."""
+    last = pieces[-1] if pieces else ""
+    return isinstance(last, Symbol) and last.origins == {"creation"}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.forms import Path
 from fsrace_lint.project.processes import Runs
 
 if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.states import Event
     from fsrace_lint.spans import Place, Span
@@ -123,11 +123,22 @@ class Site:
         return self.event.function.facts.qualname
 
     @property
+    def runs_several(self) -> bool:
+        """Whether several processes of one node can be here."""
+        return self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
+
+    @property
+    def differs_in_folder(self) -> bool:
+        """Whether what differs from process to process names a folder, not only a file in it."""
+        components = self.path.components if self.path is not None else ()
+        folders = components if self.act.op == "mkdir" else components[:-1]
+        return Path(folders).private
+
+    @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
-        several = self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
         apart = self.locked or self.act.synchronized or self.after is not None
-        return several and self.reach is not Reach.PRIVATE and not apart
+        return self.runs_several and self.reach is not Reach.PRIVATE and not apart
 
     @property
     def is_one_of_group(self) -> bool:

@@ -9,7 +9,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import target_name
 from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import Instance, Library, qualified_name
-from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, renamed
+from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_new, renamed
 from fsrace_lint.project.templates import filled_by_format, filled_by_percent
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Unpacked, Value
 
@@ -123,7 +123,9 @@ class Paths:
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
             here = rank == "node"
-            return Symbol(("rank", rank), spell(expr), NO_ORIGINS if here else frozenset({"rank"}), local=here)
+            return Symbol(
+                ("rank", rank), spell(expr), NO_ORIGINS if here else frozenset({"rank"}), local=here
+            )
         place = self._node_local(expr, scope)
         return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
 
@@ -293,8 +295,8 @@ class Paths:
             if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
             base = self._pieces(expr.value, scope, depth)
-            if base is None:
-                return None
+            if base is None or (expr.name == "name" and is_new(base)):
+                return base
             return (self._derived("attribute", (base, expr.name), expr, scope),)
         name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
         divided = self._is_data(expr.id)
@@ -370,12 +372,16 @@ class Paths:
         """Tell whether each node has a path of its own under this name."""
         if path is None:
             return False
-        if any(symbol.local for symbol in path.symbols()):
-            return True
+        return any(symbol.local for symbol in path.symbols()) or self.node_folder(path) > 0
+
+    def node_folder(self, path: Path) -> int:
+        """Count the components at the beginning of a path that name a folder on the node's own disk."""
         literal = [
             "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
         ]
-        return any(literal[: len(folder)] == folder for folder in self._node_folders)
+        return max(
+            (len(folder) for folder in self._node_folders if literal[: len(folder)] == folder), default=0
+        )
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""

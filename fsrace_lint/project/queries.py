@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
+from fsrace_lint.project.filenames import FileName, FileNames
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
+from fsrace_lint.project.model import Reach
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import Module
     from fsrace_lint.spans import Span
 
-JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
+JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
 
 
@@ -54,6 +56,7 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)
+        self._names = FileNames(self.linker)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
@@ -102,6 +105,69 @@ class Project:
             for function in module.functions:
                 yield from self._divergences.of(function)
 
+    def is_raced(self, site: Site) -> bool:
+        """Tell whether several processes do it at once to one path, and none is turned away."""
+        harmless = site.act.exclusive or site.act.tolerant
+        tested = site.is_ordered and self.probe_of(site) is not None
+        return site.is_contended and not harmless and not tested
+
+    def name_of(self, site: Site) -> FileName | None:
+        """Tell what the path of a site is for, as far as its name tells; None where nothing is known of it."""
+        return None if site.path is None else self._names.read(site.path)
+
+    def is_own(self, site: Site) -> bool:
+        """Tell whether the path of a site is new each time; one that holds a rank is not."""
+        origins = frozenset[str]() if site.path is None else site.path.origins
+        return site.reach is Reach.PRIVATE and origins != {"rank"}
+
+    def renamed_later(self, site: Site) -> Site | None:
+        """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
+        later = (other for other in self._found.exposed(site.event.function) if other.act.op == "rename")
+        return next(
+            (rename for rename in later if rename.span > site.span and _lies_in(site.path, rename.path)),
+            None,
+        )
+
+    def deleted_later(self, site: Site) -> Site | None:
+        """Give the delete, later in the same function, of what a site makes."""
+        later = (
+            other
+            for other in self._found.direct(site.event.function)
+            if other.act.op == "delete" and other.span > site.span and other.path is not None
+        )
+        return next((delete for delete in later if delete.path == site.path), None)
+
+    def taken_away_before(self, site: Site) -> Site | None:
+        """Give what deletes or renames, earlier in the same function, the very path that a site makes."""
+        made = self.made_by(site)
+        earlier = (
+            other
+            for other in self._found.direct(site.event.function)
+            if other.act.op in {"delete", "rename"} and other.span < site.span and other.path is not None
+        )
+        return next((other for other in earlier if other.path == made), None)
+
+    def made_by(self, site: Site) -> Path | None:
+        """Give the path that is there when a site is done: of a rename, the new one."""
+        if site.act.op != "rename":
+            return site.path
+        if site.act.target is None or site.event is not site.origin:
+            return None
+        return self.linker.paths.normalize(site.act.target, site.event.state.scope)
+
+    def is_node_local(self, path: Path | None) -> bool:
+        """Tell whether each node has a path of its own under this name."""
+        return self.linker.paths.is_node_local(path)
+
+    def is_scratch(self, site: Site) -> bool:
+        """Tell whether a site makes something that is not to stay: by its name, or for it is renamed later."""
+        name = self.name_of(site)
+        return name is not None and (name.is_scratch or self.renamed_later(site) is not None)
+
+    def agrees(self, site: Site) -> bool:
+        """Tell whether what one process has is sent to all others in the function of a site."""
+        return self.linker.privacy.agrees(site.event.function)
+
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
 
@@ -146,6 +212,10 @@ def _related(probed: Path, path: Path | None) -> bool:
     if path is None:
         return False
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
+
+
+def _lies_in(path: Path | None, folder: Path | None) -> bool:
+    return path is not None and folder is not None and path.is_within(folder)
 
 
 __all__ = ["Project", "link_module"]

@@ -25,6 +25,7 @@ __all__ = [
     "Applicability",
     "Evidence",
     "Fix",
+    "Place",
     "Related",
     "Rule",
     "Severity",

@@ -25,7 +25,8 @@ Good:
 
 Silent when: one process of the job or of each node runs it (by a test here or in
 all callers), or runs it before all others, which test whether it is there; a
-lock is held; the path holds a rank, a process id or a temporary name. Only the
+lock is held; the path holds a rank, a process id or a temporary name. A scratch
+file that all share is left to fixed-temp-name. Only the
 strict profile reports it where one process of each group runs it, where the
 file is appended to or changed in place, where what the path holds could not be
 followed, and where it is not evident that several processes run it.
@@ -61,9 +62,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_hazard(project: Project, write: Site) -> bool:
-    harmless = write.act.exclusive or write.act.tolerant
-    tested = write.is_ordered and project.probe_of(write) is not None
-    return write.is_contended and not harmless and not tested
+    return project.is_raced(write) and not project.is_scratch(write)
 
 
 def _is_strict(write: Site) -> bool:
