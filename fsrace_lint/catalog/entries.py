@@ -259,12 +259,13 @@ class Private(Entry, frozen=True, kw_only=True):
 class PathWord(Entry, frozen=True, kw_only=True):
     """A word in the name of a file or folder that tells what it is for."""
 
-    means: Literal["pointer", "record", "checkpoint", "number", "scratch"]
+    means: Literal["pointer", "record", "description", "checkpoint", "data", "number", "scratch"]
     """What such a file is.
 
-    A `pointer` is overwritten and read back to find out where to go on, a `record` is
-    overwritten and read back for what it says, a `checkpoint` is what is gone on from,
-    `number` tells one of a series, of which none is overwritten, and `scratch` is soon gone.
+    A `pointer` is overwritten and read back to find out where to go on, a `record` for
+    what it says of the run, a `description` for what it says of other files; a
+    `checkpoint` is what is gone on from, `data` is neither. A `number` tells one of a
+    series, of which none is overwritten, and `scratch` is soon gone.
     """
 
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.modules import LinkedFunction
 
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.forms import Component
     from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.model import Site
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMATTED: Final = "opaque"
 _RESULT: Final = "result"
+_BOUND: Final = "bound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class FileName:
     `means` is what the name of the file says, `hints` what the variables in it are
     called, `folders` what is said of the folders. `is_scratch` says that a fixed
     part of the path stands for a scratch file, `is_temporary` that anything in it
-    does. `is_numbered` tells one of a series, which nothing overwrites.
+    does. `is_numbered` tells one of a series, which nothing overwrites, and
+    `is_private` the file of one process; `is_known` that all of the path was followed.
     """
 
     means: frozenset[str]
@@ -36,16 +41,29 @@ class FileName:
     is_scratch: bool
     is_temporary: bool
     is_numbered: bool
+    is_private: bool
+    is_known: bool = True
 
     @property
     def is_read_back(self) -> bool:
-        """Whether it points to where to go on, or holds a state outside a folder of checkpoints."""
-        return "pointer" in self.means or ("record" in self.means and "checkpoint" not in self.folders)
+        """Whether it points to where to go on, or holds the state of all outside a folder of checkpoints."""
+        is_state = "record" in self.means and "data" not in self.means
+        is_of_all = "checkpoint" not in self.folders and not self.is_private
+        return (
+            self.is_known and not self.is_numbered and ("pointer" in self.means or (is_state and is_of_all))
+        )
 
     @property
     def may_be_read_back(self) -> bool:
         """Whether it could be gone on from, by its suffix or by the name of a variable."""
-        return bool(self.means & {"record", "checkpoint"}) or "pointer" in self.hints
+        if self.is_numbered or "data" in self.means:
+            return False
+        is_checkpoint = "checkpoint" in self.means and not self.is_private
+        return (
+            is_checkpoint
+            or bool({"pointer", "record", "description"} & self.means)
+            or "pointer" in self.hints
+        )
 
 
 class FileNames:
@@ -56,20 +74,42 @@ class FileNames:
         self.linker = linker
         self.catalog = linker.catalog
 
-    def read(self, path: Path) -> FileName:
-        """Tell what a path is for."""
+    def of(self, site: Site) -> FileName:
+        """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
+        return self._guessed(site.act.path) if site.path is None else self._read(site.path)
+
+    def _guessed(self, expr: m.Expr) -> FileName:
+        texts = list(_texts(expr))
+        means = self._meanings(_words(texts[-1] if texts else ""))
+        scratch = "scratch" in self._meanings(word for text in texts for word in _words(text))
+        nothing: frozenset[str] = frozenset()
+        return FileName(
+            means,
+            hints=nothing,
+            folders=nothing,
+            is_scratch=scratch,
+            is_temporary=scratch,
+            is_numbered=False,
+            is_private=False,
+            is_known=False,
+        )
+
+    def _read(self, path: Path) -> FileName:
         last = path.components[-1] if path.components else ()
         folders = path.components[:-1]
         means = self._meanings(_literal_words(last)) | self._returned(last)
         folder = [symbol for component in folders for symbol in _symbols(component)]
+        named = (path.text, *(told for symbol in path.symbols() for told in _told(symbol)))
         return FileName(
             means=means,
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
-            is_temporary="scratch" in self._meanings(_words(path.text)) or "creation" in path.origins,
+            is_temporary="creation" in path.origins
+            or "scratch" in self._meanings(word for text in named for word in _words(text)),
             is_numbered=self._is_numbered(_symbols(last))
             or "number" in self._meanings(_symbol_words(folder)),
+            is_private=path.private,
         )
 
     def _meanings(self, words: Iterable[str]) -> frozenset[str]:
@@ -133,4 +173,16 @@ def _literal_words(*components: Component) -> Iterator[str]:
 
 
 def _symbol_words(symbols: Iterable[Symbol]) -> Iterator[str]:
-    return (word for symbol in symbols for word in _words(symbol.text))
+    return (word for symbol in symbols for text in (symbol.text, *_told(symbol)) for word in _words(text))
+
+
+def _told(symbol: Symbol) -> Iterator[str]:
+    """Give what else is said of a variable: how the source spells what it is an element or a part of."""
+    return (part for part in symbol.key[1:] if isinstance(part, str) and symbol.key[0] == _BOUND)
+
+
+def _texts(expr: m.Expr) -> Iterator[str]:
+    if isinstance(expr, m.Constant) and isinstance(expr.value, str):
+        yield expr.value
+    for part in parts(expr):
+        yield from _texts(part)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Origins: TypeAlias = frozenset[str]
-"""By what a text differs from process to process: `rank`, or an origin of the catalog; empty where it does not."""
+"""By what a text differs between processes: `rank`, or an origin of the catalog; empty if it does not."""
 
 NO_ORIGINS: Final[Origins] = frozenset()
 
@@ -159,6 +159,11 @@ def _merged(component: Component) -> Component:
 def all_certain(pieces: Iterable[Piece]) -> bool:
     """Tell whether nothing in some pieces could differ from process to process unseen."""
     return all(piece.certain for piece in pieces if isinstance(piece, Symbol))
+
+
+def is_handed_in(pieces: Iterable[Piece]) -> bool:
+    """Tell whether a part of a path stands for a parameter."""
+    return any(isinstance(piece, Symbol) and bool(piece.parameter) for piece in pieces)
 
 
 def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.bindings import target_name
+from fsrace_lint.project.bindings import source_of, target_name
 from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import Instance, Library, qualified_name
-from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_new, renamed
+from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_handed_in, is_new, renamed
 from fsrace_lint.project.templates import filled_by_format, filled_by_percent
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Unpacked, Value
 
@@ -243,7 +243,7 @@ class Paths:
             return False
         forms = [self._pieces(value, scope, depth) for value in values]
         return all(
-            pieces is not None and all_certain(pieces) and not _is_handed_in(pieces) for pieces in forms
+            pieces is not None and all_certain(pieces) and not is_handed_in(pieces) for pieces in forms
         )
 
     def _is_followed(self, function: LinkedFunction, depth: int) -> bool:
@@ -338,7 +338,15 @@ class Paths:
                 origins = self.privacy.origins_of(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
-                return (Symbol(("bound", id(binding), name), name, origins, certain, varies=varies),)
+                return (
+                    Symbol(
+                        ("bound", id(binding), name, source_of(binding)),
+                        name,
+                        origins,
+                        certain,
+                        varies=varies,
+                    ),
+                )
 
     def _makes(self, call: m.Call, scope: Scope) -> bool:
         """Tell whether a call makes a file or folder that is a process's own."""
@@ -387,11 +395,6 @@ class Paths:
         """Find the parameter of `function` that a symbol stands for."""
         parameter = function.parameters.get(symbol.parameter)
         return parameter if parameter is not None and symbol.key[1] == id(function) else None
-
-
-def _is_handed_in(pieces: Iterable[Piece]) -> bool:
-    """Tell whether a part of a path stands for a parameter."""
-    return any(isinstance(piece, Symbol) and bool(piece.parameter) for piece in pieces)
 
 
 def _is_path_like(expr: m.Expr) -> bool:

@@ -9,8 +9,8 @@ from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.filenames import FileName, FileNames
 from fsrace_lint.project.linker import Linker
-from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.model import Reach
+from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
-    from fsrace_lint.project.forms import Path
+    from fsrace_lint.project.forms import Origins, Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.spans import Span
@@ -111,22 +111,27 @@ class Project:
         tested = site.is_ordered and self.probe_of(site) is not None
         return site.is_contended and not harmless and not tested
 
-    def name_of(self, site: Site) -> FileName | None:
-        """Tell what the path of a site is for, as far as its name tells; None where nothing is known of it."""
-        return None if site.path is None else self._names.read(site.path)
+    def name_of(self, site: Site) -> FileName:
+        """Tell what the path of a site is for, as far as its name tells."""
+        return self._names.of(site)
+
+    def origins(self, site: Site) -> Origins:
+        """Tell by what the path of a site differs from process to process, also of one not followed."""
+        if site.path is not None:
+            return site.path.origins
+        return self.linker.privacy.origins(site.act.path, site.origin.state.scope)
 
     def is_own(self, site: Site) -> bool:
         """Tell whether the path of a site is new each time; one that holds a rank is not."""
-        origins = frozenset[str]() if site.path is None else site.path.origins
-        return site.reach is Reach.PRIVATE and origins != {"rank"}
+        origins = self.origins(site)
+        return (site.reach is Reach.PRIVATE or bool(origins)) and origins != {"rank"}
 
     def renamed_later(self, site: Site) -> Site | None:
         """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
-        later = (other for other in self._found.exposed(site.event.function) if other.act.op == "rename")
-        return next(
-            (rename for rename in later if rename.span > site.span and _lies_in(site.path, rename.path)),
-            None,
-        )
+        for other in self._found.exposed(site.event.function):
+            if other.act.op == "rename" and _is_later(other, site) and _lies_in(site, other):
+                return other
+        return None
 
     def deleted_later(self, site: Site) -> Site | None:
         """Give the delete, later in the same function, of what a site makes."""
@@ -138,14 +143,16 @@ class Project:
         return next((delete for delete in later if delete.path == site.path), None)
 
     def taken_away_before(self, site: Site) -> Site | None:
-        """Give what deletes or renames, earlier in the same function, the very path that a site makes."""
+        """Give what deletes or renames, earlier in the same function, the very file that a site makes."""
         made = self.made_by(site)
         earlier = (
             other
             for other in self._found.direct(site.event.function)
-            if other.act.op in {"delete", "rename"} and other.span < site.span and other.path is not None
+            if other.act.op in {"delete", "rename"}
+            and other.span < site.span
+            and other.act.api != "shutil.rmtree"
         )
-        return next((other for other in earlier if other.path == made), None)
+        return next((other for other in earlier if made is not None and other.path == made), None)
 
     def made_by(self, site: Site) -> Path | None:
         """Give the path that is there when a site is done: of a rename, the new one."""
@@ -160,9 +167,8 @@ class Project:
         return self.linker.paths.is_node_local(path)
 
     def is_scratch(self, site: Site) -> bool:
-        """Tell whether a site makes something that is not to stay: by its name, or for it is renamed later."""
-        name = self.name_of(site)
-        return name is not None and (name.is_scratch or self.renamed_later(site) is not None)
+        """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""
+        return self.name_of(site).is_scratch or self.renamed_later(site) is not None
 
     def agrees(self, site: Site) -> bool:
         """Tell whether what one process has is sent to all others in the function of a site."""
@@ -214,8 +220,18 @@ def _related(probed: Path, path: Path | None) -> bool:
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
 
 
-def _lies_in(path: Path | None, folder: Path | None) -> bool:
-    return path is not None and folder is not None and path.is_within(folder)
+def _is_later(one: Site, other: Site) -> bool:
+    """Tell whether a site comes after another, perhaps both in a function that one call leads to."""
+    if one.event is other.event:
+        return one.origin.function is other.origin.function and one.origin.call.span > other.origin.call.span
+    return one.span > other.span
+
+
+def _lies_in(site: Site, folder: Site) -> bool:
+    """Tell whether what one site is about lies in, or is, what another is about."""
+    if site.path is None or folder.path is None:
+        return site.act.path == folder.act.path and site.origin.function is folder.origin.function
+    return site.path.is_within(folder.path)
 
 
 __all__ = ["Project", "link_module"]

@@ -15,7 +15,7 @@ _PERCENT: Final = re.compile(r"%[sdi]")
 
 
 def filled_by_percent(template: str, values: Sequence[m.Expr]) -> tuple[m.Expr, ...] | None:
-    """Give what `template % values` consists of, or None where not each value has its own place in the text."""
+    """Give what `template % values` consists of, or None where not each value has its place."""
     texts = _PERCENT.split(template)
     if len(texts) != len(values) + 1 or "%" in "".join(texts):
         return None

@@ -73,8 +73,8 @@ def _is_shared(project: Project, site: Site) -> bool:
 
 
 def _is_told_apart_by_pid(project: Project, site: Site) -> bool:
-    pid = site.path is not None and site.path.origins == {"pid"} and not project.is_node_local(site.path)
-    return pid and site.runs_several and project.renamed_later(site) is not None
+    pid = project.origins(site) == {"pid"} and not project.is_node_local(site.path)
+    return pid and site.runs_several and not site.locked and project.renamed_later(site) is not None
 
 
 def _finding(project: Project, site: Site) -> Finding:

@@ -30,9 +30,9 @@ Good:
 Silent when: it is renamed afterwards, or its name says that it is temporary; the
 name holds a step, an epoch or a hash, so that nothing is overwritten; it is
 appended to; a lock is held. The default profile reports names that point to where
-to go on (`latest`, `last`, `best`, `tracker`) or hold a state (`state`, `meta`,
-`index`, `status`); the strict profile also other checkpoints, what is found by a
-test whether it is there, and scripts that one process runs.
+to go on (`latest`, `last`, `best`, `tracker`) or hold a state (`state`, `status`,
+`progress`); the strict profile also other checkpoints, indexes, what a test finds
+there and takes for whole, and scripts that one process runs.
 """
 
 from __future__ import annotations
@@ -57,34 +57,29 @@ def check(project: Project) -> Iterator[Finding]:
     for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
         torn = [write for write in group if _is_in_place(project, write) and _is_trusted(project, write)]
         if torn:
-            yield _overwritten(project, min(torn, key=lambda write: not _is_read_back(project, write)))
+            yield _overwritten(project, min(torn, key=lambda write: not project.name_of(write).is_read_back))
     for made in project.sites("link", "rename"):
         gone = project.taken_away_before(made)
         if gone is not None and not made.locked and not project.is_own(made):
-            yield _made_anew(project, made, gone)
+            yield _made_anew(project, gone, made)
 
 
 def _is_in_place(project: Project, write: Site) -> bool:
     act = write.act
     whole = act.appends or act.exclusive or act.atomic or act.synchronized or write.locked
-    told_already = act.op == "write" and project.is_raced(write) and write.certain
-    return not (whole or project.is_own(write) or project.renamed_later(write)) and not (
-        told_already and write.evidence is Evidence.EVIDENT
-    )
+    told = act.op == "write" and write.certain and write.evidence is Evidence.EVIDENT
+    if whole or project.is_own(write) or (told and project.is_raced(write)):
+        return False
+    return not project.name_of(write).is_temporary and project.renamed_later(write) is None
 
 
 def _is_trusted(project: Project, write: Site) -> bool:
     """Tell whether a reader takes the file for whole: by its name, or because it is there."""
     name, probe = project.name_of(write), project.probe_of(write)
-    if name is None or name.is_temporary:
-        return False
-    tested = probe is not None and probe.absent and probe.path == write.path
-    return tested or (not name.is_numbered and (name.is_read_back or name.may_be_read_back))
-
-
-def _is_read_back(project: Project, site: Site) -> bool:
-    name = project.name_of(site)
-    return name is not None and name.is_read_back and not name.is_numbered
+    if probe is not None and probe.absent and probe.path == write.path:
+        return probe.exit not in {"raise", "exit"}
+    copied = write.act.op == "copy" and "checkpoint" in name.hints
+    return name.is_read_back or name.may_be_read_back or copied
 
 
 def _overwritten(project: Project, write: Site) -> Finding:
@@ -100,14 +95,14 @@ def _overwritten(project: Project, write: Site) -> Finding:
             f"{write.spelled} is half written, and what it held before is lost",
         ),
         related=done_at(write),
-        strict=not _is_read_back(project, write),
+        strict=not project.name_of(write).is_read_back,
     )
 
 
-def _made_anew(project: Project, made: Site, gone: Site) -> Finding:
+def _made_anew(project: Project, gone: Site, made: Site) -> Finding:
     path = gone.spelled
     return RULE.finding(
-        made,
+        gone,
         f"{path} is taken away before it is made anew, and a crash or a reader in between finds none",
         witness=Witness(
             (
@@ -117,6 +112,6 @@ def _made_anew(project: Project, made: Site, gone: Site) -> Finding:
             ),
             f"process 1 finds no {path}; after a crash in between, nobody does",
         ),
-        related=[Related(Place(gone.file, gone.span), "taken away here")],
-        strict=not _is_read_back(project, gone),
+        related=[Related(Place(made.file, made.span), "made anew here")],
+        strict=not project.name_of(gone).is_read_back,
     )

@@ -60,9 +60,11 @@ RULE = Rule(code="FSR206", name="timestamp-in-path", default_from=Evidence.EVIDE
 def check(project: Project) -> Iterator[Finding]:
     """Find files and folders whose names all processes make up from the clock."""
     made = project.exposed("mkdir", "write", "copy")
+    told: set[object] = set()
     for _, group in itertools.groupby(made, key=lambda site: site.event):
         found = next((site for site in group if _differs(project, site)), None)
-        if found is not None:
+        if found is not None and not told.issuperset(_made_up(found)):
+            told |= _made_up(found)
             yield _finding(found)
 
 
@@ -72,9 +74,12 @@ def _differs(project: Project, site: Site) -> bool:
         return False
     if path.origins == {"chance"} and not site.differs_in_folder:
         return False
-    name = project.name_of(site)
-    meant = (name is not None and name.is_scratch) or project.renamed_later(site) is not None
-    return not (meant or site.locked or project.agrees(site))
+    return not (project.is_scratch(site) or site.locked or project.agrees(site))
+
+
+def _made_up(site: Site) -> set[object]:
+    """Give the parts of a path that differ: what is made up once is told once."""
+    return {symbol for symbol in site.path.symbols() if symbol.private} if site.path is not None else set()
 
 
 def _finding(site: Site) -> Finding:
