@@ -47,11 +47,10 @@ class FileName:
     @property
     def is_read_back(self) -> bool:
         """Whether it points to where to go on, or holds the state of all outside a folder of checkpoints."""
-        is_state = "record" in self.means and "data" not in self.means
+        if self.is_numbered or not self.is_known or "data" in self.means:
+            return False
         is_of_all = "checkpoint" not in self.folders and not self.is_private
-        return (
-            self.is_known and not self.is_numbered and ("pointer" in self.means or (is_state and is_of_all))
-        )
+        return "pointer" in self.means or ("record" in self.means and is_of_all)
 
     @property
     def may_be_read_back(self) -> bool:
@@ -105,7 +104,8 @@ class FileNames:
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
-            is_temporary="creation" in path.origins
+            is_temporary=self.linker.paths.is_node_local(path)
+            or "creation" in path.origins
             or "scratch" in self._meanings(word for text in named for word in _words(text)),
             is_numbered=self._is_numbered(_symbols(last))
             or "number" in self._meanings(_symbol_words(folder)),

@@ -34,14 +34,10 @@ _SAME_PATH: Final = frozenset(
 )  # fmt: skip
 _PURE: Final = frozenset(
     {
-        "os.path.basename",
-        "os.path.splitext",
-        "os.path.expanduser",
-        "os.path.relpath",
-        "os.path.commonpath",
+        "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath",
         "len",
     }
-)
+)  # fmt: skip
 _PURE_METHODS: Final = frozenset(
     {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
 )
@@ -201,9 +197,9 @@ class Paths:
     def _own(self, own: Private, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...]:
         """Give a value that is a process's own; a file or folder newly made lies where the call says."""
         folder = given(call, own.folder) if own.folder else None
-        before = None if folder is None else self._pieces(folder, scope, depth)
-        is_local = own.folder != "" and (folder is None or folder == m.Constant(None))
+        is_local = own.folder != "" and folder in {None, m.Constant(None)}
         name = Symbol(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
+        before = None if folder is None or is_local else self._pieces(folder, scope, depth)
         return (name,) if before is None else (*before, "/", name)
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
