@@ -44,8 +44,9 @@ def example(loaded: LoadedRule, label: str) -> str:
     return textwrap.dedent(found[1]).strip("\n") + "\n"
 
 
-def project(folder: Path, text: str) -> Path:
-    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())})
+def project(folder: Path, text: str, *, strict: bool = False) -> Path:
+    toml = '[tool.fsrace-lint]\nprofile = "strict"\n' if strict else None
+    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())}, toml)
     return case.write(folder / "project")
 
 
@@ -105,7 +106,9 @@ class TestPages:
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_bad_raises_exactly_this(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        assert codes(project(tmp_path, example(loaded, "Bad"))) == [loaded.rule.code]
+        """In the profile that the rule is for."""
+        strict = loaded.rule.default_from is None
+        assert codes(project(tmp_path, example(loaded, "Bad"), strict=strict)) == [loaded.rule.code]
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_good_is_silent(self, loaded: LoadedRule, tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ class TestPages:
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_a_fix_turns_bad_into_good(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        root = project(tmp_path, example(loaded, "Bad"))
+        root = project(tmp_path, example(loaded, "Bad"), strict=loaded.rule.default_from is None)
         found, checked = run(root)
         (finding,) = checked.outcome.findings
         if finding.fix is None:

@@ -64,6 +64,11 @@ class FileName:
             or "pointer" in self.hints
         )
 
+    @property
+    def hints_checkpoint(self) -> bool:
+        """Whether a variable in it is called a checkpoint."""
+        return "checkpoint" in self.hints
+
 
 class FileNames:
     """Reads the names of files."""

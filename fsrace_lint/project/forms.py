@@ -77,6 +77,11 @@ class Path(msgspec.Struct, frozen=True):
         """Whether all of it was followed, so that it is not private unseen."""
         return all(symbol.certain for symbol in self.symbols())
 
+    @property
+    def certain_of_the_rest(self) -> bool:
+        """Whether all was followed but for what is private already."""
+        return all(symbol.certain or symbol.private for symbol in self.symbols())
+
     def is_parent_of(self, other: Path) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""
         only = self.components[0] if len(self.components) == 1 else ()

@@ -72,6 +72,11 @@ class Act:
     condition: m.Expr | None = None
     target: m.Expr | None = None
 
+    @property
+    def spares_what_was_there(self) -> bool:
+        """Whether a reader never meets half of it: nothing is taken away, or it appears whole."""
+        return self.appends or self.exclusive or self.atomic or self.synchronized
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:

@@ -9,7 +9,7 @@ from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.filenames import FileName, FileNames
 from fsrace_lint.project.linker import Linker
-from fsrace_lint.project.model import Reach
+from fsrace_lint.project.model import Evidence, Reach
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.propagate import Propagation
@@ -111,6 +111,10 @@ class Project:
         tested = site.is_ordered and self.probe_of(site) is not None
         return site.is_contended and not harmless and not tested
 
+    def is_surely_raced(self, site: Site) -> bool:
+        """Tell whether it is evident that several processes do it at once to one path."""
+        return site.certain and site.evidence is Evidence.EVIDENT and self.is_raced(site)
+
     def name_of(self, site: Site) -> FileName:
         """Tell what the path of a site is for, as far as its name tells."""
         return self._names.of(site)
@@ -125,6 +129,12 @@ class Project:
         """Tell whether the path of a site is new each time; one that holds a rank is not."""
         origins = self.origins(site)
         return (site.reach is Reach.PRIVATE or bool(origins)) and origins != {"rank"}
+
+    def is_in_place(self, site: Site) -> bool:
+        """Tell whether a file is emptied and filled under the name by which it is read."""
+        if site.act.spares_what_was_there or site.locked or self.is_own(site):
+            return False
+        return not self.name_of(site).is_temporary and self.renamed_later(site) is None
 
     def renamed_later(self, site: Site) -> Site | None:
         """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
@@ -142,7 +152,14 @@ class Project:
         )
         return next((delete for delete in later if delete.path == site.path), None)
 
-    def taken_away_before(self, site: Site) -> Site | None:
+    def made_anew(self) -> Iterator[tuple[Site, Site]]:
+        """Give what takes a file away, and the link or rename, later in that function, that makes it anew."""
+        for made in self.sites("link", "rename"):
+            gone = None if made.locked or self.is_own(made) else self._taken_away_before(made)
+            if gone is not None:
+                yield gone, made
+
+    def _taken_away_before(self, site: Site) -> Site | None:
         """Give what deletes or renames, earlier in the same function, the very file that a site makes."""
         made = self.made_by(site)
         earlier = (

@@ -1,8 +1,8 @@
 """Several processes share the name of a scratch file.
 
-A file that is only written to be renamed or deleted soon, such as `model.pt.tmp`,
-has the same name in every process. They truncate each other's file; one renames
-what another has half written, and the slower one finds nothing to rename.
+A file that is written to be renamed or deleted soon, such as `model.pt.tmp`, has the
+same name in every process. They truncate each other's file; one renames what another
+has half written, and the slower one finds nothing to rename.
 
 Bad:
     import os
@@ -78,23 +78,19 @@ def _is_told_apart_by_pid(project: Project, site: Site) -> bool:
 
 
 def _finding(project: Project, site: Site) -> Finding:
-    rename = project.renamed_later(site) or project.deleted_later(site)
+    used = project.renamed_later(site) or project.deleted_later(site)
     by_pid = _is_told_apart_by_pid(project, site)
-    after = "is gone" if rename is None else f"{rename.callee} finds it gone"
     who = "processes of two hosts with one id" if by_pid else "all processes"
+    use, fails = ("goes on with it", "") if used is None else (used.told, f", which fails in {used.callee}")
     return RULE.finding(
         site,
         f"{who} share the scratch name {site.spelled}",
         witness=Witness(
-            (
-                Step(0, site.told, "begins"),
-                Step(1, site.told, "begins again, on the same file"),
-                Step(0, "takes its file to be its own" if rename is None else rename.told, "done"),
-            ),
-            f"what process 0 leaves is half that of process 1, for which {site.spelled} {after}",
+            (Step(0, site.told, "done"), Step(1, site.told, "begins anew, in the same place"), Step(0, use)),
+            f"process 0 has what process 1 has half done{fails}",
         ),
         related=(
-            *(() if rename is None else (Related(Place(rename.file, rename.span), "used up here"),)),
+            *(() if used is None else (Related(Place(used.file, used.span), "used up here"),)),
             *done_at(site),
         ),
         strict=by_pid or not site.certain or site.act.appends or site.is_one_of_group,

@@ -1,10 +1,9 @@
 """A file that is read back is overwritten in place.
 
-It is emptied, then filled. A process that is killed in between, or a machine
-that is preempted, leaves half of it under the name that the next run reads; a
-process that reads it meanwhile finds half as well. One writer is enough for that,
-and the old content is gone already. A link that is deleted and made anew is
-missing for a moment, in the same way.
+It is emptied, then filled. A process that is killed in between leaves half of it
+under the name that the next run reads; a process that reads it meanwhile finds half
+as well. One writer is enough for that, and the old content is gone already. A link
+that is deleted and made anew is missing for a moment, in the same way.
 
 Bad:
     import torch
@@ -27,12 +26,11 @@ Good:
             torch.save(state, "checkpoints/latest.pt.tmp")
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
-Silent when: it is renamed afterwards, or its name says that it is temporary; the
-name holds a step, an epoch or a hash, so that nothing is overwritten; it is
-appended to; a lock is held. The default profile reports names that point to where
-to go on (`latest`, `last`, `best`, `tracker`) or hold a state (`state`, `status`,
-`progress`); the strict profile also other checkpoints, indexes, what a test finds
-there and takes for whole, and scripts that one process runs.
+Silent when: it is renamed afterwards, or its name says that it is temporary; the name
+holds a step, an epoch or a hash; it is appended to; a lock is held. The default profile
+reports names that point to where to go on (`latest`, `last`, `best`, `tracker`) or hold
+a state (`state`, `status`); the strict profile also other checkpoints, indexes, what a
+test finds there and takes for whole, and scripts that one process runs.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Place, Related, Rule, Step, Witness, done_at
+from fsrace_lint.rules.base import Place, Related, Rule, Step, Witness, done_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,31 +53,21 @@ RULE = Rule(code="FSR204", name="non-atomic-write")
 def check(project: Project) -> Iterator[Finding]:
     """Find files that are overwritten in place and read back, and paths that are taken away and made anew."""
     for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
-        torn = [write for write in group if _is_in_place(project, write) and _is_trusted(project, write)]
+        torn = [write for write in group if project.is_in_place(write) and _is_trusted(project, write)]
         if torn:
             yield _overwritten(project, min(torn, key=lambda write: not project.name_of(write).is_read_back))
-    for made in project.sites("link", "rename"):
-        gone = project.taken_away_before(made)
-        if gone is not None and not made.locked and not project.is_own(made):
-            yield _made_anew(project, gone, made)
-
-
-def _is_in_place(project: Project, write: Site) -> bool:
-    act = write.act
-    whole = act.appends or act.exclusive or act.atomic or act.synchronized or write.locked
-    told = act.op == "write" and write.certain and write.evidence is Evidence.EVIDENT
-    if whole or project.is_own(write) or (told and project.is_raced(write)):
-        return False
-    return not project.name_of(write).is_temporary and project.renamed_later(write) is None
+    for gone, made in project.made_anew():
+        yield _made_anew(project, gone, made)
 
 
 def _is_trusted(project: Project, write: Site) -> bool:
-    """Tell whether a reader takes the file for whole: by its name, or because it is there."""
+    """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
+    if write.act.op == "write" and project.is_surely_raced(write):
+        return False
     name, probe = project.name_of(write), project.probe_of(write)
     if probe is not None and probe.absent and probe.path == write.path:
         return probe.exit not in {"raise", "exit"}
-    copied = write.act.op == "copy" and "checkpoint" in name.hints
-    return name.is_read_back or name.may_be_read_back or copied
+    return name.is_read_back or name.may_be_read_back or (write.act.op == "copy" and name.hints_checkpoint)
 
 
 def _overwritten(project: Project, write: Site) -> Finding:
@@ -90,7 +78,7 @@ def _overwritten(project: Project, write: Site) -> Finding:
             (
                 Step(0, write.told, "empties the file"),
                 Step(1, f"reads {write.spelled}", "nothing, or half of it"),
-                Step(0, "is killed before the rest is written"),
+                Step(0, "is killed"),
             ),
             f"{write.spelled} is half written, and what it held before is lost",
         ),
@@ -100,17 +88,12 @@ def _overwritten(project: Project, write: Site) -> Finding:
 
 
 def _made_anew(project: Project, gone: Site, made: Site) -> Finding:
-    path = gone.spelled
     return RULE.finding(
         gone,
-        f"{path} is taken away before it is made anew, and a crash or a reader in between finds none",
+        f"{gone.spelled} is taken away before it is made anew, and a crash or a reader in between finds none",
         witness=Witness(
-            (
-                Step(0, gone.told, "done"),
-                Step(1, f"reads {path}", "FileNotFoundError"),
-                Step(0, made.told, "done"),
-            ),
-            f"process 1 finds no {path}; after a crash in between, nobody does",
+            (Step(0, gone.told, "done"), Step(1, f"reads {gone.spelled}", "nothing"), Step(0, made.told)),
+            f"process 1 finds no {gone.spelled}; after a crash in between, nobody does",
         ),
         related=[Related(Place(made.file, made.span), "made anew here")],
         strict=not project.name_of(gone).is_read_back,

@@ -74,7 +74,8 @@ def _differs(project: Project, site: Site) -> bool:
         return False
     if path.origins == {"chance"} and not site.differs_in_folder:
         return False
-    return not (project.is_scratch(site) or site.locked or project.agrees(site))
+    meant = project.is_scratch(site) or (path.origins == {"chance"} and project.name_of(site).is_temporary)
+    return not (meant or site.locked or project.agrees(site))
 
 
 def _made_up(site: Site) -> set[object]:
@@ -83,17 +84,15 @@ def _made_up(site: Site) -> set[object]:
 
 
 def _finding(site: Site) -> Finding:
-    by_clock = site.path is not None and site.path.origins == {"clock"}
+    path = site.path
+    by_clock = path is not None and path.origins == {"clock"}
     return RULE.finding(
         site,
         f"every process makes up its own {site.spelled} from {'the clock' if by_clock else 'chance'}",
         witness=Witness(
-            (
-                Step(0, site.told, "one name"),
-                Step(1, site.told, "another name" if not by_clock else "a name of a second later"),
-            ),
+            (Step(0, site.told, "one name"), Step(1, site.told, "another name")),
             "each process works under a name that the others do not know",
         ),
         related=done_at(site),
-        strict=not by_clock or not site.certain or not site.differs_in_folder,
+        strict=not (by_clock and site.differs_in_folder and path is not None and path.certain_of_the_rest),
     )
