@@ -444,7 +444,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
             torch.save({}, path)
         def save_all(folder):
             if dist.get_rank() == 0:  # CAUSE
-                save(folder + '/model.pt')
+                save(folder + '/model.bin')
         def save_here():
             if dist.get_rank() == 0:
                 save('model.pt')
@@ -661,7 +661,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a rename to what is shared",
         "unexposed",
-        "no rule reports a rename",
+        "no rule that is on reports this rename",
         """\
         def move(rank):
             dist.barrier()
@@ -935,7 +935,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a rename",
         "unexposed",
-        "no rule reports a rename",
+        "no rule that is on reports this rename",
         "dist.barrier()\nos.rename('d', 'e')  # SITE\n",
     ),
     one(

@@ -132,8 +132,8 @@ class Privacy:
     def returned_by(self, function: LinkedFunction | None) -> Origins:
         """Tell by what that which a function returns differs from process to process."""
         ways = () if function is None or self.agrees(function) else self.exits(function)
-        values = (way for way in ways if way.value is not None)
-        return NO_ORIGINS.union(*(self.origins(way.value, way.state.scope) for way in values))
+        found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)
+        return NO_ORIGINS.union(*found)
 
     def _source(self, expr: m.Expr, scope: Scope) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))

@@ -132,7 +132,8 @@ class Project:
 
     def is_in_place(self, site: Site) -> bool:
         """Tell whether a file is emptied and filled under the name by which it is read."""
-        if site.act.spares_what_was_there or site.locked or self.is_own(site):
+        is_new = self.is_own(site) or site.after is not None
+        if site.act.spares_what_was_there or site.locked or is_new:
             return False
         return not self.name_of(site).is_temporary and self.renamed_later(site) is None
 
