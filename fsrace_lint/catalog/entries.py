@@ -38,7 +38,11 @@ Op: TypeAlias = Literal[
     "extract",
     "download",
     "poll",
+    "name",
 ]
+
+Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation"]
+"""Why a value differs from process to process."""
 
 
 class CatalogError(Exception):
@@ -79,7 +83,8 @@ class Effect(Entry, frozen=True, kw_only=True):
     op: Op
     """What it does.
 
-    `probe` tests the path, `list` and `read` use it, `poll` waits for it, the others change it.
+    `probe` tests the path, `list` and `read` use it, `poll` waits for it, `name` makes
+    up a free name in that folder and creates nothing, the others change it.
     """
     path: str
     """The argument with the path it tests, makes, changes or removes."""
@@ -270,6 +275,25 @@ class Private(Entry, frozen=True, kw_only=True):
 
     scope: Literal["process", "node"] = "process"
     """From what to what it differs."""
+    by: Origin = "own"
+    """Why: it is a number of the process, what the clock says, chance, newly created, or else its own."""
+    folder: str = ""
+    """The argument with the folder it lies in; where that is not given, it lies on the node's own disk."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
+
+
+class PathWord(Entry, frozen=True, kw_only=True):
+    """A word in the name of a file or folder that tells what it is for."""
+
+    means: Literal["pointer", "record", "description", "checkpoint", "data", "number", "scratch"]
+    """What such a file is.
+
+    A `pointer` is overwritten and read back to find out where to go on, a `record` for
+    what it says of the run, a `description` for what it says of other files; a
+    `checkpoint` is what is gone on from, `data` is neither. A `number` tells one of a
+    series, of which none is overwritten, and `scratch` is soon gone.
+    """
 
 
 class Plain(Entry, frozen=True, kw_only=True):
@@ -333,6 +357,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "program": Program,
     "private": Private,
     "node-local": NodeLocal,
+    "path-word": PathWord,
     "sink": Sink,
     "object-store": ObjectStore,
     "returns": Returns,

@@ -152,7 +152,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
             return None
         op = "read"
     path = given(call, effect.path)
-    if path is None and op not in {"extract", "list"}:
+    if path is None and op not in {"extract", "list", "name"}:
         return None
     return Act(
         op=op,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.forms import Path
 from fsrace_lint.project.processes import Runs
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
@@ -81,6 +81,11 @@ class Act:
     target: m.Expr | None = None
     tree: bool = False
 
+    @property
+    def spares_what_was_there(self) -> bool:
+        """Whether a reader never meets half of it: nothing is taken away, or it appears whole."""
+        return self.appends or self.exclusive or self.atomic or self.synchronized
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
@@ -134,13 +139,20 @@ class Site:
         return self.event.function.facts.qualname
 
     @property
+    def differs_in_folder(self) -> bool:
+        """Whether what differs from process to process names a folder, not only a file in it."""
+        components = self.path.components if self.path is not None else ()
+        folders = components if self.act.op == "mkdir" else components[:-1]
+        return Path(folders).private
+
+    @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
         apart = self.locked or self.act.synchronized or self.after is not None
-        return self.is_run_by_several and self.is_shared and not apart
+        return self.runs_several and self.is_shared and not apart
 
     @property
-    def is_run_by_several(self) -> bool:
+    def runs_several(self) -> bool:
         """Whether several processes of a node can be here at once."""
         return self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
 

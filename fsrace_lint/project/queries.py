@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.elsewhere import Elsewhere
+from fsrace_lint.project.filenames import FileName, FileNames
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.locks import Locks
 from fsrace_lint.project.markers import Markers
 from fsrace_lint.project.misuses import Misuses
+from fsrace_lint.project.model import Evidence, Reach
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.order import Orders
 from fsrace_lint.project.pauses import Pauses
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.elsewhere import Absence
-    from fsrace_lint.project.forms import Path
+    from fsrace_lint.project.forms import Origins, Path
     from fsrace_lint.project.markers import Claim
     from fsrace_lint.project.model import Lock, Probe, Site
     from fsrace_lint.project.modules import Module
@@ -76,6 +78,7 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._tests = Probes(self.linker, self._found.effects)
+        self._names = FileNames(self.linker)
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
@@ -319,6 +322,93 @@ class Project:
             for function in module.functions:
                 yield from self._orders.of(function)
 
+    def is_raced(self, site: Site) -> bool:
+        """Tell whether several processes do it at once to one path, and none is turned away."""
+        harmless = site.act.exclusive or site.act.tolerant
+        tested = site.is_ordered and self.probe_of(site) is not None
+        return site.is_contended and not harmless and not tested
+
+    def is_surely_raced(self, site: Site) -> bool:
+        """Tell whether it is evident that several processes do it at once to one path."""
+        return site.certain and site.evidence is Evidence.EVIDENT and self.is_raced(site)
+
+    def name_of(self, site: Site) -> FileName:
+        """Tell what the path of a site is for, as far as its name tells."""
+        return self._names.of(site)
+
+    def origins(self, site: Site) -> Origins:
+        """Tell by what the path of a site differs from process to process, also of one not followed."""
+        if site.path is not None:
+            return site.path.origins
+        return self.linker.privacy.origins(site.act.path, site.origin.state.scope)
+
+    def is_own(self, site: Site) -> bool:
+        """Tell whether the path of a site is new each time; one that holds a rank is not."""
+        origins = self.origins(site)
+        return (site.reach is Reach.PRIVATE or bool(origins)) and origins != {"rank"}
+
+    def is_in_place(self, site: Site) -> bool:
+        """Tell whether a file is emptied and filled under the name by which it is read."""
+        is_new = self.is_own(site) or site.after is not None
+        if site.act.spares_what_was_there or site.locked or is_new:
+            return False
+        return not self.name_of(site).is_temporary and self.renamed_later(site) is None
+
+    def renamed_later(self, site: Site) -> Site | None:
+        """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
+        for other in self._found.exposed(site.event.function):
+            if other.act.op == "rename" and _is_later(other, site) and _lies_in(site, other):
+                return other
+        return None
+
+    def deleted_later(self, site: Site) -> Site | None:
+        """Give the delete, later in the same function, of what a site makes."""
+        later = (
+            other
+            for other in self._found.direct(site.event.function)
+            if other.act.op == "delete" and other.span > site.span and other.path is not None
+        )
+        return next((delete for delete in later if delete.path == site.path), None)
+
+    def made_anew(self) -> Iterator[tuple[Site, Site]]:
+        """Give what takes a file away, and the link or rename, later in that function, that makes it anew."""
+        for made in self.sites("link", "rename"):
+            gone = None if made.locked or self.is_own(made) else self._taken_away_before(made)
+            if gone is not None:
+                yield gone, made
+
+    def _taken_away_before(self, site: Site) -> Site | None:
+        """Give what deletes or renames, earlier in the same function, the very file that a site makes."""
+        made = self.made_by(site)
+        earlier = (
+            other
+            for other in self._found.direct(site.event.function)
+            if other.act.op in {"delete", "rename"}
+            and other.span < site.span
+            and other.act.api != "shutil.rmtree"
+        )
+        return next((other for other in earlier if made is not None and other.path == made), None)
+
+    def made_by(self, site: Site) -> Path | None:
+        """Give the path that is there when a site is done: of a rename, the new one."""
+        if site.act.op != "rename":
+            return site.path
+        if site.act.target is None or site.event is not site.origin:
+            return None
+        return self.linker.paths.normalize(site.act.target, site.event.state.scope)
+
+    def is_node_local(self, path: Path | None) -> bool:
+        """Tell whether each node has a path of its own under this name."""
+        return self.linker.paths.is_node_local(path)
+
+    def is_scratch(self, site: Site) -> bool:
+        """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""
+        return self.name_of(site).is_scratch or self.renamed_later(site) is not None
+
+    def agrees(self, site: Site) -> bool:
+        """Tell whether what one process has is sent to all others in the function of a site."""
+        return self.linker.privacy.agrees(site.event.function)
+
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
 
@@ -387,6 +477,20 @@ def _are_one_after_another(first: Site, then: Site) -> bool:
         return False
     same = then.path.is_within(first.path)
     return same and not are_apart(first.event.state.literals, then.event.state.literals)
+
+
+def _is_later(one: Site, other: Site) -> bool:
+    """Tell whether a site comes after another, perhaps both in a function that one call leads to."""
+    if one.event is other.event:
+        return one.origin.function is other.origin.function and one.origin.call.span > other.origin.call.span
+    return one.span > other.span
+
+
+def _lies_in(site: Site, folder: Site) -> bool:
+    """Tell whether what one site is about lies in, or is, what another is about."""
+    if site.path is None or folder.path is None:
+        return site.act.path == folder.act.path and site.origin.function is folder.origin.function
+    return site.path.is_within(folder.path)
 
 
 __all__ = ["Project", "Storage", "link_module"]

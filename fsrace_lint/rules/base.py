@@ -24,6 +24,7 @@ __all__ = [
     "Applicability",
     "Evidence",
     "Fix",
+    "Place",
     "Related",
     "Rule",
     "Severity",
