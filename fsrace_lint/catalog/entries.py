@@ -95,14 +95,26 @@ class Effect(Entry, frozen=True, kw_only=True):
     atomic: bool | str = False
     """The flags of which any makes the result appear whole or not at all."""
     condition: str = ""
-    """The argument that says whether this process does it at all, as `:is_main_process=true`."""
+    """The argument that says whether this process does it at all, as `:is_main_process=true`.
+
+    Without `=true`, nobody does it where the argument is not given.
+    """
     guard: First | None = None
     """Of what only the first process touches the path, whoever calls."""
     synchronized: bool | str = False
     """The flags of which any lets several processes call it at once: it locks, or renames when done."""
+    skips: bool | str = False
+    """The flags of which any makes the call do nothing where the result is there."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
-    FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "synchronized", "condition")
+    FLAGS: ClassVar[tuple[str, ...]] = (
+        "tolerant",
+        "exclusive",
+        "atomic",
+        "synchronized",
+        "skips",
+        "condition",
+    )
 
 
 class Rank(Entry, frozen=True, kw_only=True):
@@ -110,6 +122,8 @@ class Rank(Entry, frozen=True, kw_only=True):
 
     scope: Scope
     """What the number counts."""
+    needs_group: bool = False
+    """Whether it is 0 on every process until the process group exists."""
 
 
 class Guard(Entry, frozen=True, kw_only=True):
@@ -119,6 +133,8 @@ class Guard(Entry, frozen=True, kw_only=True):
     """Of what it is the first."""
     is_property: bool = False
     """Whether only the attribute is: a method of that name means something else."""
+    needs_group: bool = False
+    """Whether it is true on every process until the process group exists."""
 
 
 class World(Entry, frozen=True, kw_only=True):
@@ -217,6 +233,8 @@ class Launch(Entry, frozen=True, kw_only=True):
 
     certain: bool = True
     """Whether it shows that, or only that several could (a trainer that also runs on one device)."""
+    creates_group: bool = False
+    """Whether the process group exists only from then on."""
 
 
 class Spawn(Entry, frozen=True, kw_only=True):
@@ -243,6 +261,10 @@ class Private(Entry, frozen=True, kw_only=True):
 
 class Plain(Entry, frozen=True, kw_only=True):
     """An entry of which only the names matter."""
+
+
+class Response(Plain, frozen=True, kw_only=True):
+    """A call whose result is what a server answered, or what it is read from."""
 
 
 class Barrier(Plain, frozen=True, kw_only=True):
@@ -295,6 +317,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "lock": Lock,
     "in-process": InProcess,
     "effect": Effect,
+    "response": Response,
     "program": Program,
     "private": Private,
     "node-local": NodeLocal,

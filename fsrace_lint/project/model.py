@@ -52,7 +52,8 @@ class Act:
     `tolerant` says that it accepts what another process did, `appends` that it
     adds to a file and takes nothing away, `exclusive` that it fails where the
     path is there, `atomic` that the result appears whole or not at all,
-    `synchronized` that several processes may do it at once. `only` is the scope
+    `synchronized` that several processes may do it at once, `skips` that it does
+    nothing where the result is there. `only` is the scope
     whose first process alone does it, whoever calls; `condition` is what says
     whether this process does it; `target` the path that a rename makes.
     """
@@ -65,6 +66,7 @@ class Act:
     exclusive: bool = False
     atomic: bool = False
     synchronized: bool = False
+    skips: bool = False
     only: str | None = None
     condition: m.Expr | None = None
     target: m.Expr | None = None
@@ -82,7 +84,7 @@ class Site:
     from `event` to `origin`, before what the callers bring; `runs` is the answer
     with them. `way` is how several processes come to the function of `event`:
     the calls, nearest first; `sign` is what shows it at their end. `settled` says
-    that it is the same whoever calls, though callers hand over a part of its path.
+    that it is judged here whoever calls, though callers hand over a part of its path.
     `after` is a mkdir before it that leaves nothing to race for.
     """
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts as parts_of
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import target_name
 from fsrace_lint.project.entities import Instance, Library, qualified_name
@@ -34,14 +35,9 @@ _SAME_PATH: Final = frozenset(
 )  # fmt: skip
 _PURE: Final = frozenset(
     {
-        "os.path.basename",
-        "os.path.splitext",
-        "os.path.expanduser",
-        "os.path.relpath",
-        "os.path.commonpath",
-        "len",
+        "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath", "len",
     }
-)
+)  # fmt: skip
 _PURE_METHODS: Final = frozenset(
     {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
 )
@@ -133,7 +129,15 @@ class Paths:
             spell(expr),
             self.privacy.is_private(expr, scope),
             certain=False,
+            varies=self._is_dealt_out(expr, scope),
         )
+
+    def _is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether something is looked up by what each process has another of."""
+        if isinstance(expr, m.Name):
+            bound = self.guards.known(expr, scope)
+            return isinstance(bound, Argument) and self._is_data_of(bound)
+        return any(self._is_dealt_out(part, scope) for part in parts_of(expr))
 
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
         """A symbol whose text follows from that of others.
@@ -295,6 +299,10 @@ class Paths:
         divided = self._is_data(expr.id)
         return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
 
+    def _is_data_of(self, argument: Argument) -> bool:
+        """Tell whether each process is passed another value: a sample, or the index of one."""
+        return argument.function.facts.name == "__getitem__" or self._is_data(argument.parameter.name)
+
     def _is_data(self, name: str) -> bool:
         """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
         variable = self.catalog.exact("variable", name)
@@ -316,11 +324,9 @@ class Paths:
                 )
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
-                divided = self._is_data(parameter.name)
+                divided = self._is_data_of(binding)
                 return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
             case Unknown():
-                return None
-            case Unpacked() if not self.privacy.is_private_binding(binding):
                 return None
             case _:
                 private = self.privacy.is_private_binding(binding)
@@ -331,6 +337,8 @@ class Paths:
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
         match binding:
+            case Element(iterable=iterable, index=None) if self._is_written_out(iterable):
+                return True
             case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
                 counting = "range" if index is None else "enumerate" if index == 0 else None
                 return self.resolver.qualify(function, scope) == counting
@@ -342,6 +350,12 @@ class Paths:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(pieces is not None and all_certain(pieces) for pieces in forms)
+
+    def _is_written_out(self, iterable: Value) -> bool:
+        """Tell whether a list stands in the source with all its elements, so that each process has the same."""
+        known = self.guards.known(iterable.expr, iterable.scope)
+        expr = known.expr if isinstance(known, Value) else iterable.expr
+        return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)
 
     def _node_local(self, expr: m.Expr, scope: Scope) -> str | None:
         """Name the place on the node's own disk that an environment variable or a call gives."""

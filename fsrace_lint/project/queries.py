@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.modules import link_module
-from fsrace_lint.project.probes import Probes
+from fsrace_lint.project.probes import related
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.silence import Reason, Silences
 from fsrace_lint.project.sites import Sites
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
-    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.spans import Span
 
-JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write"})
+JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "download"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
 
 
@@ -49,7 +49,7 @@ class Project:
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
-        self._tests = Probes(self.linker, self._found.effects)
+        self._tests = self._found.tests
         self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -82,13 +82,39 @@ class Project:
         """
         for site in self.sites(*ops):
             probes = (probe for probe in self._tests.before(site) if probe.absent == absent)
-            probe = next((probe for probe in probes if _related(probe.path, site.path)), None)
+            probe = next((probe for probe in probes if related(probe.path, site.path)), None)
             if probe is not None:
                 yield probe, site
 
     def probe_of(self, site: Site) -> Probe | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
-        return next((probe for probe in self._tests.before(site) if _related(probe.path, site.path)), None)
+        return self._tests.nearest(site)
+
+    def cached(self, *ops: Op) -> Iterator[tuple[Probe | None, Site]]:
+        """Give the sites that make what is read later, and the tests that found it missing.
+
+        Args:
+            ops: The operations of the sites.
+
+        Yields:
+            The nearest such test, made here or by a helper, and the site: where the test
+            stands, else where its path is decided.
+        """
+        for site in self.exposed(*ops):
+            yield self._tests.wanting(site), site
+
+    def _at_origin(self, site: Site) -> Site:
+        """Give a site as it stands where it is done, before its path is decided."""
+        own = self.linker.paths.normalize(site.act.path, site.origin.state.scope)
+        return replace(site, event=site.origin, path=own)
+
+    def is_staged(self, site: Site) -> bool:
+        """Tell whether what a site makes is renamed afterwards in its function, or where it is done."""
+        return any(
+            rename.act.op == "rename" and rename.path is not None and rename.path == seen.path
+            for seen in (site, self._at_origin(site))
+            for rename in self._found.direct(seen.event.function)
+        )
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
@@ -128,12 +154,6 @@ class Project:
             "functions": sum(len(module.functions) for module in self.linker.table.modules),
             **self.linker.counts(),
         }
-
-
-def _related(probed: Path, path: Path | None) -> bool:
-    if path is None:
-        return False
-    return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
 
 
 __all__ = ["Project", "link_module"]

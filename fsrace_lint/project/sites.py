@@ -13,7 +13,9 @@ from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Reach, Site
+from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.processes import ALL, FIRST, runs
+from fsrace_lint.project.responses import Responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +46,8 @@ class Sites:
         self.propagation = propagation
         self.evidences = Evidences(linker, propagation)
         self.effects = Effects(linker.resolver, linker.catalog)
+        self.tests = Probes(linker, self.effects)
+        self._responses = Responses(linker)
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._leading: frozenset[str] | None = None
@@ -84,6 +88,8 @@ class Sites:
         act = self.effects.act(event.call, scope)
         if act is None or act.op in {"probe", "list"} or self._is_sink(act.path, scope):
             return None
+        if act.op == "write" and self._responses.fills(event):
+            act = replace(act, op="download")
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
 
@@ -114,7 +120,7 @@ class Sites:
         own = processes & self.propagation.decorated(function)
         private, certain = self._reach(path, function, 0)
         trace = self.evidences.trace(event)
-        return Site(
+        site = Site(
             act=act,
             event=event,
             origin=origin,
@@ -135,6 +141,8 @@ class Sites:
             way=trace.way,
             sign=trace.sign,
         )
+        cached = act.op == "download" and self.tests.wanting(site) is not None
+        return replace(site, settled=True) if cached else site
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
@@ -290,8 +298,8 @@ def _leaves_nothing(mkdir: Site, site: Site) -> bool:
     """Tell whether a mkdir that always comes first leaves nothing to race for.
 
     It has made the folder that the site makes; or it fails for all processes but one,
-    which alone goes on to what lies in that folder. Not so for an archive: those that
-    find the folder and skip the unpacking work on half of it.
+    which alone goes on to what lies in that folder. Not so for what is unpacked or
+    downloaded: those that find the folder and skip that work on half of it.
     """
     before, here = mkdir.event.state.literals, site.event.state.literals
     if mkdir.path is None or site.path is None or before != here[: len(before)]:
@@ -299,4 +307,4 @@ def _leaves_nothing(mkdir: Site, site: Site) -> bool:
     if site.act.op == "mkdir" and mkdir.path.is_within(site.path):
         return True
     fails = not mkdir.tolerates("FileExistsError") and mkdir.is_surely_a_path
-    return fails and site.act.op != "extract" and site.path.is_within(mkdir.path)
+    return fails and site.act.op not in {"extract", "download"} and site.path.is_within(mkdir.path)
