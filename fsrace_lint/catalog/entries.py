@@ -192,6 +192,8 @@ class FirstContext(Entry, frozen=True, kw_only=True):
 
     scope: First
     """Of what the process is the first."""
+    runs_given: bool = False
+    """Whether it is no context, but a call that runs the function it is given in that order."""
 
 
 class Lock(Entry, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.linker import Linker
+from fsrace_lint.project.misuses import Misuses
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.probes import related
 from fsrace_lint.project.propagate import Propagation
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
+    from fsrace_lint.project.evidence import Trace
+    from fsrace_lint.project.misuses import Eager
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.states import Event
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "download"})
@@ -50,6 +54,7 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
         self._tests = self._found.tests
+        self._misuses = Misuses(self.propagation, self._found.effects)
         self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -115,6 +120,22 @@ class Project:
             for seen in (site, self._at_origin(site))
             for rename in self._found.direct(seen.event.function)
         )
+
+    def never_entered(self) -> Iterator[tuple[Event, str]]:
+        """Give the calls that make a context for several processes and drop it, and what it would do."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.never_entered(function)
+
+    def eager(self) -> Iterator[Eager]:
+        """Give the calls that hand the result of a call to what runs a function in one process."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.eager(function)
+
+    def trace(self, event: Event) -> Trace:
+        """Tell how sure it is that several processes come to a call, and why."""
+        return self._found.evidences.trace(event)
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.states import Event
 
 _SHOWN_CALLS: Final = 4
 
@@ -81,6 +82,42 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             related=(*related, *_reached(site)),
             witness=witness,
             fix=fix if site.event.call.exact else None,
+        )
+
+    def at(
+        self,
+        event: Event,
+        evidence: Evidence,
+        message: str,
+        *,
+        witness: Witness,
+        related: Iterable[Related] = (),
+        strict: bool = False,
+    ) -> Finding:
+        """Make a finding at a call that is no filesystem act itself.
+
+        Args:
+            event: The call.
+            evidence: How sure it is that several processes come there.
+            message: One sentence without a full stop.
+            witness: The interleaving that goes wrong.
+            related: The other places that belong to it.
+            strict: Whether only the strict profile reports it, whatever the evidence.
+
+        Returns:
+            The finding.
+        """
+        return Finding(
+            code=self.code,
+            name=self.name,
+            message=message,
+            place=Place(event.function.module.path, event.call.span),
+            function=event.function.facts.qualname,
+            severity=self.severity,
+            evidence=evidence.name.lower(),
+            strict=strict or self.default_from is None or evidence < self.default_from,
+            related=tuple(related),
+            witness=witness,
         )
 
 

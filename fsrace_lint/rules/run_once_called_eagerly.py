@@ -1,0 +1,66 @@
+"""What runs a function in one process is given its result.
+
+`run_on_main(prepare())` calls `prepare` first, on every process, and hands over what
+it returned: nothing. All processes have done the work, and the helper has nothing
+left to run.
+
+Bad:
+    from speechbrain.utils.distributed import run_on_main
+
+
+    def prepare(folder: str) -> None:
+        print("preparing", folder)
+
+
+    def main(folder: str) -> None:
+        run_on_main(prepare(folder))
+
+Good:
+    from speechbrain.utils.distributed import run_on_main
+
+
+    def prepare(folder: str) -> None:
+        print("preparing", folder)
+
+
+    def main(folder: str) -> None:
+        run_on_main(prepare, args=[folder])
+
+Silent when: what is called returns a function (`functools.partial`, a decorator, a
+method that gives another), or it is not known what it returns; the result stands
+where the helper takes an argument for the function.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR409", name="run-once-called-eagerly", default_from=Evidence.NONE)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find results of calls where a function to be run once is expected."""
+    for eager in project.eager():
+        helper, called = spell(eager.event.call.function), spell(eager.inner.function)
+        yield RULE.at(
+            eager.event,
+            project.trace(eager.event).evidence,
+            f"every process has run {called} before {helper} is given its result",
+            witness=Witness(
+                (
+                    Step(0, spell(eager.inner), "is running"),
+                    Step(1, spell(eager.inner), "is running too"),
+                    Step(0, f"{helper}(...)", "is given a result, and no function"),
+                ),
+                f"{called} ran in every process at once",
+            ),
+        )
