@@ -93,7 +93,9 @@ class Misuses:
     def eager(self, function: LinkedFunction) -> Iterator[Eager]:
         """Give the calls that hand the result of a call to what runs a function once."""
         for event in self.linker.events(function):
-            given: list[tuple[int | None, str | None, m.Expr]] = [(position, None, value) for position, value in enumerate(event.call.arguments)]
+            given: list[tuple[int | None, str | None, m.Expr]] = [
+                (position, None, value) for position, value in enumerate(event.call.arguments)
+            ]
             given += [(None, keyword.name, keyword.value) for keyword in event.call.keywords]
             for position, name, value in given:
                 if not isinstance(value, m.Call) or not self._runs_once(event, position, name):

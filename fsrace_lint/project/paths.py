@@ -34,9 +34,8 @@ _SAME_PATH: Final = frozenset(
     }
 )  # fmt: skip
 _PURE: Final = frozenset(
-    {
-        "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath", "len",
-    }
+    {"os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath",
+     "len"}
 )  # fmt: skip
 _PURE_METHODS: Final = frozenset(
     {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
@@ -285,9 +284,8 @@ class Paths:
         if binding is not None:
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
-            private = self.privacy.is_property(expr, scope)
-            if private:
-                return (Symbol(("property", spell(expr)), spell(expr), private),)
+            if self.privacy.is_property(expr, scope):
+                return (Symbol(("property", spell(expr)), spell(expr), private=True),)
             owner = self.resolver.entity(expr.value, scope)
             if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
@@ -330,6 +328,8 @@ class Paths:
                 return None
             case _:
                 private = self.privacy.is_private_binding(binding)
+                if isinstance(binding, Unpacked) and not (private or isinstance(binding.whole.expr, m.Call)):
+                    return None
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
                 return (Symbol(("bound", id(binding), name), name, private, certain, varies=varies),)
@@ -352,7 +352,7 @@ class Paths:
         return all(pieces is not None and all_certain(pieces) for pieces in forms)
 
     def _is_written_out(self, iterable: Value) -> bool:
-        """Tell whether a list stands in the source with all its elements, so that each process has the same."""
+        """Tell whether a list stands in the source with all its elements, the same for each process."""
         known = self.guards.known(iterable.expr, iterable.scope)
         expr = known.expr if isinstance(known, Value) else iterable.expr
         return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)

@@ -198,7 +198,9 @@ class Propagation:
 
     def _is_built_with(self, function: LinkedFunction) -> bool:
         """Tell whether the constructor of an object calls a method of it, whoever else does."""
-        return any(edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function))
+        return any(
+            edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function)
+        )
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""

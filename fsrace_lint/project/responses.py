@@ -90,7 +90,7 @@ class Responses:
         if callee is not None:
             ways = self.linker.exits(callee)
             return any(
-                way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1) for way in ways
+                way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1)
+                for way in ways
             )
         return any(self._is_answer(part, scope, depth + 1) for part in parts(call))
-
