@@ -129,6 +129,11 @@ class Site:
         return several and self.reach is not Reach.PRIVATE and not apart
 
     @property
+    def is_private(self) -> bool:
+        """Whether each process has a path of its own."""
+        return self.reach is Reach.PRIVATE
+
+    @property
     def is_one_of_group(self) -> bool:
         """Whether one process of each group runs it, which is one of the job where there is one group."""
         return self.runs is Runs.PER_GROUP

@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.project.groups import Groups
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.misuses import Misuses
 from fsrace_lint.project.modules import link_module
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.misuses import Eager
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
-    from fsrace_lint.project.states import Event
+    from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "download"})
@@ -54,6 +55,7 @@ class Project:
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation)
         self._tests = self._found.tests
+        self._groups = Groups(self.propagation)
         self._misuses = Misuses(self.propagation, self._found.effects)
         self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
@@ -132,6 +134,17 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._misuses.eager(function)
+
+    def before_the_group(self, *ops: Op) -> Iterator[tuple[Site, Literal, Event]]:
+        """Give the sites that only the first process should reach, and all reach for want of a group.
+
+        Yields:
+            The site, the test that every process passes, and the call that creates the group.
+        """
+        for site in self.sites(*ops):
+            vain = self._groups.vain_test(site.event)
+            if vain is not None:
+                yield site, *vain
 
     def trace(self, event: Event) -> Trace:
         """Tell how sure it is that several processes come to a call, and why."""
