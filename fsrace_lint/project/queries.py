@@ -115,6 +115,19 @@ class Project:
         own = self.linker.paths.normalize(site.act.path, site.origin.state.scope)
         return replace(site, event=site.origin, path=own)
 
+    def cache_test_of(self, site: Site) -> Probe | None:
+        """Give the nearest test before a site that makes what it found missing, also by a helper."""
+        return self._tests.wanting(site)
+
+    def moved_after(self, site: Site) -> Iterator[Site]:
+        """Give the moves of what a site has made in its function, as they look from where it arrives."""
+        for rename in self._found.direct(site.event.function):
+            moved = rename.act.op == "rename" and rename.path is not None and site.path is not None
+            if moved and rename.path.is_within(site.path):
+                arrival = self._found.arrival(rename)
+                if arrival is not None:
+                    yield arrival
+
     def is_staged(self, site: Site) -> bool:
         """Tell whether what a site makes is renamed afterwards in its function, or where it is done."""
         return any(

@@ -67,6 +67,16 @@ class Sites:
             if not self.is_open(site) and not self._is_device(site.path):
                 yield site
 
+    def arrival(self, rename: Site) -> Site | None:
+        """Give a rename as it looks from the path that it makes."""
+        target, scope = rename.act.target, rename.origin.state.scope
+        if target is None:
+            return None
+        act = replace(rename.act, path=target)
+        path = self.linker.paths.normalize(target, scope)
+        processes = self._acting_here(act, rename.event)
+        return self._judged(act, rename.event, rename.origin, path, spell(target), processes)
+
     def _is_device(self, path: Path | None) -> bool:
         """Tell whether callers hand over something that is no file: a null device, say."""
         sink = self.linker.catalog.exact

@@ -77,7 +77,9 @@ def check(project: Project) -> Iterator[Finding]:
                 "every process did what one should do",
             ),
             related=(
-                Related(Place(created.function.module.path, created.call.span), "the group exists from here on"),
+                Related(
+                    Place(created.function.module.path, created.call.span), "the group exists from here on"
+                ),
             ),
         )
 
