@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.causes import place_of
 from fsrace_lint.project.entities import as_function, is_property, qualified_name
+from fsrace_lint.project.model import VainTest
 from fsrace_lint.project.processes import ALL, Runs, runs
 from fsrace_lint.project.ranks import TRANSPARENT, as_attribute
 from fsrace_lint.project.states import are_apart
@@ -16,6 +19,7 @@ from fsrace_lint.project.values import Selected, Value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.states import Event, Literal
@@ -47,19 +51,23 @@ class Groups:
         self.catalog = propagation.catalog
         self._exists = False
 
-    def vain_test(self, event: Event) -> tuple[Literal, Event] | None:
-        """Find the test that is meant to keep all processes but one from a call, and keeps none.
+    def vain_test(self, site: Site) -> VainTest | None:
+        """Find the test that is meant to keep all processes but one from a site, and keeps none.
 
         Returns:
-            The test, and the call after it that creates the group; None where the test
-            works, or another does, or it is not sure that there is no group yet.
+            The test; None where it works, or another does, or it is not sure that there is
+            no group yet.
         """
+        event = site.event
         literals = event.state.literals
         vain = [literal for literal in literals if self._is_passed_by_all(literal)]
         if not vain or self._reached_without(event, vain) != ALL:
             return None
         created = self._created_after(event, 0)
-        return None if created is None or self._may_exist(event, 0) else (vain[-1], created)
+        if created is None or self._may_exist(event, 0):
+            return None
+        test, creator = vain[-1], spell(created.call.function)
+        return VainTest(site, spell(test.test), test.truth, creator, place_of(created))
 
     def _is_passed_by_all(self, literal: Literal) -> bool:
         """Tell whether a test picks processes, and picks all while there is no group."""
@@ -129,7 +137,7 @@ class Groups:
         self._exists = False
         return without is not _UNKNOWN and without != there
 
-    def _value(self, expr: m.Expr, scope: Scope, depth: int) -> object:  # noqa: C901  # one case a kind
+    def _value(self, expr: m.Expr, scope: Scope, depth: int) -> object:  # one case a kind
         """Give the value of an expression while there is no process group, as far as that decides it."""
         if depth > _DEEPEST:
             return _UNKNOWN

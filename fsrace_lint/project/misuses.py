@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.arguments import received
 from fsrace_lint.project.bindings import suites
 from fsrace_lint.project.entities import as_function, qualified_name
+from fsrace_lint.project.model import Misuse
 from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import Runs, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.project.effects import Effects
     from fsrace_lint.project.entities import Entity
+    from fsrace_lint.project.model import Evidence
     from fsrace_lint.project.propagate import Propagation
+    from fsrace_lint.project.sites import Sites
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
 
@@ -29,35 +31,23 @@ _DATA: Final = (m.Constant, m.Format, m.Sequence, m.Compare, m.Binary, m.Not, m.
 """What is certainly no function."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Eager:
-    """A call of a helper that runs a function once, given the result of the call `inner` instead."""
-
-    event: Event
-    inner: m.Call
-
-
 class Misuses:
     """Finds such calls in functions."""
 
-    def __init__(self, propagation: Propagation, effects: Effects) -> None:
+    def __init__(self, propagation: Propagation, sites: Sites) -> None:
         """Prepare for a project; nothing is looked at yet."""
+        self.sites = sites
         self.propagation = propagation
         self.linker = propagation.linker
         self.catalog = propagation.catalog
-        self.effects = effects
 
-    def never_entered(self, function: LinkedFunction) -> Iterator[tuple[Event, str]]:
-        """Give the calls that make a context for several processes and drop it.
-
-        Yields:
-            The call, and what entering the context would do.
-        """
+    def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
+        """Give the calls that make a context for several processes and drop it."""
         bare = {id(call) for call in _statements(function.facts.body)}
         for event in self.linker.events(function) if bare else ():
             what = self._entering(event) if id(event.call) in bare else ""
             if what:
-                yield event, what
+                yield Misuse(event, self._evidence(event), what)
 
     def _entering(self, event: Event) -> str:
         """Tell what entering a context does for several processes; nothing where it is no such context."""
@@ -90,7 +80,7 @@ class Misuses:
         waits = any(map(self.propagation.summaries.waits, self.linker.events(entity)))
         return "waits for the other processes" if waits else ""
 
-    def eager(self, function: LinkedFunction) -> Iterator[Eager]:
+    def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
         for event in self.linker.events(function):
             given: list[tuple[int | None, str | None, m.Expr]] = [
@@ -101,7 +91,11 @@ class Misuses:
                 if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
                     continue
                 if self._gives_no_function(value, event.state.scope):
-                    yield Eager(event, value)
+                    called = spell(value.function)
+                    yield Misuse(event, self._evidence(event), called, argument=spell(value))
+
+    def _evidence(self, event: Event) -> Evidence:
+        return self.sites.evidences.trace(event).evidence
 
     def _runs_once(self, event: Event, position: int | None, keyword: str | None) -> bool:
         """Tell whether a call runs what it is given here in one process of the job, or of each node."""
@@ -121,7 +115,7 @@ class Misuses:
         if isinstance(callee, LinkedFunction):
             ways = () if callee.facts.is_generator else self.linker.exits(callee)
             return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
-        act = self.effects.act(call, scope)
+        act = self.sites.effects.act(call, scope)
         return act is not None and act.op not in {"probe", "list"}
 
 

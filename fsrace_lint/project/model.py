@@ -202,3 +202,56 @@ class Probe:
     def answer(self) -> str:
         """What the test answered, as a witness tells it."""
         return str(not self.absent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Misuse:
+    """A call for several processes that does not do what it is there for.
+
+    `subject` says what it would do, or names what it was to run; `argument` is the
+    call whose result it is given, as the source spells it.
+    """
+
+    event: Event
+    evidence: Evidence
+    subject: str
+    argument: str = ""
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+    @property
+    def callee(self) -> str:
+        """The function called, as the source spells it."""
+        return spell(self.event.call.function)
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return spell(self.event.call)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VainTest:
+    """A test that is to let one process do something, and lets all, for there is no process group yet.
+
+    `site` is what they all do, `creator` the call that creates the group, at `created`.
+    """
+
+    site: Site
+    spelled: str
+    truth: bool
+    creator: str
+    created: Place

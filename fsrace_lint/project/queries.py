@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog, Op
-    from fsrace_lint.project.evidence import Trace
-    from fsrace_lint.project.misuses import Eager
-    from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.model import Misuse, Probe, Site, VainTest
     from fsrace_lint.project.modules import Module
-    from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "download"})
@@ -56,7 +53,7 @@ class Project:
         self._found = Sites(self.linker, self.propagation)
         self._tests = self._found.tests
         self._groups = Groups(self.propagation)
-        self._misuses = Misuses(self.propagation, self._found.effects)
+        self._misuses = Misuses(self.propagation, self._found)
         self._silences = Silences(self.propagation)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -122,11 +119,11 @@ class Project:
     def moved_after(self, site: Site) -> Iterator[Site]:
         """Give the moves of what a site has made in its function, as they look from where it arrives."""
         for rename in self._found.direct(site.event.function):
-            moved = rename.act.op == "rename" and rename.path is not None and site.path is not None
-            if moved and rename.path.is_within(site.path):
-                arrival = self._found.arrival(rename)
-                if arrival is not None:
-                    yield arrival
+            if rename.act.op != "rename" or rename.path is None or site.path is None:
+                continue
+            arrival = self._found.arrival(rename)
+            if rename.path.is_within(site.path) and arrival is not None:
+                yield arrival
 
     def is_staged(self, site: Site) -> bool:
         """Tell whether what a site makes is renamed afterwards in its function, or where it is done."""
@@ -136,32 +133,24 @@ class Project:
             for rename in self._found.direct(seen.event.function)
         )
 
-    def never_entered(self) -> Iterator[tuple[Event, str]]:
-        """Give the calls that make a context for several processes and drop it, and what it would do."""
+    def never_entered(self) -> Iterator[Misuse]:
+        """Give the calls that make a context for several processes and drop it; `subject` is what it does."""
         for module in self.targets:
             for function in module.functions:
                 yield from self._misuses.never_entered(function)
 
-    def eager(self) -> Iterator[Eager]:
+    def eager(self) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function in one process."""
         for module in self.targets:
             for function in module.functions:
                 yield from self._misuses.eager(function)
 
-    def before_the_group(self, *ops: Op) -> Iterator[tuple[Site, Literal, Event]]:
-        """Give the sites that only the first process should reach, and all reach for want of a group.
-
-        Yields:
-            The site, the test that every process passes, and the call that creates the group.
-        """
+    def before_the_group(self, *ops: Op) -> Iterator[VainTest]:
+        """Give the sites that only the first process should reach, and all reach for want of a group."""
         for site in self.sites(*ops):
-            vain = self._groups.vain_test(site.event)
+            vain = self._groups.vain_test(site)
             if vain is not None:
-                yield site, *vain
-
-    def trace(self, event: Event) -> Trace:
-        """Tell how sure it is that several processes come to a call, and why."""
-        return self._found.evidences.trace(event)
+                yield vain
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.

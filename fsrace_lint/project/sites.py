@@ -141,11 +141,7 @@ class Sites:
             first=self.propagation.protection.first(event) or context.first,
             own=own,
             runs=runs(own & context.processes),
-            reach=Reach.PRIVATE
-            if private
-            else Reach.NODE
-            if self.linker.paths.is_node_local(path)
-            else Reach.SHARED,
+            reach=Reach.PRIVATE if private else self._shared_reach(path),
             certain=certain,
             evidence=trace.evidence,
             way=trace.way,
@@ -153,6 +149,9 @@ class Sites:
         )
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
+
+    def _shared_reach(self, path: Path | None) -> Reach:
+        return Reach.NODE if self.linker.paths.is_node_local(path) else Reach.SHARED
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""

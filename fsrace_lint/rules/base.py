@@ -14,8 +14,7 @@ from fsrace_lint.spans import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.project.model import Probe, Site
-    from fsrace_lint.project.states import Event
+    from fsrace_lint.project.model import Misuse, Probe, Site
 
 _SHOWN_CALLS: Final = 4
 
@@ -84,25 +83,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             fix=fix if site.event.call.exact else None,
         )
 
-    def at(
-        self,
-        event: Event,
-        evidence: Evidence,
-        message: str,
-        *,
-        witness: Witness,
-        related: Iterable[Related] = (),
-        strict: bool = False,
-    ) -> Finding:
-        """Make a finding at a call that is no filesystem act itself.
+    def misused(self, call: Misuse, message: str, *, witness: Witness) -> Finding:
+        """Make a finding at a call that does not do what it is there for.
 
         Args:
-            event: The call.
-            evidence: How sure it is that several processes come there.
+            call: The call.
             message: One sentence without a full stop.
             witness: The interleaving that goes wrong.
-            related: The other places that belong to it.
-            strict: Whether only the strict profile reports it, whatever the evidence.
 
         Returns:
             The finding.
@@ -111,12 +98,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             code=self.code,
             name=self.name,
             message=message,
-            place=Place(event.function.module.path, event.call.span),
-            function=event.function.facts.qualname,
+            place=Place(call.file, call.span),
+            function=call.function,
             severity=self.severity,
-            evidence=evidence.name.lower(),
-            strict=strict or self.default_from is None or evidence < self.default_from,
-            related=tuple(related),
+            evidence=call.evidence.name.lower(),
+            strict=self.default_from is None or call.evidence < self.default_from,
             witness=witness,
         )
 

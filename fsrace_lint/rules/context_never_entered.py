@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.facts.spell import spell
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
 
 if TYPE_CHECKING:
@@ -52,17 +51,15 @@ RULE = Rule(code="FSR410", name="context-never-entered", default_from=Evidence.N
 
 def check(project: Project) -> Iterator[Finding]:
     """Find contexts for several processes that are made and dropped."""
-    for event, what in project.never_entered():
-        call = spell(event.call)
-        yield RULE.at(
-            event,
-            project.trace(event).evidence,
-            f"{spell(event.call.function)} {what} only where it is entered, and no process enters it here",
+    for context in project.never_entered():
+        yield RULE.misused(
+            context,
+            f"{context.callee} {context.subject} only where it is entered, and no process enters it here",
             witness=Witness(
                 (
-                    Step(0, call, "a context, which is dropped"),
+                    Step(0, context.told, "a context, which is dropped"),
                     Step(0, "is in the middle of what stands below"),
-                    Step(1, call, "a context, which is dropped"),
+                    Step(1, context.told, "a context, which is dropped"),
                     Step(1, "runs what stands below at the same time"),
                 ),
                 "process 1 did not wait for process 0",

@@ -41,9 +41,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.facts.spell import spell
 from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness
-from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,28 +57,23 @@ _LOST = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process does because each takes itself for the first."""
-    for site, literal, created in project.before_the_group("write", "download", "extract", "mkdir", "delete"):
+    for test in project.before_the_group("write", "download", "extract", "mkdir", "delete"):
+        site = test.site
         if not _is_harmful(site):
             continue
-        test, creates = spell(literal.test), spell(created.call.function)
-        answer = str(literal.truth)
         yield RULE.finding(
             site,
-            f"every process reaches {site.callee}: {test} cannot tell them apart before {creates}",
+            f"every process runs {site.told}: {test.spelled} tells nobody apart before {test.creator}",
             witness=Witness(
                 (
-                    Step(0, test, answer),
-                    Step(1, test, answer),
+                    Step(0, test.spelled, str(test.truth)),
+                    Step(1, test.spelled, str(test.truth)),
                     Step(0, site.told, "in the middle of it"),
                     Step(1, site.told, "does the same to the same path"),
                 ),
                 "every process did what one should do",
             ),
-            related=(
-                Related(
-                    Place(created.function.module.path, created.call.span), "the group exists from here on"
-                ),
-            ),
+            related=(Related(test.created, "the process group exists from here on"),),
         )
 
 

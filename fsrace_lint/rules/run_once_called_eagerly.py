@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.facts.spell import spell
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
 
 if TYPE_CHECKING:
@@ -49,18 +48,16 @@ RULE = Rule(code="FSR409", name="run-once-called-eagerly", default_from=Evidence
 
 def check(project: Project) -> Iterator[Finding]:
     """Find results of calls where a function to be run once is expected."""
-    for eager in project.eager():
-        helper, called = spell(eager.event.call.function), spell(eager.inner.function)
-        yield RULE.at(
-            eager.event,
-            project.trace(eager.event).evidence,
-            f"every process has run {called} before {helper} is given its result",
+    for helper in project.eager():
+        yield RULE.misused(
+            helper,
+            f"every process has run {helper.subject} before {helper.callee} is given its result",
             witness=Witness(
                 (
-                    Step(0, spell(eager.inner), "is running"),
-                    Step(1, spell(eager.inner), "is running too"),
-                    Step(0, f"{helper}(...)", "is given a result, and no function"),
+                    Step(0, helper.argument, "is running"),
+                    Step(1, helper.argument, "is running too"),
+                    Step(0, f"{helper.callee}(...)", "is given a result, and no function"),
                 ),
-                f"{called} ran in every process at once",
+                f"{helper.subject} ran in every process at once",
             ),
         )
