@@ -106,14 +106,26 @@ class Effect(Entry, frozen=True, kw_only=True):
     tree: bool = False
     """Whether it takes a directory with all that is in it: the copy of a tree, or its removal."""
     condition: str = ""
-    """The argument that says whether this process does it at all, as `:is_main_process=true`."""
+    """The argument that says whether this process does it at all, as `:is_main_process=true`.
+
+    Without `=true`, nobody does it where the argument is not given.
+    """
     guard: First | None = None
     """Of what only the first process touches the path, whoever calls."""
     synchronized: bool | str = False
     """The flags of which any lets several processes call it at once: it locks, or renames when done."""
+    skips: bool | str = False
+    """The flags of which any makes the call do nothing where the result is there."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
-    FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "synchronized", "condition")
+    FLAGS: ClassVar[tuple[str, ...]] = (
+        "tolerant",
+        "exclusive",
+        "atomic",
+        "synchronized",
+        "skips",
+        "condition",
+    )
 
 
 class Rank(Entry, frozen=True, kw_only=True):
@@ -121,6 +133,8 @@ class Rank(Entry, frozen=True, kw_only=True):
 
     scope: Scope
     """What the number counts."""
+    needs_group: bool = False
+    """Whether it is 0 on every process until the process group exists."""
 
 
 class Guard(Entry, frozen=True, kw_only=True):
@@ -130,6 +144,8 @@ class Guard(Entry, frozen=True, kw_only=True):
     """Of what it is the first."""
     is_property: bool = False
     """Whether only the attribute is: a method of that name means something else."""
+    needs_group: bool = False
+    """Whether it is true on every process until the process group exists."""
 
 
 class World(Entry, frozen=True, kw_only=True):
@@ -189,6 +205,8 @@ class FirstContext(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     waits: Literal["barrier", "file"] = "barrier"
     """What the others wait in: a barrier, or a loop that polls for a file which the first one makes."""
+    runs_given: bool = False
+    """Whether it is no context, but a call that runs the function it is given in that order."""
 
 
 class Lock(Entry, frozen=True, kw_only=True):
@@ -253,6 +271,8 @@ class Launch(Entry, frozen=True, kw_only=True):
 
     certain: bool = True
     """Whether it shows that, or only that several could (a trainer that also runs on one device)."""
+    creates_group: bool = False
+    """Whether the process group exists only from then on."""
 
 
 class Spawn(Entry, frozen=True, kw_only=True):
@@ -298,6 +318,10 @@ class PathWord(Entry, frozen=True, kw_only=True):
 
 class Plain(Entry, frozen=True, kw_only=True):
     """An entry of which only the names matter."""
+
+
+class Response(Plain, frozen=True, kw_only=True):
+    """A call whose result is what a server answered, or what it is read from."""
 
 
 class Barrier(Plain, frozen=True, kw_only=True):
@@ -354,6 +378,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "lock": Lock,
     "in-process": InProcess,
     "effect": Effect,
+    "response": Response,
     "program": Program,
     "private": Private,
     "node-local": NodeLocal,

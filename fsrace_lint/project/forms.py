@@ -84,6 +84,11 @@ class Path(msgspec.Struct, frozen=True):
         """Whether all was followed but for what is private already."""
         return all(symbol.certain or symbol.private for symbol in self.symbols())
 
+    @property
+    def varies(self) -> bool:
+        """Whether it is one of many over which the work is divided."""
+        return any(symbol.varies for symbol in self.symbols())
+
     def is_parent_of(self, other: Path) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""
         only = self.components[0] if len(self.components) == 1 else ()

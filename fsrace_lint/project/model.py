@@ -61,7 +61,8 @@ class Act:
     `tolerant` says that it accepts what another process did, `appends` that it
     adds to a file and takes nothing away, `truncates` that it empties it, `exclusive` that it fails where the
     path is there, `atomic` that the result appears whole or not at all,
-    `synchronized` that several processes may do it at once. `only` is the scope
+    `synchronized` that several processes may do it at once, `skips` that it does
+    nothing where the result is there. `only` is the scope
     whose first process alone does it, whoever calls; `condition` is what says
     whether this process does it; `target` the path that a rename makes; `tree`
     that it copies or removes a directory with all that is in it.
@@ -76,6 +77,7 @@ class Act:
     exclusive: bool = False
     atomic: bool = False
     synchronized: bool = False
+    skips: bool = False
     only: str | None = None
     condition: m.Expr | None = None
     target: m.Expr | None = None
@@ -102,6 +104,8 @@ class Site:
     that it is the same whoever calls, though callers hand over a part of its path.
     `after` is a mkdir before it that leaves nothing to race for. `below` is the same act
     as the function that `event` calls has it, where that is not the call that does it.
+    that it is judged here whoever calls, though callers hand over a part of its path.
+    `after` is a mkdir before it that leaves nothing to race for.
     """
 
     act: Act
@@ -176,6 +180,11 @@ class Site:
             return not act.exclusive and not act.tolerant
         fails = not self.tolerates("FileExistsError")
         return fails if act.op == "link" else act.tree and (fails or act.tolerant)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each process has a path of its own."""
+        return self.reach is Reach.PRIVATE
 
     @property
     def is_one_of_group(self) -> bool:
@@ -300,3 +309,56 @@ class Probe:
     def answer(self) -> str:
         """What the test answered, as a witness tells it."""
         return str(not self.absent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Misuse:
+    """A call for several processes that does not do what it is there for.
+
+    `subject` says what it would do, or names what it was to run; `argument` is the
+    call whose result it is given, as the source spells it.
+    """
+
+    event: Event
+    evidence: Evidence
+    subject: str
+    argument: str = ""
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+    @property
+    def callee(self) -> str:
+        """The function called, as the source spells it."""
+        return spell(self.event.call.function)
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return spell(self.event.call)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VainTest:
+    """A test that is to let one process do something, and lets all, for there is no process group yet.
+
+    `site` is what they all do, `creator` the call that creates the group, at `created`.
+    """
+
+    site: Site
+    spelled: str
+    truth: bool
+    creator: str
+    created: Place

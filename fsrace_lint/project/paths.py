@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts as parts_of
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import source_of, target_name
 from fsrace_lint.project.effects import given
@@ -131,7 +132,15 @@ class Paths:
             spell(expr),
             self.privacy.origins(expr, scope),
             certain=False,
+            varies=self._is_dealt_out(expr, scope),
         )
+
+    def _is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether something is looked up by what each process has another of."""
+        if isinstance(expr, m.Name):
+            bound = self.guards.known(expr, scope)
+            return isinstance(bound, Argument) and self._is_data_of(bound)
+        return any(self._is_dealt_out(part, scope) for part in parts_of(expr))
 
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
         """A symbol whose text follows from that of others.
@@ -298,6 +307,10 @@ class Paths:
         divided = self._is_data(expr.id)
         return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
 
+    def _is_data_of(self, argument: Argument) -> bool:
+        """Tell whether each process is passed another value: a sample, or the index of one."""
+        return argument.function.facts.name == "__getitem__" or self._is_data(argument.parameter.name)
+
     def _is_data(self, name: str) -> bool:
         """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
         variable = self.catalog.exact("variable", name)
@@ -319,7 +332,7 @@ class Paths:
                 )
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
-                divided = self._is_data(parameter.name)
+                divided = self._is_data_of(binding)
                 return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
             case Unknown():
                 return None
@@ -328,7 +341,9 @@ class Paths:
                 | Unpacked(whole=Value(expr=m.Call() as call, scope=scope), index=1)
             ) if self._makes(call, scope):
                 return renamed(self._pieces(call, scope, depth + 1), name)
-            case Unpacked() if not self.privacy.origins_of(binding):
+            case Unpacked(whole=Value(expr=whole)) if not (
+                self.privacy.origins_of(binding) or isinstance(whole, m.Call)
+            ):
                 return None
             case _:
                 origins = self.privacy.origins_of(binding)
@@ -352,6 +367,8 @@ class Paths:
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
         match binding:
+            case Element(iterable=iterable, index=None) if self._is_written_out(iterable):
+                return True
             case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
                 counting = "range" if index is None else "enumerate" if index == 0 else None
                 return self.resolver.qualify(function, scope) == counting
@@ -363,6 +380,12 @@ class Paths:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(pieces is not None and all_certain(pieces) for pieces in forms)
+
+    def _is_written_out(self, iterable: Value) -> bool:
+        """Tell whether a list stands in the source with all its elements, the same for each process."""
+        known = self.guards.known(iterable.expr, iterable.scope)
+        expr = known.expr if isinstance(known, Value) else iterable.expr
+        return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)
 
     def _node_local(self, expr: m.Expr, scope: Scope) -> str | None:
         """Name the place on the node's own disk that an environment variable or a call gives."""
