@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.filenames import FileName, FileNames
+from fsrace_lint.project.forms import Path
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.model import Evidence, Reach
 from fsrace_lint.project.modules import link_module
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
-    from fsrace_lint.project.forms import Origins, Path
+    from fsrace_lint.project.forms import Origins
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.modules import Module
     from fsrace_lint.spans import Span
@@ -126,9 +127,14 @@ class Project:
         return self.linker.privacy.origins(site.act.path, site.origin.state.scope)
 
     def is_own(self, site: Site) -> bool:
-        """Tell whether the path of a site is new each time; one that holds a rank is not."""
-        origins = self.origins(site)
-        return (site.reach is Reach.PRIVATE or bool(origins)) and origins != {"rank"}
+        """Tell whether the path of a site is new each time.
+
+        One that holds a rank is not, nor one in the folder of a run, whose name the time or chance made.
+        """
+        if site.path is None or not site.path.private:
+            return site.reach is Reach.PRIVATE or not self.origins(site) <= {"rank"}
+        name, folder = Path(site.path.components[-1:]), Path(site.path.components[:-1])
+        return not (name.origins <= {"rank"} and folder.origins <= {"rank", "clock", "chance"})
 
     def is_in_place(self, site: Site) -> bool:
         """Tell whether a file is emptied and filled under the name by which it is read."""
