@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.forms import Origins
     from fsrace_lint.project.model import Probe, Site
-    from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.modules import LinkedFunction, Module
     from fsrace_lint.spans import Span
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy"})
@@ -58,6 +58,7 @@ class Project:
         self._found = Sites(self.linker, self.propagation)
         self._tests = Probes(self.linker, self._found.effects)
         self._names = FileNames(self.linker)
+        self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
@@ -145,10 +146,12 @@ class Project:
 
     def renamed_later(self, site: Site) -> Site | None:
         """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
-        for other in self._found.exposed(site.event.function):
-            if other.act.op == "rename" and _is_later(other, site) and _lies_in(site, other):
-                return other
-        return None
+        function = site.event.function
+        if function not in self._renames:
+            found = self._found.exposed(function)
+            self._renames[function] = tuple(other for other in found if other.act.op == "rename")
+        later = (other for other in self._renames[function] if _is_later(other, site))
+        return next((other for other in later if _lies_in(site, other)), None)
 
     def deleted_later(self, site: Site) -> Site | None:
         """Give the delete, later in the same function, of what a site makes."""
