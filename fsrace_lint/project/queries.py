@@ -10,6 +10,7 @@ from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.elsewhere import Elsewhere
 from fsrace_lint.project.filenames import FileName, FileNames
+from fsrace_lint.project.forms import Path
 from fsrace_lint.project.groups import Groups
 from fsrace_lint.project.linker import Linker
 from fsrace_lint.project.lock_misuses import LockMisuses
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.elsewhere import Absence
-    from fsrace_lint.project.forms import Origins, Path
+    from fsrace_lint.project.forms import Origins
     from fsrace_lint.project.markers import Claim
     from fsrace_lint.project.model import Lock, Misuse, Probe, Site, VainTest
-    from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.modules import LinkedFunction, Module
     from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.pauses import Pause
     from fsrace_lint.project.per_node import PerNodeAct
@@ -84,6 +85,7 @@ class Project:
         self._names = FileNames(self.linker)
         self._groups = Groups(self.propagation)
         self._misuses = Misuses(self.propagation, self._found)
+        self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
@@ -348,9 +350,14 @@ class Project:
         return self.linker.privacy.origins(site.act.path, site.origin.state.scope)
 
     def is_own(self, site: Site) -> bool:
-        """Tell whether the path of a site is new each time; one that holds a rank is not."""
-        origins = self.origins(site)
-        return (site.reach is Reach.PRIVATE or bool(origins)) and origins != {"rank"}
+        """Tell whether the path of a site is new each time.
+
+        One that holds a rank is not, nor one in the folder of a run, whose name the time or chance made.
+        """
+        if site.path is None or not site.path.private:
+            return site.reach is Reach.PRIVATE or not self.origins(site) <= {"rank"}
+        name, folder = Path(site.path.components[-1:]), Path(site.path.components[:-1])
+        return not (name.origins <= {"rank"} and folder.origins <= {"rank", "clock", "chance"})
 
     def is_in_place(self, site: Site) -> bool:
         """Tell whether a file is emptied and filled under the name by which it is read."""
@@ -361,10 +368,12 @@ class Project:
 
     def renamed_later(self, site: Site) -> Site | None:
         """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
-        for other in self._found.exposed(site.event.function):
-            if other.act.op == "rename" and _is_later(other, site) and _lies_in(site, other):
-                return other
-        return None
+        function = site.event.function
+        if function not in self._renames:
+            found = self._found.exposed(function)
+            self._renames[function] = tuple(other for other in found if other.act.op == "rename")
+        later = (other for other in self._renames[function] if _is_later(other, site))
+        return next((other for other in later if _lies_in(site, other)), None)
 
     def deleted_later(self, site: Site) -> Site | None:
         """Give the delete, later in the same function, of what a site makes."""
