@@ -71,16 +71,29 @@ class Locks:
         return entry is not None and _releases(entry, event.call)
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
+        events = self.linker.events(function)
+        contexts = {id(context.expr): context for event in events for context in event.contexts}
         imported = {i.local for i in function.module.imports.values() if i.name in self._names}
-        if (self._names | imported).isdisjoint(function.facts.mentions):
+        if not contexts and (self._names | imported).isdisjoint(function.facts.mentions):
             return
-        for event in self.linker.events(function):
+        own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
+        for event in events:
             name = self.linker.resolver.qualify(event.call.function, event.state.scope)
             entry = self.linker.catalog.find("lock", name)
-            if entry is not None and not _releases(entry, event.call):
-                lock = self._lock(entry, event)
-                if lock is not None:
-                    yield lock
+            lock = None if entry is None or _releases(entry, event.call) else self._lock(entry, event)
+            if lock is not None:
+                yield lock
+            elif id(event.call) in own:
+                yield self._own(event)
+
+    def _own(self, event: Event) -> Lock:
+        """Give a lock of the project's own kind; its first argument is its file if its name says so."""
+        first = event.call.arguments[0] if event.call.arguments else None
+        path = None if first is None else self.linker.paths.normalize(first, event.state.scope)
+        known = first is not None and path is not None and path.names_a_lock
+        file = first if known and first is not None else event.call.function
+        act = Act("create", file, last_name(event.call.function), tolerant=True)
+        return Lock(self.sites.at(act, event, event.state.scope), waits=False, is_marker=True)
 
     def _lock(self, entry: LockEntry, event: Event) -> Lock | None:
         path, scope, opened = self._path(entry, event), event.state.scope, None

@@ -197,10 +197,15 @@ class Site:
         return spell(self.event.call.function)
 
     @property
+    def written(self) -> str:
+        """The call as the source spells it."""
+        return spell(self.event.call)
+
+    @property
     def told(self) -> str:
         """The call as a witness tells it."""
         if self.event is not self.origin:
-            return spell(self.event.call)
+            return self.written
         arguments = self.event.call.arguments
         if isinstance(self.event.call.function, m.Attribute) and self.spelled == spell(
             self.event.call.function.value

@@ -60,7 +60,7 @@ class Protection:
 
     def held(self, event: Event) -> tuple[m.Expr, ...]:
         """Give the locks between processes that are held around a call, in its own function."""
-        contexts = (context.expr for context in event.contexts if self._is_lock(context))
+        contexts = (context.expr for context in event.contexts if self.is_lock(context))
         return (*event.state.locks, *contexts)
 
     def first(self, event: Event) -> str | None:
@@ -87,7 +87,8 @@ class Protection:
                 elif own is not None:
                     yield named.expr, own, "barrier"
 
-    def _is_lock(self, context: Value) -> bool:
+    def is_lock(self, context: Value) -> bool:
+        """Tell whether a context is a lock between processes, of a library or of the project."""
         resolver = self.linker.resolver
         expr, scope = context.expr, context.scope
         entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
@@ -109,7 +110,7 @@ class Protection:
         """Tell whether a context manager of the project takes a lock for its body."""
         events = self.linker.events(function)
         contexts = {id(context): context for event in events for context in event.contexts}
-        if any(self._is_lock(context) for context in contexts.values()):
+        if any(self.is_lock(context) for context in contexts.values()):
             return True
         called = (self.linker.resolver.qualify(event.call.function, event.state.scope) for event in events)
         entries = (self.catalog.find("lock", name) for name in called)

@@ -106,11 +106,10 @@ class Vanishings:
             seen = listing if path is None or listing is not None else self._present(event, path)
             if seen is None:
                 continue
-            removal = (
-                self._removal_from(seen, function)
-                if isinstance(seen, Listing)
-                else self._removal_of(path, function)
-            )
+            if isinstance(seen, Listing):
+                removal = self._removal_from(seen, path, function)
+            else:
+                removal = self._removal_of(path, function)
             if removal is not None:
                 yield Vanishing(self.sites.at(act, event, scope), seen, removal)
 
@@ -181,10 +180,14 @@ class Vanishings:
                 return removal
         return None
 
-    def _removal_from(self, listing: Listing, reader: LinkedFunction) -> Removal | None:
-        """Find what takes away files of a folder that was listed."""
+    def _removal_from(self, listing: Listing, path: Path | None, reader: LinkedFunction) -> Removal | None:
+        """Find what takes away files of a folder that was listed; not the very file, once it was read."""
         around = (reader, reader.enclosing)
-        return next((each for each in self._all_removals() if _empties(each, listing, around)), None)
+        for removal in self._all_removals():
+            own = removal.event.function in around and path is not None and removal.path == path
+            if not own and _empties(removal, listing, around):
+                return removal
+        return None
 
     def _all_removals(self) -> tuple[Removal, ...]:
         if self._removals is None:
@@ -206,7 +209,7 @@ class Vanishings:
 
 def _folder(path: Path | None) -> Path | None:
     """Give the folder that a pattern is looked for in."""
-    if path is None:
+    if path is None or not path.components:
         return None
     for index, component in enumerate(path.components):
         if any(isinstance(piece, str) and "*" in piece for piece in component):

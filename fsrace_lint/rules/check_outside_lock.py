@@ -61,9 +61,9 @@ def check(project: Project) -> Iterator[Finding]:
                 (
                     Step(0, probe.spelled, probe.answer),
                     Step(1, probe.spelled, probe.answer),
-                    Step(0, lock.site.told, "gets the lock"),
+                    Step(0, lock.site.written, "gets the lock"),
                     Step(0, act.told, "done, and uses it"),
-                    Step(1, lock.site.told, "gets the lock"),
+                    Step(1, lock.site.written, "gets the lock"),
                     Step(1, act.told, "does it again"),
                 ),
                 f"process 1 replaces {act.spelled} while process 0 uses it",

@@ -57,9 +57,9 @@ def check(project: Project) -> Iterator[Finding]:
             witness=Witness(
                 (
                     Step(0, "releases the lock"),
-                    Step(1, lock.site.told, "locks the file"),
+                    Step(1, lock.site.written, "locks the file"),
                     Step(0, delete.told, "deletes the file that process 1 has locked"),
-                    Step(0, lock.site.told, "creates a new file and locks that"),
+                    Step(0, lock.site.written, "creates a new file and locks that"),
                 ),
                 "process 0 and process 1 both hold the lock",
             ),

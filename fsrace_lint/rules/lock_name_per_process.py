@@ -68,8 +68,8 @@ def check(project: Project) -> Iterator[Finding]:
 def _witness(lock: Lock, act: str) -> Witness:
     return Witness(
         (
-            Step(0, lock.site.told, "locks a file of its own"),
-            Step(1, lock.site.told, "locks another file"),
+            Step(0, lock.site.written, "locks a file of its own"),
+            Step(1, lock.site.written, "locks another file"),
             Step(0, act),
             Step(1, act),
         ),

@@ -55,9 +55,9 @@ def check(project: Project) -> Iterator[Finding]:
             f"a process waits for the lock {lock.named} for ever if the one that holds it {left}",
             witness=Witness(
                 (
-                    Step(0, lock.site.told, "gets the lock"),
+                    Step(0, lock.site.written, "gets the lock"),
                     Step(0, left),
-                    Step(1, lock.site.told, "waits"),
+                    Step(1, lock.site.written, "waits"),
                 ),
                 "process 1 and all others wait for ever",
             ),

@@ -58,7 +58,7 @@ def check(project: Project) -> Iterator[Finding]:
             witness=Witness(
                 (
                     Step(0, f"{written.callee}(...)", "the content is in a buffer of process 0"),
-                    Step(0, handed_over.told),
+                    Step(0, handed_over.written),
                     Step(1, "reads the file", "finds it empty or cut off"),
                     Step(0, "closes the file", "the content reaches it only now"),
                 ),

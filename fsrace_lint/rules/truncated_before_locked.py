@@ -58,7 +58,7 @@ def check(project: Project) -> Iterator[Finding]:
             f"a process empties {opened.spelled} while another holds its lock",
             witness=Witness(
                 (
-                    Step(0, lock.site.told, "holds the lock"),
+                    Step(0, lock.site.written, "holds the lock"),
                     Step(0, "writes its content"),
                     Step(1, opened.told, "empties the file, without the lock"),
                 ),
