@@ -223,7 +223,8 @@ def test_every_program_runner_is_recognized(name: str) -> None:
         ("zipfile.ZipFile(p)", ("read", "p")),
         ("tarfile.open(p, 'w:gz')", ("write", "p")),
         ("tarfile.open(p)", ("read", "p")),
-        ("tempfile.mktemp()", None),
+        ("tempfile.mktemp()", ("name", "'.'")),
+        ("tempfile.mktemp('.bin', dir=p)", ("name", "p")),
         ("torch.save(q, p)", ("write", "p")),
         ("torch.save(q, f=p)", ("write", "p")),
         ("shutil.unpack_archive(q, p)", ("extract", "p")),
@@ -475,9 +476,6 @@ def test_unpacking_programs(call: str, expected: str | None) -> None:
     assert found == (None if expected is None else ("extract", expected))
 
 
-MISSED = pytest.mark.xfail(reason="a known miss")
-
-
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
@@ -485,9 +483,9 @@ MISSED = pytest.mark.xfail(reason="a known miss")
         pytest.param("subprocess.run(['tar', '-v', '-xf', p])", "'.'", id="another option before"),
         pytest.param("subprocess.run(['tar', '--gzip', '-xf', p])", "'.'", id="a long option before"),
         pytest.param("os.system(f'tar -xzf {p} -C \\'{q}\\'')", "q", id="quotes in an f-string"),
-        pytest.param("os.system(f'cd {q} && tar xf {p}')", "q", id="cd", marks=MISSED),
-        pytest.param("os.system('tar xf {} -C {}'.format(p, q))", "q", id="format", marks=MISSED),
-        pytest.param("os.system('tar xf %s -C %s' % (p, q))", "q", id="percent", marks=MISSED),
+        pytest.param("os.system(f'cd {q} && tar xf {p}')", "q", id="cd"),
+        pytest.param("os.system('tar xf {} -C {}'.format(p, q))", "q", id="format"),
+        pytest.param("os.system('tar xf %s -C %s' % (p, q))", "q", id="percent"),
         pytest.param("os.system('tar xf ' + p + ' -C ' + q)", "q", id="sum"),
         pytest.param("subprocess.run(args=['tar', 'xf', p, '-C', q])", "q", id="by keyword"),
         pytest.param("subprocess.run(['tar', 'xf', p], cwd=q)", "q", id="cwd"),
@@ -500,6 +498,39 @@ MISSED = pytest.mark.xfail(reason="a known miss")
 )
 def test_unpacking_programs_spelled_otherwise(call: str, expected: str) -> None:
     assert done(call) == ("extract", expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param("os.system(f'wget {u} -O {p}')", "p", id="wget -O"),
+        pytest.param("os.system('wget -O' + p + ' ' + u)", "p", id="wget -Ofile"),
+        pytest.param("os.system('wget -qO data.bin ' + u)", "'data.bin'", id="wget, a bundle"),
+        pytest.param("subprocess.run(['wget', '-P', q, u])", "q", id="wget -P"),
+        pytest.param("subprocess.run(['wget', f'--output-document={p}', u])", "p", id="wget, long"),
+        pytest.param("os.system('wget ' + u)", "'.'", id="wget, here"),
+        pytest.param("os.system(f'cd {q}; wget {u}')", "q", id="wget, there"),
+        pytest.param("os.system(f'wget {u} -O -')", None, id="wget to another program"),
+        pytest.param("subprocess.run(['curl', '-sSL', u, '-o', p])", "p", id="curl -o"),
+        pytest.param("subprocess.run(['curl', '-fsSLo', p, u])", "p", id="curl, a bundle"),
+        pytest.param("subprocess.run(['curl', '-O', u], cwd=q)", "q", id="curl -O"),
+        pytest.param("subprocess.run(['curl', '--output', p, u])", "p", id="curl, long"),
+        pytest.param("subprocess.check_output(['curl', '-s', u])", None, id="curl to the program"),
+        pytest.param("os.system(f'aws s3 cp s3://bucket/a {p}')", "p", id="aws"),
+        pytest.param("os.system(f'aws s3 cp {p} s3://bucket/a')", None, id="aws, away"),
+        pytest.param("os.system(f'aws s3 cp {p} {q}')", None, id="aws, who knows"),
+        pytest.param("subprocess.run(['gsutil', '-m', 'cp', f'gs://{b}/a', p])", "p", id="gsutil"),
+        pytest.param("os.system(f'hdfs dfs -get {u} {p}')", "p", id="hdfs"),
+        pytest.param("os.system('git clone ' + u)", None, id="another program"),
+    ],
+)
+def test_downloading_programs(call: str, expected: str | None) -> None:
+    assert done(call) == (None if expected is None else ("download", expected))
+
+
+def test_unpacking_goes_before_downloading() -> None:
+    assert done("os.system(f'curl -L {u} | tar xz -C {q}')") == ("extract", "q")
+    assert done("os.system(f'wget {u} -O {p} && tar xf {p} -C {q}')") == ("extract", "q")
 
 
 def test_a_command_in_a_variable() -> None:

@@ -444,7 +444,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
             torch.save({}, path)
         def save_all(folder):
             if dist.get_rank() == 0:  # CAUSE
-                save(folder + '/model.pt')
+                save(folder + '/model.bin')
         def save_here():
             if dist.get_rank() == 0:
                 save('model.pt')

@@ -38,7 +38,11 @@ Op: TypeAlias = Literal[
     "extract",
     "download",
     "poll",
+    "name",
 ]
+
+Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation"]
+"""Why a value differs from process to process."""
 
 
 class CatalogError(Exception):
@@ -79,7 +83,8 @@ class Effect(Entry, frozen=True, kw_only=True):
     op: Op
     """What it does.
 
-    `probe` tests the path, `list` and `read` use it, `poll` waits for it, the others change it.
+    `probe` tests the path, `list` and `read` use it, `poll` waits for it, `name` makes
+    up a free name in that folder and creates nothing, the others change it.
     """
     path: str
     """The argument with the path it tests, makes, changes or removes."""
@@ -101,14 +106,26 @@ class Effect(Entry, frozen=True, kw_only=True):
     tree: bool = False
     """Whether it takes a directory with all that is in it: the copy of a tree, or its removal."""
     condition: str = ""
-    """The argument that says whether this process does it at all, as `:is_main_process=true`."""
+    """The argument that says whether this process does it at all, as `:is_main_process=true`.
+
+    Without `=true`, nobody does it where the argument is not given.
+    """
     guard: First | None = None
     """Of what only the first process touches the path, whoever calls."""
     synchronized: bool | str = False
     """The flags of which any lets several processes call it at once: it locks, or renames when done."""
+    skips: bool | str = False
+    """The flags of which any makes the call do nothing where the result is there."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
-    FLAGS: ClassVar[tuple[str, ...]] = ("tolerant", "exclusive", "atomic", "synchronized", "condition")
+    FLAGS: ClassVar[tuple[str, ...]] = (
+        "tolerant",
+        "exclusive",
+        "atomic",
+        "synchronized",
+        "skips",
+        "condition",
+    )
 
 
 class Rank(Entry, frozen=True, kw_only=True):
@@ -116,6 +133,8 @@ class Rank(Entry, frozen=True, kw_only=True):
 
     scope: Scope
     """What the number counts."""
+    needs_group: bool = False
+    """Whether it is 0 on every process until the process group exists."""
 
 
 class Guard(Entry, frozen=True, kw_only=True):
@@ -125,6 +144,8 @@ class Guard(Entry, frozen=True, kw_only=True):
     """Of what it is the first."""
     is_property: bool = False
     """Whether only the attribute is: a method of that name means something else."""
+    needs_group: bool = False
+    """Whether it is true on every process until the process group exists."""
 
 
 class World(Entry, frozen=True, kw_only=True):
@@ -184,6 +205,8 @@ class FirstContext(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     waits: Literal["barrier", "file"] = "barrier"
     """What the others wait in: a barrier, or a loop that polls for a file which the first one makes."""
+    runs_given: bool = False
+    """Whether it is no context, but a call that runs the function it is given in that order."""
 
 
 class Lock(Entry, frozen=True, kw_only=True):
@@ -248,6 +271,8 @@ class Launch(Entry, frozen=True, kw_only=True):
 
     certain: bool = True
     """Whether it shows that, or only that several could (a trainer that also runs on one device)."""
+    creates_group: bool = False
+    """Whether the process group exists only from then on."""
 
 
 class Spawn(Entry, frozen=True, kw_only=True):
@@ -270,10 +295,33 @@ class Private(Entry, frozen=True, kw_only=True):
 
     scope: Literal["process", "node"] = "process"
     """From what to what it differs."""
+    by: Origin = "own"
+    """Why: it is a number of the process, what the clock says, chance, newly created, or else its own."""
+    folder: str = ""
+    """The argument with the folder it lies in; where that is not given, it lies on the node's own disk."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
+
+
+class PathWord(Entry, frozen=True, kw_only=True):
+    """A word in the name of a file or folder that tells what it is for."""
+
+    means: Literal["pointer", "record", "description", "checkpoint", "data", "number", "scratch"]
+    """What such a file is.
+
+    A `pointer` is overwritten and read back to find out where to go on, a `record` for
+    what it says of the run, a `description` for what it says of other files; a
+    `checkpoint` is what is gone on from, `data` is neither. A `number` tells one of a
+    series, of which none is overwritten, and `scratch` is soon gone.
+    """
 
 
 class Plain(Entry, frozen=True, kw_only=True):
     """An entry of which only the names matter."""
+
+
+class Response(Plain, frozen=True, kw_only=True):
+    """A call whose result is what a server answered, or what it is read from."""
 
 
 class Barrier(Plain, frozen=True, kw_only=True):
@@ -330,9 +378,11 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "lock": Lock,
     "in-process": InProcess,
     "effect": Effect,
+    "response": Response,
     "program": Program,
     "private": Private,
     "node-local": NodeLocal,
+    "path-word": PathWord,
     "sink": Sink,
     "object-store": ObjectStore,
     "returns": Returns,

@@ -164,7 +164,8 @@ def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> boo
     if edge.spawn.passes_rank:
         return _positional(function)[:1] == [parameter.name]
     value = handed_on(edge, parameter, function)
-    return value is not None and edge.event.repeated and _varies(value, edge.event.state.scope)
+    values = edge.event.call.arguments if value is None else (value,)
+    return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)
 
 
 def _varies(expr: m.Expr, scope: Scope) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.values import Element, Scope, Unknown, Unpacked, Value
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.values import Element, Entered, Scope, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,6 +21,15 @@ def target_name(target: m.Expr) -> str | None:
     if isinstance(target, m.Attribute) and isinstance(target.value, m.Name):
         return f"{target.value.id}.{target.name}"
     return None
+
+
+def source_of(binding: Binding) -> str:
+    """Spell what a name is an element of, or what it was entered by."""
+    match binding:
+        case Element(iterable=value) | Entered(context=value):
+            return spell(value.expr)
+        case _:
+            return ""
 
 
 def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:

@@ -10,7 +10,7 @@ from fsrace_lint.facts.names import parts
 from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.processes import ALL, runs
 from fsrace_lint.project.splits import UNDIVIDED
-from fsrace_lint.project.values import Either, Element, Entered, Selected, Unpacked, Value
+from fsrace_lint.project.values import Value, expressions_of
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.processes import Runs
     from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.states import Event, Literal
-    from fsrace_lint.project.values import Binding, Scope
+    from fsrace_lint.project.values import Scope
     from fsrace_lint.spans import Span
 
 _DEEPEST: Final = 8
@@ -178,7 +178,7 @@ class Causes:
         if depth > _DEEPEST or not self.linker.privacy.is_private(expr, scope):
             return None
         if isinstance(expr, (m.Name, m.Attribute)):
-            inner = _values(self.linker.guards.known(expr, scope))
+            inner = expressions_of(self.linker.guards.known(expr, scope))
             if isinstance(expr, m.Attribute) and not inner:
                 inner = [Value(expr.value, scope)]
         else:
@@ -213,7 +213,7 @@ class Causes:
         span = _span_of(expr)
         if span is not None:
             return Place(scope.function.module.path, span)
-        made = (_place(value) for value in _values(self.linker.guards.known(expr, scope)))
+        made = (_place(value) for value in expressions_of(self.linker.guards.known(expr, scope)))
         return next(filter(None, made), None)
 
 
@@ -233,21 +233,6 @@ def _suppressing(event: Event, suppressed: tuple[m.Expr, ...]) -> Place:
         if isinstance(context.expr, m.Call) and context.expr.arguments is suppressed:
             return Place(event.function.module.path, context.expr.span)
     return place_of(event)
-
-
-def _values(binding: Binding | None) -> list[Value]:
-    """Give the expressions that what a name is bound to may come from."""
-    match binding:
-        case Value():
-            return [binding]
-        case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
-            return [value]
-        case Selected(then=then, otherwise=otherwise):
-            return [*_values(then), *_values(otherwise)]
-        case Either(options=options):
-            return [value for option in options for value in _values(option)]
-        case _:
-            return []
 
 
 def _span_of(expr: m.Expr) -> Span | None:

@@ -1,9 +1,10 @@
-"""Programs run by command line: what `tar` and `unzip` unpack, and where to."""
+"""Programs run by command line: what `tar` and `unzip` unpack, what `wget` and `curl` fetch, and where to."""
 
 from __future__ import annotations
 
+import itertools
 import shlex
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -11,30 +12,139 @@ from fsrace_lint.facts.names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Fetched: TypeAlias = "tuple[Literal['extract', 'download'], m.Expr]"
+"""What a command does, and the path that it does it to."""
+
 HERE: Final = m.Constant(".")
 _QUOTES: Final = "'\""
 _TAR: Final = frozenset({"tar", "gtar", "bsdtar"})
 _LISTING: Final = frozenset({"-l", "-t", "-p", "-Z"})
+_SEPARATORS: Final = frozenset({"&&", "||", ";", "|"})
+_COPYING: Final = (
+    ("gsutil", "cp"),
+    ("gsutil", "rsync"),
+    ("aws", "s3", "cp"),
+    ("aws", "s3", "mv"),
+    ("aws", "s3", "sync"),
+    ("gcloud", "storage", "cp"),
+    ("gcloud", "storage", "rsync"),
+    ("hdfs", "dfs", "-get"),
+    ("hadoop", "fs", "-get"),
+    ("hdfs", "dfs", "-copyToLocal"),
+    ("hadoop", "fs", "-copyToLocal"),
+)
+"""Commands that copy from their last argument but one to their last."""
+_SHORTEST_COPY: Final = 4
+_REMOTE: Final = ("s3://", "gs://", "hdfs://")
 
 
-def unpacked_into(command: m.Expr, folder: m.Expr | None) -> m.Expr | None:
-    """Find the folder into which a command unpacks an archive.
+def fetched_to(command: m.Expr, folder: m.Expr | None) -> Fetched | None:
+    """Find where a command unpacks an archive, or else where it downloads to.
 
     Args:
         command: The command: a list of words, or a text with blanks.
         folder: Where it is run; None for the current folder.
 
     Returns:
-        The folder as the command names it, or None where nothing is unpacked.
+        What it does and the path as the command names it, or None where it does neither.
     """
-    words = _words(command)
-    program = _text(words[0]).rpartition("/")[2] if words else ""
-    options = [_text(word) for word in words[1:]]
+    downloaded: Fetched | None = None
+    for words in _programs(_words(command)):
+        if _name(words) == "cd" and len(words) > 1:
+            folder = words[1]
+        unpacked = _unpacked_into(words, folder)
+        if unpacked is not None:
+            return "extract", unpacked
+        path = _downloaded_to(words, folder)
+        if path is not None and downloaded is None:
+            downloaded = "download", path
+    return downloaded
+
+
+def _programs(words: list[m.Expr]) -> Iterator[list[m.Expr]]:
+    """Part the words of a shell at `&&`, `;` and `|`."""
+    for separates, group in itertools.groupby(words, key=lambda word: _text(word) in _SEPARATORS):
+        if not separates:
+            yield list(group)
+
+
+def _name(words: list[m.Expr]) -> str:
+    return _text(words[0]).rpartition("/")[2] if words else ""
+
+
+def _unpacked_into(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
+    program, options = _name(words), [_text(word) for word in words[1:]]
     if program in _TAR and _extracts(options):
         return _option(words, "-C", "--directory") or folder or HERE
     if program == "unzip" and _LISTING.isdisjoint(options):
         return _option(words, "-d") or folder or HERE
     return None
+
+
+def _downloaded_to(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
+    match _name(words):
+        case "wget":
+            path = _option(words, "--output-document") or _bundled(words, "O")
+            folder = _option(words, "-P", "--directory-prefix") or folder
+            return _file(path) if path is not None else folder or HERE
+        case "curl":
+            path = _option(words, "--output") or _bundled(words, "o")
+            if path is not None:
+                return _file(path)
+            named = any(
+                _text(word) == "--remote-name" or (_is_bundle(word) and "O" in _text(word))
+                for word in words[1:]
+            )
+            return (_option(words, "--output-dir") or folder or HERE) if named else None
+        case _:
+            return _copied_to(words)
+
+
+def _file(path: m.Expr) -> m.Expr | None:
+    """Leave out what goes to another program."""
+    return None if _text(path) in {"-", "/dev/null", "/dev/stdout"} else path
+
+
+def _copied_to(words: list[m.Expr]) -> m.Expr | None:
+    """Find the local end of a copy from an object store."""
+    program = [_name(words), *(word for word in map(_text, words[1:]) if word and word not in {"-m", "-q"})]
+    if len(words) < _SHORTEST_COPY or not any(tuple(program[: len(names)]) == names for names in _COPYING):
+        return None
+    source, target = words[-2:]
+    if any(_begins(target, prefix) for prefix in _REMOTE):
+        return None
+    from_afar = any(_begins(source, prefix) for prefix in _REMOTE) or program[0] in {"hdfs", "hadoop"}
+    return target if from_afar else None
+
+
+def _begins(word: m.Expr, prefix: str) -> bool:
+    first = word.parts[0] if isinstance(word, m.Format) and word.parts else word
+    return _text(first).startswith(prefix)
+
+
+def _is_bundle(word: m.Expr) -> bool:
+    """Tell whether a word is one of options of one letter, as `-sSL`."""
+    return _text(word).startswith("-") and not _text(word).startswith("--")
+
+
+def _bundled(words: list[m.Expr], letter: str) -> m.Expr | None:
+    """Find the value of an option of one letter: what follows it in its word, or the next word.
+
+    The option may end a bundle of such options.
+    """
+    for index, word in enumerate(words[1:], 1):
+        first, *rest = word.parts if isinstance(word, m.Format) else (word,)
+        if not _is_bundle(first):
+            continue
+        if _text(first).endswith(letter):
+            return _joined(rest) if rest else next(iter(words[index + 1 :]), None)
+        if _text(first).startswith(f"-{letter}"):
+            return _joined([m.Constant(_text(first)[2:]), *rest])
+    return None
+
+
+def _joined(pieces: list[m.Expr]) -> m.Expr:
+    return pieces[0] if len(pieces) == 1 else m.Format(tuple(pieces))
 
 
 def _words(command: m.Expr) -> list[m.Expr]:
@@ -58,12 +168,27 @@ def _fragments(command: m.Expr) -> Iterator[m.Expr]:
         yield from _fragments(command.left)
         yield from _fragments(command.right)
     else:
-        yield command
+        yield from _filled_in(command) or (command,)
+
+
+def _filled_in(command: m.Expr) -> list[m.Expr]:
+    """Give the pieces of `"…{}…".format(value)` and of `"…%s…" % value`; nothing for anything else."""
+    match command:
+        case m.Call(function=m.Attribute(value=m.Constant(value=str() as text), name="format"), keywords=()):
+            texts, values = text.split("{}"), command.arguments
+        case m.Binary(operator="%", left=m.Constant(value=str() as text), right=right):
+            texts, values = text.split("%s"), right.items if isinstance(right, m.Sequence) else (right,)
+        case _:
+            return []
+    if len(texts) != len(values) + 1:
+        return []
+    pairs = itertools.zip_longest(map(m.Constant, texts), values)
+    return [piece for pair in pairs for piece in pair if piece is not None]
 
 
 def _shell_words(text: str) -> list[str]:
     try:
-        return shlex.split(text)
+        return shlex.split(text.replace(";", " ; "))
     except ValueError:
         return text.split()
 
@@ -75,13 +200,13 @@ def _split(fragments: tuple[m.Expr, ...]) -> list[m.Expr]:
         if not (isinstance(part, m.Constant) and isinstance(part.value, str)):
             words[-1].append(part)
             continue
-        first, *rest = part.value.split(" ")
+        first, *rest = part.value.replace(";", " ; ").split(" ")
         for index, text in enumerate((first, *rest)):
             if index:
                 words.append([])
             if text.strip(_QUOTES):
                 words[-1].append(m.Constant(text.strip(_QUOTES)))
-    return [word[0] if len(word) == 1 else m.Format(tuple(word)) for word in words if word]
+    return [_joined(word) for word in words if word]
 
 
 def _text(word: m.Expr) -> str:
@@ -108,6 +233,5 @@ def _option(words: list[m.Expr], *names: str) -> m.Expr | None:
         parts = word.parts if isinstance(word, m.Format) else (word,)
         name, equals, rest = _text(parts[0]).partition("=")
         if equals and name in names:
-            value = (*((m.Constant(rest),) if rest else ()), *parts[1:])
-            return value[0] if len(value) == 1 else m.Format(value)
+            return _joined([*((m.Constant(rest),) if rest else ()), *parts[1:]])
     return None

@@ -8,7 +8,7 @@ from fsrace_lint.catalog import argument
 from fsrace_lint.catalog import flags as catalog_flags
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.commands import HERE, unpacked_into
+from fsrace_lint.project.commands import HERE, fetched_to
 from fsrace_lint.project.entities import Instance, Library, qualified_name
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.modules import LinkedClass
@@ -102,8 +102,8 @@ class Effects:
         command = given(call, "0:args")
         bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
         command = bound.expr if isinstance(bound, Value) else command
-        destination = None if command is None else unpacked_into(command, given(call, ":cwd"))
-        return None if destination is None else Act("extract", destination, name, tolerant=False)
+        found = None if command is None else fetched_to(command, given(call, ":cwd"))
+        return None if found is None else Act(found[0], found[1], name, tolerant=False)
 
 
 def given(call: m.Call, text: str) -> m.Expr | None:
@@ -152,7 +152,8 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
             return None
         op = "read"
     path = given(call, effect.path)
-    if path is None and op not in {"extract", "list"}:
+    no_path = path is None and op not in {"extract", "list", "name"}
+    if no_path or not _is_asked_for(effect, call):
         return None
     return Act(
         op=op,
@@ -164,11 +165,18 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         exclusive=holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
         atomic=holds(effect.atomic, call),
         synchronized=holds(effect.synchronized, call),
+        skips=holds(effect.skips, call),
         only=effect.guard,
         condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
         target=given(call, effect.target) if effect.target else None,
         tree=effect.tree,
     )
+
+
+def _is_asked_for(effect: Effect, call: m.Call) -> bool:
+    """Tell whether a call does it at all: what it does only on demand must be demanded."""
+    which = argument(effect.condition) if effect.condition else None
+    return which is None or which.default == "true" or given_for(call, which) is not None
 
 
 def _mode(text: str, mode: m.Expr | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LOCK: Final = re.compile(r"(?:^|[^a-z])(?:file|f)?lock(?:ed|s|file|files)?(?:[^a-z]|$)", re.IGNORECASE)
+Origins: TypeAlias = frozenset[str]
+"""By what a text differs between processes: `rank`, or an origin of the catalog; empty if it does not."""
+
+NO_ORIGINS: Final[Origins] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +23,7 @@ class Symbol:
     """A part of a path whose text is not known.
 
     Two symbols are equal when their keys are: then they have the same text,
-    however the source spells them. `private` says that the text differs from
+    however the source spells them. `origins` tells by what the text differs from
     process to process; `certain` that nothing in it could do so unseen.
     `parameter` names the parameter it stands for; `local` says that it names a
     node, or a place on one; `varies` that it is one of many over which the work
@@ -28,11 +32,16 @@ class Symbol:
 
     key: tuple[object, ...]
     text: str
-    private: bool = False
+    origins: Origins = NO_ORIGINS
     certain: bool = True
     parameter: str = ""
     local: bool = False
     varies: bool = False
+
+    @property
+    def private(self) -> bool:
+        """Whether the text differs from process to process."""
+        return bool(self.origins)
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""
@@ -61,9 +70,24 @@ class Path(msgspec.Struct, frozen=True):
         return any(symbol.private for symbol in self.symbols())
 
     @property
+    def origins(self) -> Origins:
+        """By what its text differs from process to process."""
+        return NO_ORIGINS.union(*(symbol.origins for symbol in self.symbols()))
+
+    @property
     def certain(self) -> bool:
         """Whether all of it was followed, so that it is not private unseen."""
         return all(symbol.certain for symbol in self.symbols())
+
+    @property
+    def certain_of_the_rest(self) -> bool:
+        """Whether all was followed but for what is private already."""
+        return all(symbol.certain or symbol.private for symbol in self.symbols())
+
+    @property
+    def varies(self) -> bool:
+        """Whether it is one of many over which the work is divided."""
+        return any(symbol.varies for symbol in self.symbols())
 
     def is_parent_of(self, other: Path) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""
@@ -155,3 +179,20 @@ def _merged(component: Component) -> Component:
 def all_certain(pieces: Iterable[Piece]) -> bool:
     """Tell whether nothing in some pieces could differ from process to process unseen."""
     return all(piece.certain for piece in pieces if isinstance(piece, Symbol))
+
+
+def is_handed_in(pieces: Iterable[Piece]) -> bool:
+    """Tell whether a part of a path stands for a parameter."""
+    return any(isinstance(piece, Symbol) and bool(piece.parameter) for piece in pieces)
+
+
+def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:
+    """Give pieces whose last one, a symbol, is shown by the name that it is bound to."""
+    last = pieces[-1] if pieces else None
+    return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, Symbol) else pieces
+
+
+def is_new(pieces: tuple[Piece, ...]) -> bool:
+    """Tell whether pieces end with a file or folder that was newly made under a name of its own."""
+    last = pieces[-1] if pieces else ""
+    return isinstance(last, Symbol) and last.origins == {"creation"}

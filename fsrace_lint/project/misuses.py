@@ -1,218 +1,133 @@
-"""What goes wrong with locks and open files: what a lock does not hold together."""
+"""Helpers that hold processes apart, called so that they hold nobody."""
 
 from __future__ import annotations
 
-import functools
-import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.splits import UNDIVIDED
-from fsrace_lint.project.states import are_apart
+from fsrace_lint.project.arguments import received
+from fsrace_lint.project.bindings import suites
+from fsrace_lint.project.entities import as_function, qualified_name
+from fsrace_lint.project.model import Misuse
+from fsrace_lint.project.modules import LinkedFunction
+from fsrace_lint.project.processes import Runs, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.catalog import Op
-    from fsrace_lint.project.forms import Component, Path
-    from fsrace_lint.project.locks import Locks
-    from fsrace_lint.project.model import Act, Lock, Probe, Site
-    from fsrace_lint.project.modules import LinkedFunction
-    from fsrace_lint.project.probes import Probes
-    from fsrace_lint.project.sequences import Sequences, Step
-    from fsrace_lint.project.states import Event, Literal
+    from fsrace_lint.project.entities import Entity
+    from fsrace_lint.project.model import Evidence
+    from fsrace_lint.project.propagate import Propagation
+    from fsrace_lint.project.sites import Sites
+    from fsrace_lint.project.states import Event
+    from fsrace_lint.project.values import Scope
 
-_IDENTITY: Final = frozenset({"st_ino", "st_nlink", "samestat", "samefile", "sameopenfile"})
-_WAITING: Final = frozenset({"result", "exception", "as_completed", "synchronize"})
-_WAITING_NAME: Final = re.compile(r"wait|finali[sz]e", re.IGNORECASE)
-_POINTER: Final = re.compile(
-    r"(?:^|[^a-z])(?:latest|last|newest|current|tracker|done|complete|completed|finished|success)(?:[^a-z]|$)",
-    re.IGNORECASE,
-)
-_MAKING: Final[frozenset[Op]] = frozenset({"mkdir", "create", "write", "copy", "link", "extract", "download"})
-_LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
+_CONTEXT_MAKERS: Final = frozenset({"contextmanager", "asynccontextmanager"})
+_FUNCTION_KEYWORDS: Final = frozenset({"function", "func", "fn", "f", "callback"})
+_ONCE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
+_DATA: Final = (m.Constant, m.Format, m.Sequence, m.Compare, m.Binary, m.Not, m.Comprehension)
+"""What is certainly no function."""
 
 
 class Misuses:
-    """Finds what goes wrong with the locks of a project."""
+    """Finds such calls in functions."""
 
-    def __init__(self, locks: Locks, probes: Probes, sequences: Sequences) -> None:
+    def __init__(self, propagation: Propagation, sites: Sites) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.locks = locks
-        self.files = locks.files
-        self.sites = locks.sites
-        self.linker = locks.linker
-        self.probes = probes
-        self.sequences = sequences
-        catalog = self.linker.catalog
-        later = (n for n in catalog.names("collective-saver") if catalog.exact("collective-saver", n).later)
-        self._later = frozenset(name.rpartition(".")[2] for name in later)
+        self.sites = sites
+        self.propagation = propagation
+        self.linker = propagation.linker
+        self.catalog = propagation.catalog
 
-    def deleted(self, delete: Site) -> Lock | None:
-        """Find the lock whose file an act deletes, though the kernel locks it.
+    def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
+        """Give the calls that make a context for several processes and drop it."""
+        bare = {id(call) for call in _statements(function.facts.body)}
+        for event in self.linker.events(function) if bare else ():
+            what = self._entering(event) if id(event.call) in bare else ""
+            if what:
+                yield Misuse(event, self._evidence(event), what)
 
-        It is one of its function or class, or one whose name is written out in both
-        places. Code that looks which file has that name, once it has locked one, may
-        delete it.
-        """
-        function = delete.event.function
-        around = () if function.owner is None else function.owner.methods.values()
-        if any(not _IDENTITY.isdisjoint(each.facts.mentions) for each in (function, *around)):
-            return None
-        path = delete.path
-        if path is None:
-            return None
-        near = (lock for lock in self.locks.of_class(function) if lock.site.path == path)
-        found = next(near, None) or (self._named_locks.get(path.components[-1]) if _is_named(path) else None)
-        return None if found is None or found.is_marker else found
+    def _entering(self, event: Event) -> str:
+        """Tell what entering a context does for several processes; nothing where it is no such context."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        first = self.catalog.find("first", name)
+        if first is not None:
+            return "" if first.runs_given else "lets the first process go before the others"
+        lock = self.catalog.find("lock", name)
+        if lock is not None:
+            return "locks" if lock.kind == "context" and not _acquires(name) else ""
+        return self._entering_own(entity)
 
-    @functools.cached_property
-    def _named_locks(self) -> dict[Component, Lock]:
-        """The locks of the project whose files have names that are written out, by these names."""
-        functions = (function for module in self.linker.table.modules for function in module.functions)
-        locks = (lock for function in functions for lock in self.locks.of(function))
-        return {
-            lock.site.path.components[-1]: lock
-            for lock in locks
-            if lock.site.path is not None and _is_named(lock.site.path)
-        }
+    def _entering_own(self, entity: Entity | None) -> str:
+        """Tell the same of a context that the project makes itself."""
+        class_ = self.linker.resolver.class_of(entity)
+        if class_ is not None and class_ is entity:
+            enter, init = class_.method("__enter__"), class_.method("__init__")
+            takes = enter is not None and self.propagation.protection.takes_lock(enter)
+            early = init is not None and self.propagation.protection.takes_lock(init)
+            return "locks" if takes and not early else ""
+        if not isinstance(entity, LinkedFunction) or not entity.facts.is_generator:
+            return ""
+        if _CONTEXT_MAKERS.isdisjoint(map(last_name, entity.facts.decorators)):
+            return ""
+        if self.propagation.summaries.first_scope(entity) is not None:
+            return "lets the first process go before the others"
+        if self.propagation.protection.takes_lock(entity):
+            return "locks"
+        waits = any(map(self.propagation.summaries.waits, self.linker.events(entity)))
+        return "waits for the other processes" if waits else ""
 
-    def emptied(self, lock: Lock) -> Site | None:
-        """Find the act of opening the file of a lock, where that empties what is written there."""
-        opened, path = lock.opened, lock.site.path
-        if opened is None or not opened.act.truncates or (path is not None and path.names_a_lock):
-            return None
-        if not self.files.is_written(opened):
-            return None
-        sites = self.sites.direct(opened.scope.function)
-        return next((site for site in sites if site.event.call is opened.call), None)
-
-    def released(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
-        """Give what a file still waits for where its lock is released, and that act."""
-        taken = [lock for lock in self.locks.of(function) if lock.opened is not None]
-        for event in self.linker.events(function) if taken else ():
-            if not self.locks.releases(event) or not event.call.arguments:
-                continue
-            opening = self.files.opening(event.call.arguments[0], event.state.scope)
-            for lock in taken:
-                if opening is None or lock.opened is None or lock.opened.call is not opening.call:
-                    continue
-                written = self.files.unflushed(event, opening)
-                if written is not None and lock.site.span < written.call.span:
-                    act = replace(lock.site.act, op="write")
-                    yield self.sites.at(act, written, opening.scope), self.sites.at(act, event, opening.scope)
-                break
-
-    def renamed(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
-        """Give what a file still waits for where it is renamed, and that act."""
-        for site in self.sites.direct(function):
-            for opening in self.files.open_at(site.event) if site.act.op == "rename" else ():
-                path = self.linker.paths.normalize(opening.act.path, opening.scope)
-                is_same = path is not None and path == site.path
-                if not (is_same or self.files.is_path_of(site.act.path, site.event.state.scope, opening)):
-                    continue
-                written = self.files.unflushed(site.event, opening)
-                if written is not None:
-                    act = replace(site.act, op="write")
-                    yield self.sites.at(act, written, written.state.scope), site
-
-    def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
-        """Give the saves that go on in the background, and what names them before anything waits for them."""
-        if self._later.isdisjoint(function.facts.mentions):
-            return
-        saves: list[Event] = []
-        steps = {id(step.event): step for step in self.sequences.of(function) if _is_pointer(step)}
+    def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
+        """Give the calls that hand the result of a call to what runs a function once."""
         for event in self.linker.events(function):
-            called = last_name(event.call.function)
-            if called in _WAITING or _WAITING_NAME.search(called) is not None:
-                saves.clear()
-            name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-            entry = self.linker.catalog.find("collective-saver", name)
-            if entry is not None and entry.later:
-                saves.append(event)
-            step = steps.get(id(event))
-            before = [save for save in saves if not are_apart(save.state.literals, event.state.literals)]
-            if step is not None and step.act is not None and before:
-                act = replace(step.act, path=before[-1].call.function)
-                save = self.sites.at(act, before[-1], event.state.scope)
-                yield save, _seen(self.sites.at(step.act, event, event.state.scope), step)
+            given: list[tuple[int | None, str | None, m.Expr]] = [
+                (position, None, value) for position, value in enumerate(event.call.arguments)
+            ]
+            given += [(None, keyword.name, keyword.value) for keyword in event.call.keywords]
+            for position, name, value in given:
+                if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
+                    continue
+                if self._gives_no_function(value, event.state.scope):
+                    called = spell(value.function)
+                    yield Misuse(event, self._evidence(event), called, argument=spell(value))
 
-    def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, Probe, Site]]:
-        """Give the first thing done under a lock that an existence test before the lock decided upon."""
-        function = lock.site.event.function
-        inside_events = (event for event in self.linker.events(function) if self.locks.is_held(lock, event))
-        first = next(inside_events, None)
-        outside = () if first is None else first.state.literals
-        if not outside:
-            return
-        steps = self.sequences.of(function)
-        for index, step in enumerate(steps):
-            if step.act is None or step.path is None or not self.locks.is_held(lock, step.event):
-                continue
-            moved = index > 0 and steps[index - 1].op == "rename" and steps[index - 1].origin is step.origin
-            if step.op not in _MAKING or moved or _is_idempotent(step.act):
-                continue
-            probe = self._absent(step, outside, step.path)
-            inside = step.literals[len(outside) :]
-            if probe is None or any(self._is_another_test(literal) for literal in inside):
-                continue
-            if any(self._looks(lock, other, probe.path) for other in steps[:index]):
-                continue
-            yield lock, probe, _seen(lock.site, step)
-            return
+    def _evidence(self, event: Event) -> Evidence:
+        return self.sites.evidences.trace(event).evidence
 
-    def _absent(self, step: Step, outside: tuple[Literal, ...], path: Path) -> Probe | None:
-        """Find the test that did not find what is made now."""
-        probes = (probe for probe in self.probes.among(outside, step.event.call) if probe.absent)
-        return next((probe for probe in probes if _is_of(probe.path, path)), None)
-
-    def _looks(self, lock: Lock, step: Step, path: Path) -> bool:
-        """Tell whether something asks for a path again while a lock is held."""
-        asks = step.op in _LOOKING
-        same = step.path is not None and (_is_of(path, step.path) or _is_of(step.path, path))
-        return asks and same and self.locks.is_held(lock, step.event)
-
-    def _is_another_test(self, literal: Literal) -> bool:
-        """Tell whether a test could be the one that is missing: it asks something, but for a rank."""
-        if self.linker.guards.split(literal.test, literal.scope) != UNDIVIDED:
+    def _runs_once(self, event: Event, position: int | None, keyword: str | None) -> bool:
+        """Tell whether a call runs what it is given here in one process of the job, or of each node."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        if self.catalog.is_any(("run-once", "decorator"), name):
+            return position == 0 or keyword in _FUNCTION_KEYWORDS
+        helper = as_function(entity)
+        parameter = None if helper is None else received(helper, position, keyword)
+        if helper is None or parameter is None:
             return False
-        return literal.attempt is None and _asks(literal.test, 4)
+        return runs(self.propagation.summaries.runs_given(helper, parameter)) in _ONCE
+
+    def _gives_no_function(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether a call has done its work when it returns, and returns nothing that can be called."""
+        callee = self.linker.resolver.entity(call.function, scope)
+        if isinstance(callee, LinkedFunction):
+            ways = () if callee.facts.is_generator else self.linker.exits(callee)
+            return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
+        act = self.sites.effects.act(call, scope)
+        return act is not None and act.op not in {"probe", "list"}
 
 
-def _is_named(path: Path) -> bool:
-    """Tell whether the name of a file is written out, and says that it is a lock."""
-    return path.names_a_lock and all(isinstance(piece, str) for piece in path.components[-1])
+def _acquires(name: str) -> bool:
+    """Tell whether a call takes a lock at once, though what it returns is a context too."""
+    return name.rpartition(".")[2].startswith("acquire")
 
 
-def _seen(site: Site, step: Step) -> Site:
-    """Give an act as it looks from the call that leads to it, with all else as at another."""
-    act = site.act if step.act is None else step.act
-    spelled = spell(act.path) if step.event is step.origin or step.path is None else step.path.text
-    return replace(site, act=act, event=step.event, origin=step.origin, path=step.path, spelled=spelled)
-
-
-def _is_pointer(step: Step) -> bool:
-    """Tell whether something is written that names the last checkpoint, or says that it is complete."""
-    last = step.path.components[-1:] if step.path is not None else ()
-    texts = (piece for component in last for piece in component if isinstance(piece, str))
-    is_made = step.op in _MAKING and step.op != "mkdir"
-    return is_made and any(_POINTER.search(text) is not None for text in texts)
-
-
-def _is_idempotent(act: Act) -> bool:
-    return act.tolerant or act.exclusive or act.atomic or act.synchronized or act.appends
-
-
-def _is_of(probed: Path, made: Path) -> bool:
-    """Tell whether what is made is what was looked for, or lies in it, or is a folder around it."""
-    return made.is_within(probed) or probed.is_within(made) or made.is_parent_of(probed)
-
-
-def _asks(test: m.Expr, depth: int) -> bool:
-    """Tell whether a test could ask the filesystem: it calls something, or has the answer in a name."""
-    if isinstance(test, (m.Call, m.Name)):
-        return True
-    return depth > 0 and any(_asks(part, depth - 1) for part in parts(test))
+def _statements(body: Iterable[m.Statement]) -> Iterator[m.Call]:
+    """Give the calls that are statements of their own."""
+    for statement in body:
+        if isinstance(statement, m.Evaluate) and isinstance(statement.value, m.Call):
+            yield statement.value
+        for suite in suites(statement):
+            yield from _statements(suite)

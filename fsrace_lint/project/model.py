@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.forms import Path
 from fsrace_lint.project.processes import Runs
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
@@ -61,7 +61,8 @@ class Act:
     `tolerant` says that it accepts what another process did, `appends` that it
     adds to a file and takes nothing away, `truncates` that it empties it, `exclusive` that it fails where the
     path is there, `atomic` that the result appears whole or not at all,
-    `synchronized` that several processes may do it at once. `only` is the scope
+    `synchronized` that several processes may do it at once, `skips` that it does
+    nothing where the result is there. `only` is the scope
     whose first process alone does it, whoever calls; `condition` is what says
     whether this process does it; `target` the path that a rename makes; `tree`
     that it copies or removes a directory with all that is in it.
@@ -76,10 +77,16 @@ class Act:
     exclusive: bool = False
     atomic: bool = False
     synchronized: bool = False
+    skips: bool = False
     only: str | None = None
     condition: m.Expr | None = None
     target: m.Expr | None = None
     tree: bool = False
+
+    @property
+    def spares_what_was_there(self) -> bool:
+        """Whether a reader never meets half of it: nothing is taken away, or it appears whole."""
+        return self.appends or self.exclusive or self.atomic or self.synchronized
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +104,8 @@ class Site:
     that it is the same whoever calls, though callers hand over a part of its path.
     `after` is a mkdir before it that leaves nothing to race for. `below` is the same act
     as the function that `event` calls has it, where that is not the call that does it.
+    that it is judged here whoever calls, though callers hand over a part of its path.
+    `after` is a mkdir before it that leaves nothing to race for.
     """
 
     act: Act
@@ -134,13 +143,20 @@ class Site:
         return self.event.function.facts.qualname
 
     @property
+    def differs_in_folder(self) -> bool:
+        """Whether what differs from process to process names a folder, not only a file in it."""
+        components = self.path.components if self.path is not None else ()
+        folders = components if self.act.op == "mkdir" else components[:-1]
+        return Path(folders).private
+
+    @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
         apart = self.locked or self.act.synchronized or self.after is not None
-        return self.is_run_by_several and self.is_shared and not apart
+        return self.runs_several and self.is_shared and not apart
 
     @property
-    def is_run_by_several(self) -> bool:
+    def runs_several(self) -> bool:
         """Whether several processes of a node can be here at once."""
         return self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
 
@@ -164,6 +180,11 @@ class Site:
             return not act.exclusive and not act.tolerant
         fails = not self.tolerates("FileExistsError")
         return fails if act.op == "link" else act.tree and (fails or act.tolerant)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each process has a path of its own."""
+        return self.reach is Reach.PRIVATE
 
     @property
     def is_one_of_group(self) -> bool:
@@ -293,3 +314,56 @@ class Probe:
     def answer(self) -> str:
         """What the test answered, as a witness tells it."""
         return str(not self.absent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Misuse:
+    """A call for several processes that does not do what it is there for.
+
+    `subject` says what it would do, or names what it was to run; `argument` is the
+    call whose result it is given, as the source spells it.
+    """
+
+    event: Event
+    evidence: Evidence
+    subject: str
+    argument: str = ""
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+    @property
+    def callee(self) -> str:
+        """The function called, as the source spells it."""
+        return spell(self.event.call.function)
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return spell(self.event.call)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VainTest:
+    """A test that is to let one process do something, and lets all, for there is no process group yet.
+
+    `site` is what they all do, `creator` the call that creates the group, at `created`.
+    """
+
+    site: Site
+    spelled: str
+    truth: bool
+    creator: str
+    created: Place

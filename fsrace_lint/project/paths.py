@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts as parts_of
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.bindings import target_name
+from fsrace_lint.project.bindings import source_of, target_name
+from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import Instance, Library, qualified_name
-from fsrace_lint.project.forms import Path, Symbol, all_certain
-from fsrace_lint.project.values import Argument, Either, Element, Selected, Unknown, Unpacked, Value
+from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_handed_in, is_new, renamed
+from fsrace_lint.project.templates import filled_by_format, filled_by_percent
+from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Private
     from fsrace_lint.project.forms import Piece
     from fsrace_lint.project.guards import Guards
     from fsrace_lint.project.modules import LinkedFunction
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding, Scope
 
 _DEEPEST: Final = 24
-_PERCENT: Final = re.compile(r"%[sdi]")
 _SAME_PATH: Final = frozenset(
     {
         "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
@@ -34,14 +35,10 @@ _SAME_PATH: Final = frozenset(
 )  # fmt: skip
 _PURE: Final = frozenset(
     {
-        "os.path.basename",
-        "os.path.splitext",
-        "os.path.expanduser",
-        "os.path.relpath",
-        "os.path.commonpath",
+        "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath",
         "len",
     }
-)
+)  # fmt: skip
 _PURE_METHODS: Final = frozenset(
     {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
 )
@@ -123,7 +120,9 @@ class Paths:
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
             here = rank == "node"
-            return Symbol(("rank", rank), spell(expr), private=not here, local=here)
+            return Symbol(
+                ("rank", rank), spell(expr), NO_ORIGINS if here else frozenset({"rank"}), local=here
+            )
         place = self._node_local(expr, scope)
         return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
 
@@ -131,9 +130,17 @@ class Paths:
         return Symbol(
             ("expression", id(expr), id(scope)),
             spell(expr),
-            self.privacy.is_private(expr, scope),
+            self.privacy.origins(expr, scope),
             certain=False,
+            varies=self._is_dealt_out(expr, scope),
         )
+
+    def _is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether something is looked up by what each process has another of."""
+        if isinstance(expr, m.Name):
+            bound = self.guards.known(expr, scope)
+            return isinstance(bound, Argument) and self._is_data_of(bound)
+        return any(self._is_dealt_out(part, scope) for part in parts_of(expr))
 
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
         """A symbol whose text follows from that of others.
@@ -144,11 +151,11 @@ class Paths:
         symbols = [
             piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
         ]
-        private = any(symbol.private for symbol in symbols) or self.privacy.is_private(expr, scope)
+        origins = self.privacy.origins(expr, scope).union(*(symbol.origins for symbol in symbols))
         varies = any(symbol.varies for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies
         certain = is_setting or all(symbol.certain for symbol in symbols)
-        return Symbol((kind, *key), spell(expr), private, certain, varies=varies)
+        return Symbol((kind, *key), spell(expr), origins, certain, varies=varies)
 
     def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         pieces: list[Piece] = []
@@ -193,11 +200,19 @@ class Paths:
         if own is not None and own.scope == "node":
             return (Symbol(("node", name), spell(call), local=True),)
         if own is not None:
-            return (Symbol(("call", id(call), id(scope)), spell(call), private=True),)
+            return self._own(own, call, scope, depth)
         return self._result(call, scope, depth)
 
+    def _own(self, own: Private, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...]:
+        """Give a value that is a process's own; a file or folder newly made lies where the call says."""
+        folder = given(call, own.folder) if own.folder else None
+        is_local = own.folder != "" and folder in {None, m.Constant(None)}
+        name = Symbol(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
+        before = None if folder is None or is_local else self._pieces(folder, scope, depth)
+        return (name,) if before is None else (*before, "/", name)
+
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
-        private = self.privacy.is_private(call, scope)
+        origins = self.privacy.origins(call, scope)
         function = self.resolver.callee(call, scope)
         certain = (
             self._is_pure(call, scope, depth) if function is None else self._is_followed(function, depth)
@@ -211,7 +226,7 @@ class Paths:
                 spell(call.function),
                 *forms,
             )
-        return (Symbol(key, spell(call), private, certain),)
+        return (Symbol(key, spell(call), origins, certain),)
 
     def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[object, ...] | None:
         """Give what a call is given, in normal form: its result follows from that, and from nothing else."""
@@ -233,7 +248,7 @@ class Paths:
             return False
         forms = [self._pieces(value, scope, depth) for value in values]
         return all(
-            pieces is not None and all_certain(pieces) and not _is_handed_in(pieces) for pieces in forms
+            pieces is not None and all_certain(pieces) and not is_handed_in(pieces) for pieces in forms
         )
 
     def _is_followed(self, function: LinkedFunction, depth: int) -> bool:
@@ -245,24 +260,21 @@ class Paths:
         return bool(forms) and all(pieces is not None and all_certain(pieces) for pieces in forms)
 
     def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
-        """`"…%s…" % values`, where each value has its place in the text."""
         items = values.items if isinstance(values, m.Sequence) else (values,)
-        texts = _PERCENT.split(template)
-        if len(texts) != len(items) + 1 or "%" in "".join(texts):
+        filled = filled_by_percent(template, items)
+        if filled is None:
             return (
                 self._derived("percent", (template, self._concatenated(items, scope, depth)), values, scope),
             )
-        return self._concatenated(_interleaved(texts, items), scope, depth)
+        return self._concatenated(filled, scope, depth)
 
     def _formatted(
         self, call: m.Call, template: m.Expr, scope: Scope, depth: int
     ) -> tuple[Piece, ...] | None:
-        if not (isinstance(template, m.Constant) and isinstance(template.value, str)) or call.keywords:
+        filled = None if call.keywords else filled_by_format(template, call.arguments)
+        if filled is None:
             return self._result(call, scope, depth)
-        texts = template.value.split("{}")
-        if len(texts) != len(call.arguments) + 1 or any("{" in text or "}" in text for text in texts):
-            return self._result(call, scope, depth)
-        return self._concatenated(_interleaved(texts, call.arguments), scope, depth)
+        return self._concatenated(filled, scope, depth)
 
     def _parent(self, inner: m.Expr, whole: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         pieces = self._pieces(inner, scope, depth)
@@ -281,19 +293,23 @@ class Paths:
         if binding is not None:
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
-            private = self.privacy.is_property(expr, scope)
-            if private:
-                return (Symbol(("property", spell(expr)), spell(expr), private),)
+            own = self.privacy.of_property(expr, scope)
+            if own:
+                return (Symbol(("property", spell(expr)), spell(expr), own),)
             owner = self.resolver.entity(expr.value, scope)
             if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
             base = self._pieces(expr.value, scope, depth)
-            if base is None:
-                return None
+            if base is None or (expr.name == "name" and is_new(base)):
+                return base
             return (self._derived("attribute", (base, expr.name), expr, scope),)
         name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
         divided = self._is_data(expr.id)
         return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
+
+    def _is_data_of(self, argument: Argument) -> bool:
+        """Tell whether each process is passed another value: a sample, or the index of one."""
+        return argument.function.facts.name == "__getitem__" or self._is_data(argument.parameter.name)
 
     def _is_data(self, name: str) -> bool:
         """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
@@ -310,27 +326,49 @@ class Paths:
                     Symbol(
                         ("value", id(value), id(scope)),
                         name,
-                        self.privacy.is_private(value, scope),
+                        self.privacy.origins(value, scope),
                         certain=False,
                     ),
                 )
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
-                divided = self._is_data(parameter.name)
+                divided = self._is_data_of(binding)
                 return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
             case Unknown():
                 return None
-            case Unpacked() if not self.privacy.is_private_binding(binding):
+            case (
+                Entered(context=Value(expr=m.Call() as call, scope=scope))
+                | Unpacked(whole=Value(expr=m.Call() as call, scope=scope), index=1)
+            ) if self._makes(call, scope):
+                return renamed(self._pieces(call, scope, depth + 1), name)
+            case Unpacked(whole=Value(expr=whole)) if not (
+                self.privacy.origins_of(binding) or isinstance(whole, m.Call)
+            ):
                 return None
             case _:
-                private = self.privacy.is_private_binding(binding)
+                origins = self.privacy.origins_of(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
-                return (Symbol(("bound", id(binding), name), name, private, certain, varies=varies),)
+                return (
+                    Symbol(
+                        ("bound", id(binding), name, source_of(binding)),
+                        name,
+                        origins,
+                        certain,
+                        varies=varies,
+                    ),
+                )
+
+    def _makes(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether a call makes a file or folder that is a process's own."""
+        entry = self.catalog.find("private", self.resolver.qualify(call.function, scope))
+        return entry is not None and entry.folder != ""
 
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
         match binding:
+            case Element(iterable=iterable, index=None) if self._is_written_out(iterable):
+                return True
             case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
                 counting = "range" if index is None else "enumerate" if index == 0 else None
                 return self.resolver.qualify(function, scope) == counting
@@ -342,6 +380,12 @@ class Paths:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(pieces is not None and all_certain(pieces) for pieces in forms)
+
+    def _is_written_out(self, iterable: Value) -> bool:
+        """Tell whether a list stands in the source with all its elements, the same for each process."""
+        known = self.guards.known(iterable.expr, iterable.scope)
+        expr = known.expr if isinstance(known, Value) else iterable.expr
+        return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)
 
     def _node_local(self, expr: m.Expr, scope: Scope) -> str | None:
         """Name the place on the node's own disk that an environment variable or a call gives."""
@@ -355,12 +399,16 @@ class Paths:
         """Tell whether each node has a path of its own under this name."""
         if path is None:
             return False
-        if any(symbol.local for symbol in path.symbols()):
-            return True
+        return any(symbol.local for symbol in path.symbols()) or self.node_folder(path) > 0
+
+    def node_folder(self, path: Path) -> int:
+        """Count the components at the beginning of a path that name a folder on the node's own disk."""
         literal = [
             "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
         ]
-        return any(literal[: len(folder)] == folder for folder in self._node_folders)
+        return max(
+            (len(folder) for folder in self._node_folders if literal[: len(folder)] == folder), default=0
+        )
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
@@ -368,19 +416,7 @@ class Paths:
         return parameter if parameter is not None and symbol.key[1] == id(function) else None
 
 
-def _is_handed_in(pieces: Iterable[Piece]) -> bool:
-    """Tell whether a part of a path stands for a parameter."""
-    return any(isinstance(piece, Symbol) and bool(piece.parameter) for piece in pieces)
-
-
 def _is_path_like(expr: m.Expr) -> bool:
     return isinstance(
         expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Call, m.Walrus, m.Subscript)
     )
-
-
-def _interleaved(texts: Iterable[str], values: Iterable[m.Expr]) -> Iterable[m.Expr]:
-    for text, value in itertools.zip_longest(texts, values):
-        yield m.Constant(text)
-        if value is not None:
-            yield value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.entities import is_property
+from fsrace_lint.project.forms import NO_ORIGINS
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.values import Either, Element, Entered, Selected, Unpacked, Value
 
@@ -14,12 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.forms import Origins
     from fsrace_lint.project.guards import Guards
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.states import Exit
     from fsrace_lint.project.values import Binding, Scope
 
+_RANK: Final = frozenset({"rank"})
 # What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
 _READING: Final = frozenset(
     {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
@@ -41,8 +44,13 @@ class Privacy:
         self.guards = guards
         self.catalog = catalog
         self.exits = exits
-        self._answers: Memo[tuple[int, int], bool] = Memo(unknown=False)
+        self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self._sources = frozenset(
+            name.rpartition(".")[2]
+            for name in catalog.names("collective")
+            if catalog.exact("collective", name).orders == "source"
+        )
 
     def is_private(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether the value of an expression differs from process to process.
@@ -54,55 +62,79 @@ class Privacy:
         Returns:
             True if a rank, a process id or the like is part of it.
         """
+        return bool(self.origins(expr, scope))
+
+    def origins(self, expr: m.Expr, scope: Scope) -> Origins:
+        """Tell by what the value of an expression differs from process to process.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+
+        Returns:
+            `rank`, and the origins of the catalog; empty where the value is the same everywhere.
+        """
         key = (id(expr), id(scope))
         self._kept[key] = expr, scope
         return self._answers.get(key, lambda: self._find(expr, scope))
 
-    def _find(self, expr: m.Expr, scope: Scope) -> bool:
+    def _find(self, expr: m.Expr, scope: Scope) -> Origins:
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
-            return rank != "node"
+            return NO_ORIGINS if rank == "node" else _RANK
         if isinstance(expr, (m.Name, m.Attribute)):
             binding = self.guards.known(expr, scope)
             if binding is not None:
-                return self.is_private_binding(binding)
-            if self.is_property(expr, scope) or self._is_source(expr, scope):
-                return True
+                return self.origins_of(binding)
+            own = self.of_property(expr, scope) or self._source(expr, scope)
+            if own:
+                return own
         elif isinstance(expr, m.Call):
-            if self._is_source(expr.function, scope):
-                return True
-            if self.returned_by(self.resolver.callee(expr, scope)):
-                return True
-            if last_name(expr.function) in _READING:
-                return False
-        return any(self.is_private(part, scope) for part in parts(expr))
+            callee = self.resolver.callee(expr, scope)
+            own = self._source(expr.function, scope) or self.returned_by(callee)
+            if own:
+                return own
+            if last_name(expr.function) in _READING or self.is_agreed(expr, callee):
+                return NO_ORIGINS
+        return NO_ORIGINS.union(*(self.origins(part, scope) for part in parts(expr)))
 
-    def is_private_binding(self, binding: Binding) -> bool:
-        """Tell whether what a name is bound to differs from process to process."""
+    def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
+        """Tell whether the result of a call is what one process has sent to all others."""
+        if last_name(call.function) in self._sources:
+            return True
+        return callee is not None and not self._sources.isdisjoint(callee.facts.mentions)
+
+    def agrees(self, function: LinkedFunction) -> bool:
+        """Tell whether a function, by its own calls, sends to all processes what one of them has."""
+        return not self._sources.isdisjoint(function.facts.mentions)
+
+    def origins_of(self, binding: Binding) -> Origins:
+        """Tell by what the value that a name is bound to differs from process to process."""
         match binding:
             case Value(expr=expr, scope=scope):
-                return self.is_private(expr, scope)
+                return self.origins(expr, scope)
             case Unpacked() if parts := tuple(self.guards.parts(binding)):
-                return any(self.is_private(*part) for part in parts)
+                return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
             case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
-                return self.is_private(value.expr, value.scope)
+                return self.origins(value.expr, value.scope)
             case Selected(then=then, otherwise=otherwise):
-                return self.is_private_binding(then) or self.is_private_binding(otherwise)
+                return self.origins_of(then) | self.origins_of(otherwise)
             case Either(options=options):
-                return any(self.is_private_binding(option) for option in options)
+                return NO_ORIGINS.union(*(self.origins_of(option) for option in options))
             case _:
-                return False
+                return NO_ORIGINS
 
-    def is_property(self, expr: m.Expr, scope: Scope) -> bool:
-        """Tell whether an attribute is a property that returns something private."""
+    def of_property(self, expr: m.Expr, scope: Scope) -> Origins:
+        """Tell by what an attribute differs that is a property and returns something private."""
         entity = self.resolver.entity(expr, scope) if isinstance(expr, m.Attribute) else None
-        return is_property(entity) and self.returned_by(entity)
+        return self.returned_by(entity) if is_property(entity) else NO_ORIGINS
 
-    def returned_by(self, function: LinkedFunction | None) -> bool:
-        """Tell whether a function returns something private."""
-        ways = () if function is None else self.exits(function)
-        return any(way.value is not None and self.is_private(way.value, way.state.scope) for way in ways)
+    def returned_by(self, function: LinkedFunction | None) -> Origins:
+        """Tell by what that which a function returns differs from process to process."""
+        ways = () if function is None or self.agrees(function) else self.exits(function)
+        found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)
+        return NO_ORIGINS.union(*found)
 
-    def _is_source(self, expr: m.Expr, scope: Scope) -> bool:
+    def _source(self, expr: m.Expr, scope: Scope) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
-        return entry is not None and entry.scope == "process"
+        return frozenset({entry.by}) if entry is not None and entry.scope == "process" else NO_ORIGINS

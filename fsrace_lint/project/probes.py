@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsrace_lint.project.effects import Effects
+    from fsrace_lint.project.forms import Path
     from fsrace_lint.project.linker import Linker
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.project.values import Scope
 
@@ -39,6 +41,45 @@ class Probes:
         """Prepare for a project."""
         self.linker = linker
         self.effects = effects
+
+    def nearest(self, site: Site) -> Probe | None:
+        """Give the nearest existence test of its path that comes before a site, whatever it found."""
+        return next((probe for probe in self.before(site.event) if related(probe.path, site.path)), None)
+
+    def wanting(self, site: Site) -> Probe | None:
+        """Give the nearest test before a site that makes what it found missing.
+
+        That may be a function of the project that is asked about the path, or about
+        the object whose method the site stands in: what it answers is taken to say so.
+        """
+        for literal in reversed(site.event.state.literals):
+            for answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+                if not isinstance(answer.expr, m.Call):
+                    continue
+                probe = self._probe(answer.expr, answer, literal, site.event.call)
+                if probe is not None and related(probe.path, site.path):
+                    return probe
+                if site.path is not None and self._asks_about(answer.expr, answer.scope, site.path):
+                    return replace(
+                        _made(answer.expr, site.path, answer, literal, site.event.call), absent=True
+                    )
+        return None
+
+    def _asks_about(self, call: m.Call, scope: Scope, path: Path) -> bool:
+        """Tell whether a function of the project looks for what it is given: this path, or a part of it."""
+        callee = self.linker.resolver.callee(call, scope)
+        if callee is None:
+            return False
+        given = [*call.arguments, *(keyword.value for keyword in call.keywords)]
+        paths = (self.linker.paths.normalize(value, scope) for value in given)
+        on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
+        if not on_itself and not any(found is not None and related(found, path) for found in paths):
+            return False
+        return any(self._looks(event) for event in self.linker.events(callee))
+
+    def _looks(self, event: Event) -> bool:
+        act = self.effects.act(event.call, event.state.scope)
+        return act is not None and act.op in {"probe", "list"}
 
     def before(self, event: Event) -> Iterator[Probe]:
         """Give the existence tests that led to a call, nearest first, of whatever path."""
@@ -85,18 +126,31 @@ class Probes:
         path = self.linker.paths.normalize(act.path, answer.scope)
         if path is None:
             return None
-        test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
-        return Probe(
-            span=call.span,
-            spelled=spell(call),
-            path=path,
-            absent=not answer.truth,
-            exit=literal.exit or _raised_otherwise(literal),
-            is_whole_test=test is call,
-            guards_only_the_site=_guards_only(literal, then),
-            is_implied=answer.implied,
-            asks=act.api.rpartition(".")[2],
-        )
+        return _made(call, path, answer, literal, then, asks=act.api.rpartition(".")[2])
+
+
+def related(probed: Path, path: Path | None) -> bool:
+    """Tell whether a test of one path says something of another: of the same, or of what it lies in."""
+    if path is None:
+        return False
+    return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
+
+
+def _made(
+    call: m.Call, path: Path, answer: _Answer, literal: Literal, then: m.Call, *, asks: str = ""
+) -> Probe:
+    test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
+    return Probe(
+        span=call.span,
+        spelled=spell(call),
+        path=path,
+        absent=not answer.truth,
+        exit=literal.exit or _raised_otherwise(literal),
+        is_whole_test=test is call,
+        guards_only_the_site=_guards_only(literal, then),
+        is_implied=answer.implied,
+        asks=asks,
+    )
 
 
 def _raised_otherwise(literal: Literal) -> str:

@@ -204,7 +204,7 @@ class Propagation:
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""
         hook = self.hooks.of(function)
-        processes = ALL if hook is None else FIRST.get(hook.runs, ALL)
+        processes = ALL if hook is None or self._is_built_with(function) else FIRST.get(hook.runs, ALL)
         for name, target in self._decorators(function):
             entry = self.catalog.find("decorator", name)
             if entry is not None:
@@ -212,6 +212,12 @@ class Propagation:
             elif isinstance(target, LinkedFunction) and target is not function:
                 processes &= self.summaries.runs_given(target, None)
         return processes
+
+    def _is_built_with(self, function: LinkedFunction) -> bool:
+        """Tell whether the constructor of an object calls a method of it, whoever else does."""
+        return any(
+            edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function)
+        )
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""

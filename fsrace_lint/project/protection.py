@@ -98,15 +98,15 @@ class Protection:
         entry = self.catalog.find("lock", name)
         if entry is not None:
             return bool(entry.kind == "context")
-        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self._takes_lock(entity):
+        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self.takes_lock(entity):
             return True
         class_ = self.linker.resolver.class_of(entity)
         enter = None if class_ is None else class_.method("__enter__")
-        if enter is not None and self._takes_lock(enter):
+        if enter is not None and self.takes_lock(enter):
             return True
         return _LOCK_NAME.search(last_name(expr)) is not None
 
-    def _takes_lock(self, function: LinkedFunction) -> bool:
+    def takes_lock(self, function: LinkedFunction) -> bool:
         """Tell whether a context manager of the project takes a lock for its body."""
         events = self.linker.events(function)
         contexts = {id(context): context for event in events for context in event.contexts}

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.differences import Differences
 from fsrace_lint.project.divergence import Divergences
 from fsrace_lint.project.elsewhere import Elsewhere
+from fsrace_lint.project.filenames import FileName, FileNames
+from fsrace_lint.project.forms import Path
+from fsrace_lint.project.groups import Groups
 from fsrace_lint.project.linker import Linker
+from fsrace_lint.project.lock_misuses import LockMisuses
 from fsrace_lint.project.locks import Locks
 from fsrace_lint.project.markers import Markers
 from fsrace_lint.project.misuses import Misuses
+from fsrace_lint.project.model import Evidence, Reach
 from fsrace_lint.project.modules import link_module
 from fsrace_lint.project.order import Orders
 from fsrace_lint.project.pauses import Pauses
 from fsrace_lint.project.per_node import PerNode
 from fsrace_lint.project.polls import Polls
-from fsrace_lint.project.probes import Probes
+from fsrace_lint.project.probes import related
 from fsrace_lint.project.propagate import Propagation
 from fsrace_lint.project.sequences import Sequences
 from fsrace_lint.project.silence import Reason, Silences
@@ -33,10 +39,10 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog, Op
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.elsewhere import Absence
-    from fsrace_lint.project.forms import Path
+    from fsrace_lint.project.forms import Origins
     from fsrace_lint.project.markers import Claim
-    from fsrace_lint.project.model import Lock, Probe, Site
-    from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.model import Lock, Misuse, Probe, Site, VainTest
+    from fsrace_lint.project.modules import LinkedFunction, Module
     from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.pauses import Pause
     from fsrace_lint.project.per_node import PerNodeAct
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.vanishing import Vanishing
     from fsrace_lint.spans import Span
 
-JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "rename"})
+JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "rename", "download"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
 
 
@@ -75,7 +81,11 @@ class Project:
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
-        self._tests = Probes(self.linker, self._found.effects)
+        self._tests = self._found.tests
+        self._names = FileNames(self.linker)
+        self._groups = Groups(self.propagation)
+        self._misuses = Misuses(self.propagation, self._found)
+        self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
         self._divergences = Divergences(self._sequences)
@@ -85,7 +95,7 @@ class Project:
         self._polls = Polls(self.linker, self._found)
         self._pauses = Pauses(self._sequences, self._polls.limits)
         self._locks = Locks(self.propagation, self._found)
-        self._misuses = Misuses(self._locks, self._tests, self._sequences)
+        self._lock_misuses = LockMisuses(self._locks, self._tests, self._sequences)
         self._vanishings = Vanishings(self._found, self._tests)
         self._markers = Markers(self.linker, self._found)
         wanted = None if targets is None else frozenset(targets)
@@ -200,12 +210,12 @@ class Project:
 
     def _nearest(self, event: Event, path: Path | None, *, absent: bool | None = None) -> Probe | None:
         probes = (probe for probe in self._tests.before(event) if absent is None or probe.absent == absent)
-        return next((probe for probe in probes if _related(probe.path, path)), None)
+        return next((probe for probe in probes if related(probe.path, path)), None)
 
     def _missing(self, site: Site) -> Probe | None:
         """Give the nearest test before a site that found missing what it makes."""
         for probe in self._tests.before(site.event):
-            if probe.absent and _related(probe.path, site.path) and _asks_for(probe, site):
+            if probe.absent and related(probe.path, site.path) and _asks_for(probe, site):
                 return probe
         return None
 
@@ -263,14 +273,14 @@ class Project:
     def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
         """Give the locks whose files are deleted, and the deletes."""
         for delete in self.sites("delete"):
-            lock = self._misuses.deleted(delete)
+            lock = self._lock_misuses.deleted(delete)
             if lock is not None:
                 yield lock, delete
 
     def emptied_before_locked(self) -> Iterator[tuple[Lock, Site]]:
         """Give the locks of files that are emptied when they are opened, and the opening."""
         for lock in self.locks():
-            opened = self._misuses.emptied(lock)
+            opened = self._lock_misuses.emptied(lock)
             if opened is not None:
                 yield lock, opened
 
@@ -281,7 +291,7 @@ class Project:
             The lock, the existence test before it, and what is done under the lock without another test.
         """
         for lock in self.locks():
-            yield from self._misuses.decided_outside(lock)
+            yield from self._lock_misuses.decided_outside(lock)
 
     def unflushed(self) -> Iterator[tuple[Site, Site]]:
         """Give the acts that hand a file over to other processes before all of its content is in it.
@@ -292,8 +302,8 @@ class Project:
         """
         for module in self.targets:
             for function in module.functions:
-                yield from self._misuses.released(function)
-                yield from self._misuses.renamed(function)
+                yield from self._lock_misuses.released(function)
+                yield from self._lock_misuses.renamed(function)
 
     def vanishing(self) -> Iterator[Vanishing]:
         """Give the reads of what was there, and what code of the project takes away."""
@@ -305,7 +315,7 @@ class Project:
         """Give the saves that go on in the background, and what already names them for others to read."""
         for module in self.targets:
             for function in module.functions:
-                yield from self._misuses.pointed_at(function)
+                yield from self._lock_misuses.pointed_at(function)
 
     def claims(self) -> Iterator[Claim]:
         """Give the lock files that code of the project creates after it looked for them."""
@@ -318,6 +328,158 @@ class Project:
         for module in self.targets:
             for function in module.functions:
                 yield from self._orders.of(function)
+
+    def is_raced(self, site: Site) -> bool:
+        """Tell whether several processes do it at once to one path, and none is turned away."""
+        harmless = site.act.exclusive or site.act.tolerant
+        tested = site.is_ordered and self.probe_of(site) is not None
+        return site.is_contended and not harmless and not tested
+
+    def is_surely_raced(self, site: Site) -> bool:
+        """Tell whether it is evident that several processes do it at once to one path."""
+        return site.certain and site.evidence is Evidence.EVIDENT and self.is_raced(site)
+
+    def name_of(self, site: Site) -> FileName:
+        """Tell what the path of a site is for, as far as its name tells."""
+        return self._names.of(site)
+
+    def origins(self, site: Site) -> Origins:
+        """Tell by what the path of a site differs from process to process, also of one not followed."""
+        if site.path is not None:
+            return site.path.origins
+        return self.linker.privacy.origins(site.act.path, site.origin.state.scope)
+
+    def is_own(self, site: Site) -> bool:
+        """Tell whether the path of a site is new each time.
+
+        One that holds a rank is not, nor one in the folder of a run, whose name the time or chance made.
+        """
+        if site.path is None or not site.path.private:
+            return site.reach is Reach.PRIVATE or not self.origins(site) <= {"rank"}
+        name, folder = Path(site.path.components[-1:]), Path(site.path.components[:-1])
+        return not (name.origins <= {"rank"} and folder.origins <= {"rank", "clock", "chance"})
+
+    def is_in_place(self, site: Site) -> bool:
+        """Tell whether a file is emptied and filled under the name by which it is read."""
+        is_new = self.is_own(site) or site.after is not None
+        if site.act.spares_what_was_there or site.locked or is_new:
+            return False
+        return not self.name_of(site).is_temporary and self.renamed_later(site) is None
+
+    def renamed_later(self, site: Site) -> Site | None:
+        """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
+        function = site.event.function
+        if function not in self._renames:
+            found = self._found.exposed(function)
+            self._renames[function] = tuple(other for other in found if other.act.op == "rename")
+        later = (other for other in self._renames[function] if _is_later(other, site))
+        return next((other for other in later if _lies_in(site, other)), None)
+
+    def deleted_later(self, site: Site) -> Site | None:
+        """Give the delete, later in the same function, of what a site makes."""
+        later = (
+            other
+            for other in self._found.direct(site.event.function)
+            if other.act.op == "delete" and other.span > site.span and other.path is not None
+        )
+        return next((delete for delete in later if delete.path == site.path), None)
+
+    def made_anew(self) -> Iterator[tuple[Site, Site]]:
+        """Give what takes a file away, and the link or rename, later in that function, that makes it anew."""
+        for made in self.sites("link", "rename"):
+            gone = None if made.locked or self.is_own(made) else self._taken_away_before(made)
+            if gone is not None:
+                yield gone, made
+
+    def _taken_away_before(self, site: Site) -> Site | None:
+        """Give what deletes or renames, earlier in the same function, the very file that a site makes."""
+        made = self.made_by(site)
+        earlier = (
+            other
+            for other in self._found.direct(site.event.function)
+            if other.act.op in {"delete", "rename"}
+            and other.span < site.span
+            and other.act.api != "shutil.rmtree"
+        )
+        return next((other for other in earlier if made is not None and other.path == made), None)
+
+    def made_by(self, site: Site) -> Path | None:
+        """Give the path that is there when a site is done: of a rename, the new one."""
+        if site.act.op != "rename":
+            return site.path
+        if site.act.target is None or site.event is not site.origin:
+            return None
+        return self.linker.paths.normalize(site.act.target, site.event.state.scope)
+
+    def is_node_local(self, path: Path | None) -> bool:
+        """Tell whether each node has a path of its own under this name."""
+        return self.linker.paths.is_node_local(path)
+
+    def is_scratch(self, site: Site) -> bool:
+        """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""
+        return self.name_of(site).is_scratch or self.renamed_later(site) is not None
+
+    def agrees(self, site: Site) -> bool:
+        """Tell whether what one process has is sent to all others in the function of a site."""
+        return self.linker.privacy.agrees(site.event.function)
+
+    def cached(self, *ops: Op) -> Iterator[tuple[Probe | None, Site]]:
+        """Give the sites that make what is read later, and the tests that found it missing.
+
+        Args:
+            ops: The operations of the sites.
+
+        Yields:
+            The nearest such test, made here or by a helper, and the site: where the test
+            stands, else where its path is decided.
+        """
+        for site in self.exposed(*ops):
+            yield self._tests.wanting(site), site
+
+    def _at_origin(self, site: Site) -> Site:
+        """Give a site as it stands where it is done, before its path is decided."""
+        own = self.linker.paths.normalize(site.act.path, site.origin.state.scope)
+        return replace(site, event=site.origin, path=own)
+
+    def cache_test_of(self, site: Site) -> Probe | None:
+        """Give the nearest test before a site that makes what it found missing, also by a helper."""
+        return self._tests.wanting(site)
+
+    def moved_after(self, site: Site) -> Iterator[Site]:
+        """Give the moves of what a site has made in its function, as they look from where it arrives."""
+        for rename in self._found.direct(site.event.function):
+            if rename.act.op != "rename" or rename.path is None or site.path is None:
+                continue
+            arrival = self._found.arrival(rename)
+            if rename.path.is_within(site.path) and arrival is not None:
+                yield arrival
+
+    def is_staged(self, site: Site) -> bool:
+        """Tell whether what a site makes is renamed afterwards in its function, or where it is done."""
+        return any(
+            rename.act.op == "rename" and rename.path is not None and rename.path == seen.path
+            for seen in (site, self._at_origin(site))
+            for rename in self._found.direct(seen.event.function)
+        )
+
+    def never_entered(self) -> Iterator[Misuse]:
+        """Give the calls that make a context for several processes and drop it; `subject` is what it does."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.never_entered(function)
+
+    def eager(self) -> Iterator[Misuse]:
+        """Give the calls that hand the result of a call to what runs a function in one process."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from self._misuses.eager(function)
+
+    def before_the_group(self, *ops: Op) -> Iterator[VainTest]:
+        """Give the sites that only the first process should reach, and all reach for want of a group."""
+        for site in self.sites(*ops):
+            vain = self._groups.vain_test(site)
+            if vain is not None:
+                yield vain
 
     def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
@@ -361,12 +523,6 @@ class Project:
         }
 
 
-def _related(probed: Path, path: Path | None) -> bool:
-    if path is None:
-        return False
-    return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
-
-
 def _asks_for(probe: Probe, site: Site) -> bool:
     """Tell whether a test asks for what a site makes, or for the folder it lies in, and not what that is."""
     if probe.path == site.path:
@@ -387,6 +543,20 @@ def _are_one_after_another(first: Site, then: Site) -> bool:
         return False
     same = then.path.is_within(first.path)
     return same and not are_apart(first.event.state.literals, then.event.state.literals)
+
+
+def _is_later(one: Site, other: Site) -> bool:
+    """Tell whether a site comes after another, perhaps both in a function that one call leads to."""
+    if one.event is other.event:
+        return one.origin.function is other.origin.function and one.origin.call.span > other.origin.call.span
+    return one.span > other.span
+
+
+def _lies_in(site: Site, folder: Site) -> bool:
+    """Tell whether what one site is about lies in, or is, what another is about."""
+    if site.path is None or folder.path is None:
+        return site.act.path == folder.act.path and site.origin.function is folder.origin.function
+    return site.path.is_within(folder.path)
 
 
 __all__ = ["Project", "Storage", "link_module"]

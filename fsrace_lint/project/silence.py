@@ -30,7 +30,7 @@ _ACCEPTED: Final = {
     "mkdir": "a directory that is there already is accepted",
     "delete": "it is accepted that it is gone already",
 }
-_ALONE: Final = frozenset({"mkdir", "write", "copy", "delete", "rename", "extract"})
+_ALONE: Final = frozenset({"mkdir", "write", "copy", "delete", "rename", "link", "extract", "download"})
 """The operations that rules report without a test before them."""
 _FIRST: Final = {"local": "the main process of each node", "group": "the first process of each group"}
 

@@ -14,7 +14,9 @@ from fsrace_lint.project.evidence import Evidences
 from fsrace_lint.project.forms import Path, Symbol
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import ASKING, Reach, Site
+from fsrace_lint.project.probes import Probes
 from fsrace_lint.project.processes import ALL, FIRST, runs
+from fsrace_lint.project.responses import Responses
 from fsrace_lint.project.storage import Storage
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class Sites:
         self.storage = storage
         self.evidences = Evidences(linker, propagation)
         self.effects = Effects(linker.resolver, linker.catalog)
+        self.tests = Probes(linker, self.effects)
+        self._responses = Responses(linker)
         catalog = linker.catalog
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
@@ -84,6 +88,16 @@ class Sites:
             if site.event is site.origin or runs(self._acting_here(site.act, site.origin)) is not site.runs:
                 yield site
 
+    def arrival(self, rename: Site) -> Site | None:
+        """Give a rename as it looks from the path that it makes."""
+        target, scope = rename.act.target, rename.origin.state.scope
+        if target is None:
+            return None
+        act = replace(rename.act, path=target)
+        path = self.linker.paths.normalize(target, scope)
+        processes = self._acting_here(act, rename.event)
+        return self._judged(act, rename.event, rename.origin, path, spell(target), processes)
+
     def _is_device(self, path: Path | None) -> bool:
         """Tell whether callers hand over something that is no file: a null device, say."""
         sink = self.linker.catalog.exact
@@ -105,6 +119,8 @@ class Sites:
         act = self.effects.act(event.call, scope)
         if act is None or act.op in ASKING or self._is_sink(act.path, scope):
             return None
+        if act.op == "write" and self._responses.fills(event):
+            act = replace(act, op="download")
         return self.at(act, event, scope)
 
     def at(self, act: Act, event: Event, scope: Scope) -> Site:
@@ -171,7 +187,7 @@ class Sites:
         own = processes & self.propagation.decorated(function)
         private, certain = self._reach(path, function, 0)
         trace = self.evidences.trace(event)
-        return Site(
+        site = Site(
             act=act,
             event=event,
             origin=origin,
@@ -188,6 +204,11 @@ class Sites:
             way=trace.way,
             sign=trace.sign,
         )
+        cached = act.op == "download" and self.tests.wanting(site) is not None
+        return replace(site, settled=True) if cached else site
+
+    def _shared_reach(self, path: Path | None) -> Reach:
+        return Reach.NODE if self.linker.paths.is_node_local(path) else Reach.SHARED
 
     def _shared_by(self, path: Path | None, spelled: str) -> Reach:
         """Tell who shares a path that is no process's own."""
@@ -341,8 +362,8 @@ def _leaves_nothing(mkdir: Site, site: Site) -> bool:
     """Tell whether a mkdir that always comes first leaves nothing to race for.
 
     It has made the folder that the site makes; or it fails for all processes but one,
-    which alone goes on to what lies in that folder. Not so for an archive: those that
-    find the folder and skip the unpacking work on half of it.
+    which alone goes on to what lies in that folder. Not so for what is unpacked or
+    downloaded: those that find the folder and skip that work on half of it.
     """
     before, here = mkdir.event.state.literals, site.event.state.literals
     if mkdir.path is None or site.path is None or before != here[: len(before)]:
@@ -350,4 +371,4 @@ def _leaves_nothing(mkdir: Site, site: Site) -> bool:
     if site.act.op == "mkdir" and mkdir.path.is_within(site.path):
         return True
     fails = not mkdir.tolerates("FileExistsError") and mkdir.is_surely_a_path
-    return fails and site.act.op != "extract" and site.path.is_within(mkdir.path)
+    return fails and site.act.op not in {"extract", "download"} and site.path.is_within(mkdir.path)

@@ -80,6 +80,21 @@ REBOUND: Final = Unknown()
 Binding: TypeAlias = Value | Argument | Element | Unpacked | Entered | Selected | Either | Unknown
 
 
+def expressions_of(binding: Binding | None) -> list[Value]:
+    """Give the expressions that what a name is bound to may come from."""
+    match binding:
+        case Value():
+            return [binding]
+        case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+            return [value]
+        case Selected(then=then, otherwise=otherwise):
+            return [*expressions_of(then), *expressions_of(otherwise)]
+        case Either(options=options):
+            return [value for option in options for value in expressions_of(option)]
+        case _:
+            return []
+
+
 class Scope:
     """The bindings of one function at one point; never changed once made.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.project.divergence import Divergence
-    from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.model import Misuse, Probe, Site
     from fsrace_lint.project.sequences import Step as Happening
 
 _SHOWN_CALLS: Final = 4
@@ -24,6 +24,7 @@ __all__ = [
     "Applicability",
     "Evidence",
     "Fix",
+    "Place",
     "Related",
     "Rule",
     "Severity",
@@ -89,6 +90,29 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             related=(*related, *_reached(site)),
             witness=witness,
             fix=fix if site.event.call.exact else None,
+        )
+
+    def misused(self, call: Misuse, message: str, *, witness: Witness) -> Finding:
+        """Make a finding at a call that does not do what it is there for.
+
+        Args:
+            call: The call.
+            message: One sentence without a full stop.
+            witness: The interleaving that goes wrong.
+
+        Returns:
+            The finding.
+        """
+        return Finding(
+            code=self.code,
+            name=self.name,
+            message=message,
+            place=Place(call.file, call.span),
+            function=call.function,
+            severity=self.severity,
+            evidence=call.evidence.name.lower(),
+            strict=self.default_from is None or call.evidence < self.default_from,
+            witness=witness,
         )
 
 

@@ -49,7 +49,7 @@ RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667)
 def check(project: Project) -> Iterator[Finding]:
     """Find deletes of files that processes lock."""
     for lock, delete in project.deleted_locks():
-        if not (delete.is_shared and delete.is_run_by_several) or delete.is_ordered:
+        if not (delete.is_shared and delete.runs_several) or delete.is_ordered:
             continue
         yield RULE.finding(
             delete,

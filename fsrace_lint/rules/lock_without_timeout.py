@@ -47,7 +47,7 @@ RULE = Rule(code="FSR503", name="lock-without-timeout", cwe=833, default_from=No
 def check(project: Project) -> Iterator[Finding]:
     """Find locks that a process can wait for without end."""
     for lock in project.locks():
-        if not (lock.waits and lock.site.is_run_by_several and lock.site.is_shared):
+        if not (lock.waits and lock.site.runs_several and lock.site.is_shared):
             continue
         left = "is killed and leaves its file" if lock.is_marker else "hangs"
         yield RULE.finding(

@@ -4,7 +4,8 @@ Each of them replaces the files that the others have unpacked and perhaps
 already read. `tar` removes a file before it writes it, so that another `tar`
 fails with "File exists"; `extractall` writes in place, so that a reader meets
 files of length zero. A process that finds the directory there skips the
-unpacking and starts on half a tree.
+unpacking and starts on half a tree. And where each unpacks into a folder of its
+own, `shutil.move` puts the tree of the second into that of the first.
 
 Bad:
     import tarfile
@@ -27,7 +28,7 @@ Good:
 Silent when: one process of the job or of each node runs it, or runs it before
 all others, which test whether it is there; a lock is held; the
 destination belongs to one process, such as a temporary directory that is
-renamed afterwards. In a script that one process runs, only the strict profile
+renamed afterwards by `os.rename` or `os.replace`. In a script that one process runs, only the strict profile
 reports it.
 """
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR301", name="shared-extraction")
@@ -49,7 +51,10 @@ RULE = Rule(code="FSR301", name="shared-extraction")
 def check(project: Project) -> Iterator[Finding]:
     """Find archives that several processes unpack into one directory."""
     for extract in project.sites("extract"):
-        if not extract.is_contended or (extract.is_ordered and project.probe_of(extract) is not None):
+        for move in project.moved_after(extract):
+            if move.act.api == "shutil.move" and move.is_contended and not _is_seen_first(project, move):
+                yield _nested(move)
+        if not extract.is_contended or _is_seen_first(project, extract):
             continue
         yield RULE.finding(
             extract,
@@ -64,3 +69,24 @@ def check(project: Project) -> Iterator[Finding]:
             ),
             strict=extract.path is None,
         )
+
+
+def _is_seen_first(project: Project, site: Site) -> bool:
+    return site.is_ordered and project.cache_test_of(site) is not None
+
+
+def _nested(move: Site) -> Finding:
+    """Tell of a tree that is moved into the one that another process has put there."""
+    return RULE.finding(
+        move,
+        f"a process moves its tree into {move.destination}, where another has put one already",
+        witness=Witness(
+            (
+                Step(0, move.told, "the tree is there"),
+                Step(1, move.told, "its tree is moved into that of process 0"),
+                Step(1, "reads a file of the tree", "finds it one folder too deep"),
+            ),
+            f"{move.destination} holds two trees, one in the other",
+        ),
+        strict=move.path is None,
+    )

@@ -25,11 +25,13 @@ Good:
 
 Silent when: one process of the job or of each node runs it (by a test here or in
 all callers), or runs it before all others, which test whether it is there; a
-lock is held, or the file is one, or is locked once it is open; the path holds a
-rank, a process id or a temporary name; it is only written after a check that it
-is missing (FSR102 reports that). Only the strict profile reports it where one
-process of each group runs it, where the file is appended to or changed in place,
-and where what the path holds, or that several processes run it, is not known.
+lock is held, or the file is locked once it is open, or is itself a lock; the
+path holds a rank, a process id or a temporary name; it is only written after a
+check that it is missing (FSR102 reports that); it is a scratch file that all
+share (FSR205 reports that). Only the strict profile reports it where one
+process of each group runs it, where the file is appended to or changed in
+place, where what the path holds could not be followed, and where it is not
+evident that several processes run it.
 
 A function that writes the path it is given is not reported where its callers
 are known: each of them is judged, and the one without a guard is reported.
@@ -62,10 +64,9 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_hazard(project: Project, write: Site) -> bool:
-    harmless = write.act.exclusive or write.act.tolerant
-    tested = write.is_ordered and project.probe_of(write) is not None
     reported = write.can_be_made_twice and project.is_created_after_check(write)
-    return write.is_contended and not (harmless or tested or reported or project.is_lock_file(write))
+    silent = reported or project.is_lock_file(write) or project.is_scratch(write)
+    return project.is_raced(write) and not silent
 
 
 def _is_strict(write: Site) -> bool:

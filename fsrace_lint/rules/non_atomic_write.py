@@ -1,0 +1,100 @@
+"""A file that is read back is overwritten in place.
+
+It is emptied, then filled. A process that is killed in between leaves half of it
+under the name that the next run reads; a process that reads it meanwhile finds half
+as well. One writer is enough for that, and the old content is gone already. A link
+that is deleted and made anew is missing for a moment, in the same way.
+
+Bad:
+    import torch
+    import torch.distributed as dist
+
+
+    def save(state: dict[str, torch.Tensor]) -> None:
+        if dist.get_rank() == 0:
+            torch.save(state, "checkpoints/latest.pt")
+
+Good:
+    import os
+
+    import torch
+    import torch.distributed as dist
+
+
+    def save(state: dict[str, torch.Tensor]) -> None:
+        if dist.get_rank() == 0:
+            torch.save(state, "checkpoints/latest.pt.tmp")
+            os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
+
+Silent when: it is renamed afterwards, or its name says that it is temporary; the name
+holds a step, an epoch or a hash; it is appended to; a lock is held. The default profile
+reports names that point to where to go on (`latest`, `last`, `best`, `tracker`) or hold
+a state (`state`, `status`); the strict profile also other checkpoints, indexes, what a
+test finds there and takes for whole, and scripts that one process runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Place, Related, Rule, Step, Witness, done_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR204", name="non-atomic-write")
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find files that are overwritten in place and read back, and paths that are taken away and made anew."""
+    for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
+        torn = [write for write in group if project.is_in_place(write) and _is_trusted(project, write)]
+        if torn:
+            yield _overwritten(project, min(torn, key=lambda write: not project.name_of(write).is_read_back))
+    for gone, made in project.made_anew():
+        yield _made_anew(project, gone, made)
+
+
+def _is_trusted(project: Project, write: Site) -> bool:
+    """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
+    if write.act.op == "write" and project.is_surely_raced(write):
+        return False
+    name, probe = project.name_of(write), project.probe_of(write)
+    if probe is not None and probe.absent and probe.path == write.path:
+        return probe.exit not in {"raise", "exit"}
+    return name.is_read_back or name.may_be_read_back or (write.act.op == "copy" and name.hints_checkpoint)
+
+
+def _overwritten(project: Project, write: Site) -> Finding:
+    return RULE.finding(
+        write,
+        f"{write.spelled} is overwritten in place, and a crash or a reader meanwhile finds half of it",
+        witness=Witness(
+            (
+                Step(0, write.told, "empties the file"),
+                Step(1, f"reads {write.spelled}", "nothing, or half of it"),
+                Step(0, "is killed"),
+            ),
+            f"{write.spelled} is half written, and what it held before is lost",
+        ),
+        related=done_at(write),
+        strict=not project.name_of(write).is_read_back,
+    )
+
+
+def _made_anew(project: Project, gone: Site, made: Site) -> Finding:
+    return RULE.finding(
+        gone,
+        f"{gone.spelled} is taken away before it is made anew, and a crash or a reader in between finds none",
+        witness=Witness(
+            (Step(0, gone.told, "done"), Step(1, f"reads {gone.spelled}", "nothing"), Step(0, made.told)),
+            f"process 1 finds no {gone.spelled}; after a crash in between, nobody does",
+        ),
+        related=[Related(Place(made.file, made.span), "made anew here")],
+        strict=not project.name_of(gone).is_read_back,
+    )

@@ -1,0 +1,98 @@
+"""Every process makes up a name of its own from the clock.
+
+The name of a run's folder holds the time, and each process asks for the time by
+itself. They begin a second apart and work in different folders: checkpoints are
+scattered, and what the main process has made is not where the others look. Or two
+jobs begin in the same second, and share one.
+
+Bad:
+    import os
+    import time
+
+    import torch.distributed as dist
+
+
+    def start() -> str:
+        dist.init_process_group("gloo")
+        folder = time.strftime("runs/%Y%m%d-%H%M%S")
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+Good:
+    import os
+    import time
+
+    import torch.distributed as dist
+
+
+    def start() -> str:
+        dist.init_process_group("gloo")
+        names = [time.strftime("runs/%Y%m%d-%H%M%S")]
+        dist.broadcast_object_list(names, src=0)
+        os.makedirs(names[0], exist_ok=True)
+        return names[0]
+
+Silent when: one process of the job or of each node runs it; the name is sent to all
+processes, or something else is in this function; the path holds a rank or a process
+id too, and is meant to be a process's own; the file is renamed afterwards. Only the
+strict profile reports it where it is not evident that several processes run it, where
+the time is in the name of a file and not of a folder, and where chance (`uuid4`)
+makes the name of the folder.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.queries import Project
+
+RULE = Rule(code="FSR206", name="timestamp-in-path", default_from=Evidence.EVIDENT)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find files and folders whose names all processes make up from the clock."""
+    made = project.exposed("mkdir", "write", "copy")
+    told: set[object] = set()
+    for _, group in itertools.groupby(made, key=lambda site: site.event):
+        found = next((site for site in group if _differs(project, site)), None)
+        if found is not None and not told.issuperset(_made_up(found)):
+            told |= _made_up(found)
+            yield _finding(found)
+
+
+def _differs(project: Project, site: Site) -> bool:
+    path = site.path
+    if path is None or path.origins not in ({"clock"}, {"chance"}) or not site.runs_several:
+        return False
+    if path.origins == {"chance"} and not site.differs_in_folder:
+        return False
+    meant = project.is_scratch(site) or (path.origins == {"chance"} and project.name_of(site).is_temporary)
+    return not (meant or site.locked or project.agrees(site))
+
+
+def _made_up(site: Site) -> set[object]:
+    """Give the parts of a path that differ: what is made up once is told once."""
+    return {symbol for symbol in site.path.symbols() if symbol.private} if site.path is not None else set()
+
+
+def _finding(site: Site) -> Finding:
+    path = site.path
+    by_clock = path is not None and path.origins == {"clock"}
+    return RULE.finding(
+        site,
+        f"every process makes up its own {site.spelled} from {'the clock' if by_clock else 'chance'}",
+        witness=Witness(
+            (Step(0, site.told, "one name"), Step(1, site.told, "another name")),
+            "each process works under a name that the others do not know",
+        ),
+        related=done_at(site),
+        strict=not (by_clock and site.differs_in_folder and path is not None and path.certain_of_the_rest),
+    )
