@@ -62,7 +62,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _is_trusted(project: Project, write: Site) -> bool:
     """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
-    if write.act.op == "write" and project.is_surely_raced(write):
+    if write.act.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
         return False
     name, probe = project.name_of(write), project.probe_of(write)
     if probe is not None and probe.absent and probe.path == write.path:
