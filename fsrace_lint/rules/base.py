@@ -156,3 +156,13 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
         ),
         f"process 1 dies with {error}",
     )
+
+
+def one_per_call(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Leave one finding at each call, of several files that it leads to: one for all profiles, if there is."""
+    kept: dict[Place, Finding] = {}
+    for finding in findings:
+        known = kept.get(finding.place)
+        if known is None or (known.strict and not finding.strict):
+            kept[finding.place] = finding
+    return kept.values()
