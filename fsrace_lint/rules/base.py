@@ -159,7 +159,7 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
 
 
 def one_per_call(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Leave one finding at each call, of several files that it leads to: one for all profiles, if there is."""
+    """Leave one finding at each call that leads to several: one of the default profile, if there is."""
     kept: dict[Place, Finding] = {}
     for finding in findings:
         known = kept.get(finding.place)
