@@ -177,6 +177,7 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
     )
 
 
+<<<<<<< HEAD
 def happens(step: Happening) -> Place:
     """Give the place of the call by which something happens."""
     return Place(step.file, step.span)
@@ -273,3 +274,13 @@ def both_remake(removal: Site, made: Site) -> Witness:
         ),
         "process 1 dies with FileExistsError",
     )
+=======
+def one_per_call(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Leave one finding at each call that leads to several: one of the default profile, if there is."""
+    kept: dict[Place, Finding] = {}
+    for finding in findings:
+        known = kept.get(finding.place)
+        if known is None or (known.strict and not finding.strict):
+            kept[finding.place] = finding
+    return kept.values()
+>>>>>>> 144816a6b6f5cc5f95f7283e09ed114fc4707fcd
