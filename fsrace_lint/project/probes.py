@@ -56,13 +56,8 @@ class Probes:
             for answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
                 if not isinstance(answer.expr, m.Call):
                     continue
-<<<<<<< HEAD
                 probe = self._probe(answer.expr, answer, literal, site.event.call)
-                if probe is not None and related(probe.path, site.path):
-=======
-                probe = self._probe(answer.expr, answer, literal, site)
                 if probe is not None and probe.absent and related(probe.path, site.path):
->>>>>>> 144816a6b6f5cc5f95f7283e09ed114fc4707fcd
                     return probe
                 if site.path is not None and self._asks_about(answer.expr, answer.scope, site.path):
                     return replace(

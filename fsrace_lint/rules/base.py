@@ -177,7 +177,6 @@ def both_pass(probe: Probe, site: Site, error: str) -> Witness:
     )
 
 
-<<<<<<< HEAD
 def happens(step: Happening) -> Place:
     """Give the place of the call by which something happens."""
     return Place(step.file, step.span)
@@ -274,7 +273,8 @@ def both_remake(removal: Site, made: Site) -> Witness:
         ),
         "process 1 dies with FileExistsError",
     )
-=======
+
+
 def one_per_call(findings: Iterable[Finding]) -> Iterable[Finding]:
     """Leave one finding at each call that leads to several: one of the default profile, if there is."""
     kept: dict[Place, Finding] = {}
@@ -283,4 +283,3 @@ def one_per_call(findings: Iterable[Finding]) -> Iterable[Finding]:
         if known is None or (known.strict and not finding.strict):
             kept[finding.place] = finding
     return kept.values()
->>>>>>> 144816a6b6f5cc5f95f7283e09ed114fc4707fcd
