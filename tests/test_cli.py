@@ -398,7 +398,7 @@ class TestRules:
     @pytest.mark.parametrize(
         ("rule", "message"),
         [
-            ("FSR104x", "unknown rule `FSR104x`; did you mean `FSR10"),
+            ("FSR101x", "unknown rule `FSR101x`; did you mean `FSR101`"),
             ("check-then-mkdr", "unknown rule `check-then-mkdr`; did you mean `check-then-mkdir`?"),
             ("FSR999", "unknown rule `FSR999`; "),
             ("nonsense", "unknown rule `nonsense`; `fsrace-lint rules` lists them"),

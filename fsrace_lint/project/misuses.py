@@ -52,6 +52,8 @@ class Misuses:
     def _entering(self, event: Event) -> str:
         """Tell what entering a context does for several processes; nothing where it is no such context."""
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        if isinstance(entity, LinkedFunction) and not _makes_context(entity):
+            return ""
         name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
         first = self.catalog.find("first", name)
         if first is not None:
@@ -69,9 +71,7 @@ class Misuses:
             takes = enter is not None and self.propagation.protection.takes_lock(enter)
             early = init is not None and self.propagation.protection.takes_lock(init)
             return "locks" if takes and not early else ""
-        if not isinstance(entity, LinkedFunction) or not entity.facts.is_generator:
-            return ""
-        if _CONTEXT_MAKERS.isdisjoint(map(last_name, entity.facts.decorators)):
+        if not isinstance(entity, LinkedFunction):
             return ""
         if self.propagation.summaries.first_scope(entity) is not None:
             return "lets the first process go before the others"
@@ -117,6 +117,10 @@ class Misuses:
             return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
         act = self.sites.effects.act(call, scope)
         return act is not None and act.op not in {"probe", "list"}
+
+
+def _makes_context(function: LinkedFunction) -> bool:
+    return not _CONTEXT_MAKERS.isdisjoint(map(last_name, function.facts.decorators))
 
 
 def _acquires(name: str) -> bool:

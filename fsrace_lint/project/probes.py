@@ -57,7 +57,7 @@ class Probes:
                 if not isinstance(answer.expr, m.Call):
                     continue
                 probe = self._probe(answer.expr, answer, literal, site.event.call)
-                if probe is not None and related(probe.path, site.path):
+                if probe is not None and probe.absent and related(probe.path, site.path):
                     return probe
                 if site.path is not None and self._asks_about(answer.expr, answer.scope, site.path):
                     return replace(

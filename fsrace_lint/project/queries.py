@@ -455,9 +455,12 @@ class Project:
                 yield arrival
 
     def is_staged(self, site: Site) -> bool:
-        """Tell whether what a site makes is renamed afterwards in its function, or where it is done."""
+        """Tell whether what a site makes, or its folder, is renamed in its function, or where it is done."""
         return any(
-            rename.act.op == "rename" and rename.path is not None and rename.path == seen.path
+            rename.act.op == "rename"
+            and rename.path is not None
+            and seen.path is not None
+            and seen.path.is_within(rename.path)
             for seen in (site, self._at_origin(site))
             for rename in self._found.direct(seen.event.function)
         )

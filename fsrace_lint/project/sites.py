@@ -238,12 +238,15 @@ class Sites:
         """Judge a site where it stands if it is what it is whoever calls.
 
         Its file is named, or its processes are tested, right there, and every caller
-        brings several processes and a path that they share.
+        brings several processes and a path that they share. Not so a download: its
+        caller may test whether it is there.
         """
         function = site.event.function
         names_the_file = site.path is not None and site.path.spells_its_last_part
         decided_here = names_the_file or site.event.state.processes != ALL
         if not (decided_here and site.is_contended and self._depends_on_callers(site)):
+            return site
+        if site.act.op == "download":
             return site
         edges = self.propagation.edges(function)
         if self.propagation.ways_in(function) != edges:

@@ -1,9 +1,8 @@
 """Several processes download to one file.
 
 Each of them truncates the file that another is filling. A process that finds
-the file there, because another has just begun it, trusts it and reads half. On
-one machine the first run is slow and all later ones are right, so that nobody
-looks again.
+the file there, because another has just begun it, trusts it and reads half. All
+later runs are right, so that nobody looks again.
 
 Bad:
     import os
@@ -38,16 +37,15 @@ process, or is renamed when it is complete; the call locks or renames by itself
 test for the file comes before it and it is not evident that several processes
 run it, or where the path could not be followed.
 
-A download is a call known for it, `wget`, `curl` and the like run as a program, or
-a file that is filled with what a server answered. A function that downloads to the
-path it is given is judged where it is called.
+A download is a call known for it, a program (`wget`, `curl`), or a file filled with
+what a server answered. One to a path that is handed in is judged at the call.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, tested
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, one_per_call, tested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +58,11 @@ RULE = Rule(code="FSR302", name="shared-download")
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find downloads that two processes can make to one file."""
+    """Find downloads that two processes can make to one file; one call is one finding."""
+    yield from one_per_call(_all(project))
+
+
+def _all(project: Project) -> Iterator[Finding]:
     for probe, download in project.cached("download"):
         harmless = download.act.exclusive or download.act.atomic or project.is_staged(download)
         seen_first = download.is_ordered and (probe is not None or download.act.skips)
