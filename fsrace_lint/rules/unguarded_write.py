@@ -25,13 +25,12 @@ Good:
 
 Silent when: one process of the job or of each node runs it (by a test here or in
 all callers), or runs it before all others, which test whether it is there; a
-lock is held, or the file is locked once it is open, or is itself a lock; the
-path holds a rank, a process id or a temporary name; it is only written after a
-check that it is missing (FSR102 reports that); it is a scratch file that all
-share (FSR205 reports that). Only the strict profile reports it where one
-process of each group runs it, where the file is appended to or changed in
-place, where what the path holds could not be followed, and where it is not
-evident that several processes run it.
+lock is held, or the file is one, or is locked once it is open; the path holds a
+rank, a process id or a temporary name; it is only written after a check that it
+is missing (FSR102 reports that); it is a scratch file that all share (FSR205).
+Only the strict profile reports it where one process of each group runs it, where
+the file is appended to or changed in place, and where what the path holds, or that
+several processes run it, is not known.
 
 A function that writes the path it is given is not reported where its callers
 are known: each of them is judged, and the one without a guard is reported.
