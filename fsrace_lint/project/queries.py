@@ -375,6 +375,12 @@ class Project:
         later = (other for other in self._renames[function] if _is_later(other, site))
         return next((other for other in later if _lies_in(site, other)), None)
 
+    def made_before(self, moved: Site) -> bool:
+        """Tell whether what a rename moves was made there by several processes, which is what is at fault."""
+        seen = self._found.seen(moved.event.function) if moved.act.op == "rename" else ()
+        made = (site for site in seen if site.act.op in {"write", "copy", "download"})
+        return any(_is_later(moved, site) and _lies_in(site, moved) and self.is_raced(site) for site in made)
+
     def deleted_later(self, site: Site) -> Site | None:
         """Give the delete, later in the same function, of what a site makes."""
         later = (

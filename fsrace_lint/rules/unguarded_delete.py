@@ -62,7 +62,6 @@ RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDEN
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
     elsewhere = {removal.event for removal, _ in project.pairs({"delete"}, {"mkdir"})}
-    elsewhere |= {rename.event for _, rename in project.pairs({"write", "copy"}, {"rename"})}
     elsewhere |= {
         delete.event
         for created, delete in project.pairs({"write", "create"}, {"delete", "rename"})
@@ -78,8 +77,8 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_hazard(project: Project, site: Site) -> bool:
     probe = project.probe_where_done(site, absent=False)
     checked = probe is not None and (site.act.op == "delete" or probe.exit in {"raise", "exit"})
-    known = site.path is not None
-    return known and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
+    judged = site.path is not None and not project.made_before(site)
+    return judged and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
 
 
 def _is_strict(site: Site) -> bool:
