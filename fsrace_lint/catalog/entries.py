@@ -123,6 +123,8 @@ class Guard(Entry, frozen=True, kw_only=True):
     """Of what it is the first."""
     is_property: bool = False
     """Whether only the attribute is: a method of that name means something else."""
+    of: tuple[str, ...] = ()
+    """The usual names of the object, where it is known by its last name alone."""
 
 
 class World(Entry, frozen=True, kw_only=True):
@@ -157,6 +159,8 @@ class Decorator(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     barrier: bool = False
     """Whether the others wait for it."""
+    mutes: bool = False
+    """Whether the library's own barriers and collectives return at once in the function."""
 
 
 class RunOnce(Entry, frozen=True, kw_only=True):
@@ -166,6 +170,8 @@ class RunOnce(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     barrier: bool = False
     """Whether the others wait for it."""
+    mutes: bool = False
+    """Whether the library's own barriers and collectives return at once in the function."""
 
 
 class Hook(Entry, frozen=True, kw_only=True):
@@ -182,6 +188,10 @@ class FirstContext(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     waits: Literal["barrier", "file"] = "barrier"
     """What the others wait in: a barrier, or a loop that polls for a file which the first one makes."""
+    rank: str = ""
+    """The argument with the rank; a process that passes a negative one neither waits nor is waited for."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("rank",)
 
 
 class Lock(Entry, frozen=True, kw_only=True):
@@ -241,10 +251,10 @@ class Spawn(Entry, frozen=True, kw_only=True):
 
 
 class Private(Entry, frozen=True, kw_only=True):
-    """A call or attribute whose value differs from process to process, or from node to node."""
+    """A call or attribute whose value differs from process to process, node to node or job to job."""
 
-    scope: Literal["process", "node"] = "process"
-    """From what to what it differs."""
+    scope: Literal["process", "node", "job"] = "process"
+    """From what to what it differs; between jobs: it is equal on the ranks of each."""
 
 
 class Plain(Entry, frozen=True, kw_only=True):

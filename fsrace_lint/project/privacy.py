@@ -105,4 +105,4 @@ class Privacy:
 
     def _is_source(self, expr: m.Expr, scope: Scope) -> bool:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
-        return entry is not None and entry.scope == "process"
+        return entry is not None and entry.scope != "node"

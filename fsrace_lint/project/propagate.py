@@ -12,6 +12,7 @@ from fsrace_lint.project.arguments import Arguments
 from fsrace_lint.project.edges import Edges
 from fsrace_lint.project.entities import qualified_name
 from fsrace_lint.project.hooks import Hooks
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.protection import Protection
@@ -70,6 +71,7 @@ class Propagation:
         self._edges = Edges(linker, self.summaries)
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[int, Processes] = {}
+        self._muted: Memo[LinkedFunction, bool] = Memo(unknown=False)
         linker.guards.arguments = Arguments(linker, self.edges)
 
     def leading_names(self, kinds: Iterable[str], depth: int) -> frozenset[str]:
@@ -212,6 +214,25 @@ class Propagation:
             elif isinstance(target, LinkedFunction) and target is not function:
                 processes &= self.summaries.runs_given(target, None)
         return processes
+
+    def meets_after(self, function: LinkedFunction) -> str:
+        """Name the decorator by which all who call a function wait for those that it lets in; else empty."""
+        for name, _ in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None and entry.barrier:
+                return name.rpartition(".")[2]
+        return ""
+
+    def is_muted(self, function: LinkedFunction) -> bool:
+        """Tell whether a function runs only where the library's own collectives return at once."""
+        return self._muted.get(function, lambda: self._find_muted(function))
+
+    def _find_muted(self, function: LinkedFunction) -> bool:
+        entries = (self.catalog.find("decorator", name) for name, _ in self._decorators(function))
+        if any(entry is not None and entry.mutes for entry in entries):
+            return True
+        edges = self.edges(function)
+        return bool(edges) and all(edge.mutes or self.is_muted(edge.event.function) for edge in edges)
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""

@@ -72,7 +72,7 @@ class Protection:
         return next((context for context, _, waits in self._firsts(event) if waits == "barrier"), None)
 
     def _firsts(self, event: Event) -> Iterator[tuple[m.Expr, str, str]]:
-        """Give the contexts that let one process in first, each with its scope and what the others wait in."""
+        """Give the contexts that let one process in first, with its scope and what the others wait in."""
         resolver = self.linker.resolver
         for named in event.contexts:
             bound = self.linker.guards.known(named.expr, named.scope)
