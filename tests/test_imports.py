@@ -55,7 +55,11 @@ ROOMS = (
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
     Room("facts.extract facts.expressions", f"{DATA} facts.expressions source spans", "ast msgspec"),
     Room("project project.*", f"{DATA} catalog catalog.entries project.* spans", "msgspec"),
-    Room("rules.base", "facts.spell findings project.model spans", "msgspec"),
+    Room(
+        "rules.base",
+        "facts.spell findings project.divergence project.model project.processes project.sequences spans",
+        "msgspec",
+    ),
     Room("rules", "findings project.queries rules.base", "msgspec"),
     Room("rules.*", "findings project.model project.queries rules.base"),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),

@@ -89,7 +89,8 @@ class Propagation:
         names = set(known)
         functions = [function for module in self.linker.table.modules for function in module.functions]
         for _ in range(depth):
-            names |= {f.facts.name for f in functions if not known.isdisjoint(f.facts.mentions)}
+            leading = (f for f in functions if not known.isdisjoint((*f.facts.mentions, *_decorating(f))))
+            names |= {f.facts.name for f in leading}
             known = frozenset(names)
         names |= {alias for name in tuple(names) for alias in self._edges.aliases(name)}
         owners = (f.owner for f in functions if f.facts.name == "__init__")
@@ -241,3 +242,8 @@ class Propagation:
             target = expr.function if isinstance(expr, m.Call) else expr
             entity = self.linker.resolver.entity(target, decorator.scope)
             yield qualified_name(entity) or f"*.{last_name(target)}", entity
+
+
+def _decorating(function: LinkedFunction) -> Iterator[str]:
+    """Name the decorators of a function."""
+    return (last_name(decorator) for decorator in function.facts.decorators)

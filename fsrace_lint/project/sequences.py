@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 4
 _LONGEST: Final = 200
 _MEETING: Final = ("barrier", "collective", "collective-saver")
-_LEADING: Final = (*_MEETING, "effect", "program", "run-once", "first", "lock")
+_LEADING: Final = (*_MEETING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""A collective that is called or not as each rank finds the filesystem, or its clock.
+"""A collective that ranks call or not as each finds the filesystem, or its clock.
 
 Two ranks ask whether a file is there. One asks before it is made and the other
 after, or they sit on nodes that see different files. One goes into the
