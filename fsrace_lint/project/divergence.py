@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
 _OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
 _ANYTHING: Final = frozenset({"Exception", "BaseException"})
+_IMPORTING: Final = frozenset({"ImportError", "ModuleNotFoundError"})
 _FAILING: Final = frozenset(
     {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "FileExistsError"}
 )
@@ -188,9 +189,9 @@ class Divergences:
         if not raises:
             return True
         found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in literals]
-        if ("files", True) not in found[-1]:
+        if not any(("files", True) in parts for parts in found):
             return None
-        return any(kind == "rank" for parts in found for kind, _ in parts)
+        return ("files", True) in found[-1] and any(kind == "rank" for parts in found for kind, _ in parts)
 
     def _parts(self, test: m.Expr, scope: Scope, *, truth: bool) -> Iterator[tuple[str, bool]]:
         """Give what differs in a test that came out so, and whether that means that something is there."""
@@ -207,7 +208,11 @@ class Divergences:
             yield difference.kind, act is None or truth
 
     def _fails(self, literals: Sequence[Tested], meeting: Step) -> bool | None:
-        """Tell whether what was tried can fail on one process alone: it acts on the filesystem."""
+        """Tell whether what was tried can fail on one process alone.
+
+        It acts on the filesystem; or a handler for anything, or for a missing module,
+        does not say what it is about, and meets the others (False).
+        """
         for literal in literals:
             if literal.attempt is None:
                 continue
@@ -218,6 +223,8 @@ class Divergences:
                 return None
             if any(step.act is not None for step in tried) and names & (_FAILING | _ANYTHING):
                 return not names & _ANYTHING
+            if literal.truth and names & (_ANYTHING | _IMPORTING):
+                return False
         return None
 
     def _by_loops(self, meeting: Step) -> Iterator[Divergence]:

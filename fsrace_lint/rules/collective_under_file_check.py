@@ -28,10 +28,10 @@ Good:
             os.makedirs(path, exist_ok=True)
         dist.barrier()
 
-The same holds for a listing (`os.listdir`, `glob`), a clock (`time.time()`), a
-random number, the name of the node, an exception from a filesystem call, for a
-loop over a listing with a collective in it, and for a save by all ranks under
-a name that each rank has looked for by itself, such as the next `version_N`.
+The same holds for a listing (`os.listdir`, `glob`), a clock (`time.time()`), the
+name of the node, an exception from a filesystem call, for a loop over a listing
+with a collective in it, and for a save by all ranks under a name that each rank
+has looked for by itself, such as the next `version_N`.
 
 Silent when: the answer is broadcast or gathered before it decides; the other
 way calls the same. Only the strict profile reports it where the others die of
