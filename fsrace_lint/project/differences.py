@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
 _TELLING: Final = frozenset(
     {
-        "*.endswith", "*.format", "*.joinpath", "*.split", "*.startswith", "*.strip", "all", "any", "bool",
-        "int", "len", "list", "max", "min", "next", "os.path.abspath", "os.path.basename", "os.path.dirname",
-        "os.path.join", "pathlib.Path", "reversed", "set", "sorted", "str", "sum", "torch.IntTensor",
-        "torch.LongTensor", "torch.tensor", "tuple",
+        "*.endswith", "*.format", "*.item", "*.joinpath", "*.split", "*.startswith", "*.strip", "all", "any",
+        "bool", "int", "len", "list", "max", "min", "next", "os.path.abspath", "os.path.basename",
+        "os.path.dirname", "os.path.join", "pathlib.Path", "reversed", "set", "sorted", "str", "sum",
+        "torch.IntTensor", "torch.LongTensor", "torch.tensor", "tuple",
     }
 )  # fmt: skip
 """What tells of its arguments what is asked of them; of other calls nothing follows."""
