@@ -11,7 +11,7 @@ from fsrace_lint import catalog
 from fsrace_lint.facts.extract import extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.project.queries import Project, link_module
-from fsrace_lint.source import decode
+from fsrace_lint.source import Source, decode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,7 @@ class Maker:
     def __call__(self, text: str) -> Project:
         head = "import os, socket, time\nimport torch\nimport torch.distributed as dist\n"
         source = decode((head + dedent(text)).encode(), self.root / "main.py", self.root)
+        assert isinstance(source, Source)
         facts = extract(source)
         assert isinstance(facts, FileFacts)
         return Project([link_module("main.py", "main.py", facts)], catalog.load())
@@ -167,6 +168,17 @@ class TestDivergences:
         assert len(project.divergences(text.format("wait=True"))) == 1
         assert project.divergences(text.format("")) == []
         assert project.divergences(text.format("wait=False")) == []
+
+    def test_a_file_where_all_make_a_directory_is_a_mistake(self, project: Maker) -> None:
+        text = """
+            def f(path):
+                if os.path.{}(path):
+                    return
+                os.makedirs(path, exist_ok=True)
+                dist.barrier()
+        """
+        assert [found.certain for found in project.divergences(text.format("isdir"))] == [True]
+        assert [found.certain for found in project.divergences(text.format("isfile"))] == [False]
 
     @pytest.mark.parametrize("group", ["None", "dist.group.WORLD"])
     def test_the_world_is_no_group(self, project: Maker, group: str) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
+_FILE_TESTS: Final = frozenset({"isfile", "is_file"})
 _OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
 _ANYTHING: Final = frozenset({"Exception", "BaseException"})
 _IMPORTING: Final = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -144,12 +145,21 @@ class Divergences:
             certain = self._counts(difference, [away], raises=raises, meeting=meeting)
             if certain is None:
                 continue
-            if difference.kind == "files":
-                certain = certain and not counted.meets_on_other_side(meeting, literal)
-            elif by_rank:
+            if by_rank:
                 certain = certain and _is_first_or_rest(meeting.comers)
+            elif difference.kind == "files":
+                other_kind = counted.meets_on_other_side(meeting, literal)
+                certain = certain and not other_kind and not self._is_misuse(meeting, literal)
             how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
             yield self._told(meeting, how, difference, literal, certain=certain, raises=raises)
+
+    def _is_misuse(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether a test asks for a file where all make a directory next: no process makes the file."""
+        steps = self.sequences.of(meeting.event.function)
+        asked = next((step.path for step in steps if step.event.call is literal.test), None)
+        if asked is None or last_name(literal.test) not in _FILE_TESTS:
+            return False
+        return any(step.act is not None and step.act.op == "mkdir" and step.path == asked for step in steps)
 
     def _is_idle(self, meeting: Step, literal: Tested) -> bool:
         """Tell whether all who come to a test see it come out so: the others were sorted out before."""
