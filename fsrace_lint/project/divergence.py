@@ -130,7 +130,7 @@ class Divergences:
         for literal in reversed(meeting.event.state.literals):
             difference = self.differences.of_test(literal)
             if difference is None or (
-                literal.branch is literal.attempt is None and difference.kind != "rank"
+                literal.branch is None and literal.attempt is None and difference.kind != "rank"
             ):
                 continue
             by_rank = difference.kind == "rank"
