@@ -233,7 +233,8 @@ class Divergences:
                 return None
             if any(step.act is not None for step in tried) and names & (_FAILING | _ANYTHING):
                 return not names & _ANYTHING
-            if literal.truth and names & (_ANYTHING | _IMPORTING):
+            in_handler = literal.truth and literal in meeting.event.state.literals
+            if in_handler and names & (_ANYTHING | _IMPORTING):
                 return False
         return None
 
