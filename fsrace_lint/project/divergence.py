@@ -195,13 +195,19 @@ class Divergences:
         what should not be there yet, surely where a rank test lets it alone look.
         """
         if difference.kind == "error":
-            return None if raises else self._fails(literals, meeting)
+            fails = self._fails(literals, meeting)
+            return fails if not raises else False if fails is not None and self._is_alone(literals) else None
         if not raises:
             return True
         found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in literals]
         if not any(("files", True) in parts for parts in found):
             return None
         return ("files", True) in found[-1] and any(kind == "rank" for parts in found for kind, _ in parts)
+
+    def _is_alone(self, literals: Sequence[Tested]) -> bool:
+        """Tell whether a rank test is among some tests."""
+        found = (self.differences.of_test(literal) for literal in literals)
+        return any(difference is not None and difference.kind == "rank" for difference in found)
 
     def _parts(self, test: m.Expr, scope: Scope, *, truth: bool) -> Iterator[tuple[str, bool]]:
         """Give what differs in a test that came out so, and whether that means that something is there."""
