@@ -208,8 +208,8 @@ class Returns(Entry, frozen=True, kw_only=True):
     """The qualified name of the class."""
     is_property: bool = False
     """Whether it is a property, which is read and not called."""
-    item: int | None = None
-    """Which item of a tuple the object is; where it is not given, the object is the whole result."""
+    item: str = ""
+    """The position of the object in the tuple that is the result; empty where it is the whole result."""
 
 
 class Collective(Entry, frozen=True, kw_only=True):

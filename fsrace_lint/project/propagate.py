@@ -225,7 +225,10 @@ class Propagation:
         return ""
 
     def is_muted(self, function: LinkedFunction) -> bool:
-        """Tell whether a function runs only where the library's own collectives return at once."""
+        """Tell whether a function is meant for where the library's own collectives return at once.
+
+        One call that hands it to such a helper shows that, whoever else calls it.
+        """
         return self._muted.get(function, lambda: self._find_muted(function))
 
     def _find_muted(self, function: LinkedFunction) -> bool:
@@ -233,7 +236,9 @@ class Propagation:
         if any(entry is not None and entry.mutes for entry in entries):
             return True
         edges = self.edges(function)
-        return bool(edges) and all(edge.mutes or self.is_muted(edge.event.function) for edge in edges)
+        if any(edge.mutes for edge in edges):
+            return True
+        return bool(edges) and all(self.is_muted(edge.event.function) for edge in edges)
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""
