@@ -146,6 +146,8 @@ class Guard(Entry, frozen=True, kw_only=True):
     """Whether only the attribute is: a method of that name means something else."""
     needs_group: bool = False
     """Whether it is true on every process until the process group exists."""
+    of: tuple[str, ...] = ()
+    """The usual names of the object, where it is known by its last name alone."""
 
 
 class World(Entry, frozen=True, kw_only=True):
@@ -180,6 +182,8 @@ class Decorator(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     barrier: bool = False
     """Whether the others wait for it."""
+    mutes: bool = False
+    """Whether the library's own barriers and collectives return at once in the function."""
 
 
 class RunOnce(Entry, frozen=True, kw_only=True):
@@ -189,6 +193,8 @@ class RunOnce(Entry, frozen=True, kw_only=True):
     """Of what the process is the first."""
     barrier: bool = False
     """Whether the others wait for it."""
+    mutes: bool = False
+    """Whether the library's own barriers and collectives return at once in the function."""
 
 
 class Hook(Entry, frozen=True, kw_only=True):
@@ -207,6 +213,10 @@ class FirstContext(Entry, frozen=True, kw_only=True):
     """What the others wait in: a barrier, or a loop that polls for a file which the first one makes."""
     runs_given: bool = False
     """Whether it is no context, but a call that runs the function it is given in that order."""
+    rank: str = ""
+    """The argument with the rank; a process that passes a negative one neither waits nor is waited for."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("rank",)
 
 
 class Lock(Entry, frozen=True, kw_only=True):
@@ -244,6 +254,8 @@ class Returns(Entry, frozen=True, kw_only=True):
     """The qualified name of the class."""
     is_property: bool = False
     """Whether it is a property, which is read and not called."""
+    item: str = ""
+    """The position of the object in the tuple that is the result; empty where it is the whole result."""
 
 
 class Collective(Entry, frozen=True, kw_only=True):
@@ -291,10 +303,10 @@ class Spawn(Entry, frozen=True, kw_only=True):
 
 
 class Private(Entry, frozen=True, kw_only=True):
-    """A call or attribute whose value differs from process to process, or from node to node."""
+    """A call or attribute whose value differs from process to process, node to node or job to job."""
 
-    scope: Literal["process", "node"] = "process"
-    """From what to what it differs."""
+    scope: Literal["process", "node", "job"] = "process"
+    """From what to what it differs; between jobs: it is equal on the ranks of each."""
     by: Origin = "own"
     """Why: it is a number of the process, what the clock says, chance, newly created, or else its own."""
     folder: str = ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.project.bindings import bound_names, suites
 from fsrace_lint.project.entities import is_property, qualified_name
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import ASKING
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.splits import Split
-    from fsrace_lint.project.states import Exit
+    from fsrace_lint.project.states import Event, Exit
     from fsrace_lint.project.states import Literal as Tested
     from fsrace_lint.project.values import Binding, Scope
 
 SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
 _TELLING: Final = frozenset(
     {
-        "all", "any", "bool", "int", "len", "list", "max", "min", "next", "reversed", "set", "sorted",
-        "str", "sum", "torch.IntTensor", "torch.LongTensor", "torch.tensor", "tuple",
+        "*.endswith", "*.format", "*.item", "*.joinpath", "*.split", "*.startswith", "*.strip", "all", "any",
+        "bool", "int", "len", "list", "max", "min", "next", "os.path.abspath", "os.path.basename",
+        "os.path.dirname", "os.path.join", "pathlib.Path", "reversed", "set", "sorted", "str", "sum",
+        "torch.IntTensor", "torch.LongTensor", "torch.tensor", "tuple",
     }
 )  # fmt: skip
 """What tells of its arguments what is asked of them; of other calls nothing follows."""
@@ -59,6 +62,7 @@ class Differences:
         self.effects = effects
         self._answers: Memo[tuple[int, int], Difference | None] = Memo(None)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self._counting: dict[LinkedFunction, frozenset[str]] = {}
         self._shared: dict[LinkedFunction, frozenset[str]] = {}
 
     def of(self, expr: m.Expr, scope: Scope) -> Difference | None:
@@ -108,6 +112,8 @@ class Differences:
         if _root(expr) in self._given_to_collectives(scope.function):
             return None
         binding = self.linker.guards.known(expr, scope)
+        if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
+            return Difference("files", expr)
         if binding is not None:
             return self._bound(binding)
         entity = self.linker.resolver.entity(expr, scope)
@@ -165,7 +171,7 @@ class Differences:
 
     def _own(self, expr: m.Expr, source: m.Expr, scope: Scope) -> Difference | None:
         entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
-        return None if entry is None else Difference("own", expr)
+        return None if entry is None or entry.scope == "job" else Difference("own", expr)
 
     def _is_rank(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
@@ -213,11 +219,19 @@ class Differences:
 
     def _asks(self, function: LinkedFunction) -> bool:
         """Tell whether a function asks the filesystem what is there."""
-        for event in self.linker.events(function):
-            act = self.effects.act(event.call, event.state.scope)
-            if act is not None and act.op in ASKING - {"read"}:
-                return True
-        return False
+        return any(map(self._is_question, self.linker.events(function)))
+
+    def _is_question(self, event: Event) -> bool:
+        act = self.effects.act(event.call, event.state.scope)
+        return act is not None and act.op in ASKING - {"read"}
+
+    def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
+        """Name the variables that a function changes as long as it finds something: the next free number."""
+        if function not in self._counting:
+            asked = {id(event.call) for event in self.linker.events(function) if self._is_question(event)}
+            loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
+            self._counting[function] = frozenset(bound_names(s for loop in loops for s in loop.body))
+        return self._counting[function]
 
     def _deciding(self, ways: Iterable[Exit]) -> Iterator[Difference]:
         """Give the differing tests that decide which way a function is left."""
@@ -240,6 +254,23 @@ class Differences:
                     names |= {_root(value) for value in values}
             self._shared[function] = frozenset(names - {""})
         return self._shared[function]
+
+
+def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
+    """Give the `while` loops among some statements and in them."""
+    for statement in statements:
+        if isinstance(statement, m.While):
+            yield statement
+        for suite in suites(statement):
+            yield from _whiles(suite)
+
+
+def _calls(expr: m.Expr) -> Iterator[int]:
+    """Give the identities of the calls in a test."""
+    if isinstance(expr, m.Call):
+        yield id(expr)
+    for part in parts(expr):
+        yield from _calls(part)
 
 
 def _tells_apart(split: Split) -> bool:

@@ -8,34 +8,36 @@ the other way calls the same (https://doi.org/10.1177/1094342014552204).
 from __future__ import annotations
 
 import functools
-import itertools
 import operator
 import re
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.processes import ALL, NOBODY, Processes
+from fsrace_lint.project.meetings import Meetings, meetings_of, names_a_group
+from fsrace_lint.project.processes import ALL, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.states import are_apart
+from fsrace_lint.project.values import Value
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.project.differences import Difference
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.sequences import Sequences, Step
     from fsrace_lint.project.states import Event, Flow
     from fsrace_lint.project.states import Literal as Tested
+    from fsrace_lint.project.values import Scope
     from fsrace_lint.spans import Span
 
-_GROUPS: Final = frozenset({"group", "process_group", "gather_group", "pg"})
 _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
-_KINDS: Final = tuple(kind for kind in Processes if kind)
+_FILE_TESTS: Final = frozenset({"isfile", "is_file"})
+_OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
 _ANYTHING: Final = frozenset({"Exception", "BaseException"})
+_IMPORTING: Final = frozenset({"ImportError", "ModuleNotFoundError"})
 _FAILING: Final = frozenset(
     {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "FileExistsError"}
 )
@@ -86,22 +88,31 @@ class Divergences:
         to the others.
         """
         flow = self.linker.flow(function)
-        meetings = list(_meetings(self.sequences.of(function)))
-        if flow is None or not meetings:
+        meetings = list(meetings_of(self.sequences.of(function)))
+        if flow is None or not meetings or self.propagation.is_muted(function):
             return
-        counted = _Counted(meetings)
+        counted = Meetings((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
         first: dict[Place, Divergence] = {}
+        alone = runs(self.propagation.context(function).processes) is Runs.ONE
         for meeting in meetings:
-            found = next(self._found(meeting, flow, counted), None)
+            ways = self._by_function(meeting) if alone else self._found(meeting, flow, counted)
+            found = next(ways, None)
             if found is not None:
                 found = replace(found, certain=found.certain and meeting.certain)
                 if found.place not in first or (found.certain and not first[found.place].certain):
                     first[found.place] = found
         yield from first.values()
 
-    def _found(self, meeting: Step, flow: Flow, counted: _Counted) -> Iterator[Divergence]:
+    def _other_end(self, function: LinkedFunction) -> Iterator[Step]:
+        """Give the meetings at the other end of a `with`, where the function is one end of it."""
+        name = _OTHER_END.get(function.facts.name)
+        other = None if name is None or function.owner is None else function.owner.method(name)
+        if other is not None:
+            yield from meetings_of(self.sequences.of(other))
+
+    def _found(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
         yield from self._in_first(meeting)
-        yield from self._by_tests(meeting, counted)
+        yield from self._by_tests(meeting, flow, counted)
         yield from self._by_exits(meeting, flow, counted)
         yield from self._by_loops(meeting)
         yield from self._by_function(meeting)
@@ -114,27 +125,51 @@ class Divergences:
             place = Place(meeting.file, context.span if isinstance(context, m.Call) else meeting.span)
             yield Divergence(meeting, "first", None, spell(context), place)
 
-    def _by_tests(self, meeting: Step, counted: _Counted) -> Iterator[Divergence]:
+    def _by_tests(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
         """A meeting in a branch that some processes do not take, or behind one that some have left by."""
         for literal in reversed(meeting.event.state.literals):
             difference = self.differences.of_test(literal)
-            if difference is None or counted.has_other_side(meeting, literal):
+            if difference is None or (
+                literal.branch is None and literal.attempt is None and difference.kind != "rank"
+            ):
                 continue
-            if difference.kind == "rank" and (_names_a_group(meeting) or counted.is_balanced(meeting)):
+            by_rank = difference.kind == "rank"
+            if counted.has_other_side(meeting, literal, stays=by_rank):
                 continue
-            if literal.branch is None and literal.attempt is None and difference.kind != "rank":
+            if by_rank and (
+                names_a_group(meeting) or counted.is_balanced(meeting) or self._is_idle(meeting, literal)
+            ):
                 continue
-            certain = self._counts(difference, [literal], raises=literal.exit == "raise", meeting=meeting)
+            raises = literal.exit == "raise" or _others_raise(literal, flow)
+            away = replace(literal, truth=not literal.truth) if raises else literal
+            certain = self._counts(difference, [away], raises=raises, meeting=meeting)
             if certain is None:
                 continue
-            if difference.kind == "files":
-                certain = certain and not counted.meets_on_other_side(meeting, literal)
-            elif difference.kind == "rank":
+            if by_rank:
                 certain = certain and _is_first_or_rest(meeting.comers)
+            elif difference.kind == "files":
+                other_kind = counted.meets_on_other_side(meeting, literal)
+                certain = certain and not other_kind and not self._is_misuse(meeting, literal)
             how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
-            yield self._told(meeting, how, difference, literal, certain=certain)
+            yield self._told(meeting, how, difference, literal, certain=certain, raises=raises)
 
-    def _by_exits(self, meeting: Step, flow: Flow, counted: _Counted) -> Iterator[Divergence]:
+    def _is_misuse(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether a test asks for a file where all make a directory next: no process makes the file."""
+        steps = self.sequences.of(meeting.event.function)
+        asked = next((step.path for step in steps if step.event.call is literal.test), None)
+        if asked is None or last_name(literal.test) not in _FILE_TESTS:
+            return False
+        return any(step.act is not None and step.act.op == "mkdir" and step.path == asked for step in steps)
+
+    def _is_idle(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether all who come to a test see it come out so: the others were sorted out before."""
+        literals = meeting.event.state.literals
+        coming = ALL
+        for earlier in literals[: literals.index(literal)]:
+            coming &= self.propagation.deciding(earlier)
+        return not coming & self.propagation.deciding(replace(literal, truth=not literal.truth))
+
+    def _by_exits(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
         """A meeting behind a way out that some processes take, in a branch that was left since."""
         literals = meeting.event.state.literals
         position = flow.events.index(meeting.event)
@@ -160,32 +195,40 @@ class Divergences:
         what should not be there yet, surely where a rank test lets it alone look.
         """
         if difference.kind == "error":
-            return None if raises else self._fails(literals, meeting)
+            fails = self._fails(literals, meeting)
+            return fails if not raises else False if fails is not None and self._is_alone(literals) else None
         if not raises:
             return True
-        found = [part for literal in literals for part in self._parts(literal)]
-        if not any(kind == "files" and present for kind, present in found):
+        found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in literals]
+        if not any(("files", True) in parts for parts in found):
             return None
-        return any(kind == "rank" for kind, _ in found)
+        return ("files", True) in found[-1] and any(kind == "rank" for parts in found for kind, _ in parts)
 
-    def _parts(self, literal: Tested) -> Iterator[tuple[str, bool]]:
-        """Give what differs in a test, and whether it came out true there: something was found."""
-        values = literal.test.values if isinstance(literal.test, m.Boolean) else (literal.test,)
-        for value in values:
-            difference = self.differences.of(value, literal.scope)
-            if difference is not None:
-                yield difference.kind, not self._is_missing(value, literal)
+    def _is_alone(self, literals: Sequence[Tested]) -> bool:
+        """Tell whether a rank test is among some tests."""
+        found = (self.differences.of_test(literal) for literal in literals)
+        return any(difference is not None and difference.kind == "rank" for difference in found)
 
-    def _is_missing(self, test: m.Expr, literal: Tested) -> bool:
-        """Tell whether an existence test came out as not there."""
-        truth = literal.truth
-        while isinstance(test, m.Not):
-            test, truth = test.value, not truth
-        act = self.sequences.sites.effects.act(test, literal.scope) if isinstance(test, m.Call) else None
-        return act is not None and not truth
+    def _parts(self, test: m.Expr, scope: Scope, *, truth: bool) -> Iterator[tuple[str, bool]]:
+        """Give what differs in a test that came out so, and whether that means that something is there."""
+        bound = self.linker.guards.known(test, scope) if isinstance(test, m.Name) else None
+        if isinstance(bound, Value):
+            yield from self._parts(bound.expr, bound.scope, truth=truth)
+        elif isinstance(test, m.Not):
+            yield from self._parts(test.value, scope, truth=not truth)
+        elif isinstance(test, m.Boolean):
+            for value in test.values:
+                yield from self._parts(value, scope, truth=truth)
+        elif (difference := self.differences.of(test, scope)) is not None:
+            act = self.sequences.sites.effects.act(test, scope) if isinstance(test, m.Call) else None
+            yield difference.kind, act is None or truth
 
     def _fails(self, literals: Sequence[Tested], meeting: Step) -> bool | None:
-        """Tell whether what was tried can fail on one process alone: it acts on the filesystem."""
+        """Tell whether what was tried can fail on one process alone.
+
+        It acts on the filesystem; or a handler for anything, or for a missing module,
+        does not say what it is about, and meets the others (False).
+        """
         for literal in literals:
             if literal.attempt is None:
                 continue
@@ -196,6 +239,9 @@ class Divergences:
                 return None
             if any(step.act is not None for step in tried) and names & (_FAILING | _ANYTHING):
                 return not names & _ANYTHING
+            in_handler = literal.truth and literal in meeting.event.state.literals
+            if in_handler and names & (_ANYTHING | _IMPORTING):
+                return False
         return None
 
     def _by_loops(self, meeting: Step) -> Iterator[Divergence]:
@@ -215,7 +261,7 @@ class Divergences:
         if edges and all(edge.handed for edge in edges):
             handed = functools.reduce(operator.or_, (edge.only for edge in edges))
             allowed &= handed
-        if allowed not in {ALL, NOBODY} and not _names_a_group(meeting):
+        if allowed not in {ALL, NOBODY} and not names_a_group(meeting):
             place = Place(meeting.file, function.facts.span)
             yield Divergence(meeting, "function", None, function.facts.name, place)
 
@@ -247,65 +293,21 @@ class Divergences:
         return Divergence(meeting, how, difference, spell(literal.test), place, raises, certain)
 
 
-class _Counted:
-    """The meetings of a function, counted for each kind of process."""
-
-    def __init__(self, meetings: Iterable[Step]) -> None:
-        self._meetings: dict[str, list[Step]] = defaultdict(list)
-        for meeting in meetings:
-            self._meetings[meeting.meeting].append(meeting)
-
-    def is_balanced(self, meeting: Step) -> bool:
-        """Tell whether every process comes to as many meetings of this kind, each on its own way."""
-        if meeting.processes == ALL:
-            return False
-        same = self._meetings[meeting.meeting]
-        return len({sum(bool(kind & other.processes) for other in same) for kind in _KINDS}) == 1
-
-    def has_other_side(self, meeting: Step, literal: Tested) -> bool:
-        """Tell whether those whose test comes out otherwise come to such a meeting there."""
-        others = (other for other in self._meetings[meeting.meeting] if other is not meeting)
-        return any(are_apart([literal], other.event.state.literals) for other in others)
-
-    def meets_on_other_side(self, meeting: Step, literal: Tested) -> bool:
-        """Tell whether those come to a meeting too, of another kind: the test asks what is to be done."""
-        others = (other for several in self._meetings.values() for other in several if other is not meeting)
-        return any(are_apart([literal], other.event.state.literals) for other in others)
-
-    def comes_by(self, meeting: Step, literal: Tested) -> bool:
-        """Tell whether those who leave have come by such a meeting before."""
-        others = (other for other in self._meetings[meeting.meeting] if other is not meeting)
-        return any(literal in other.event.state.literals for other in others)
-
-
-def _meetings(steps: Iterable[Step]) -> Iterator[Step]:
-    """Give the calls by which all who come there meet, the call itself or one that it leads to."""
-    groups = itertools.groupby((step for step in steps if step.meeting), key=lambda step: step.event)
-    for _, group in groups:
-        several = list(group)
-        met: dict[str, Processes] = defaultdict(lambda: NOBODY)
-        for step in several:
-            met[step.meeting] |= step.processes
-        whole = [step for step in several if met[step.meeting] == step.comers]
-        if whole:
-            best = next((step for step in whole if step.certain), whole[0])
-            yield replace(best, processes=best.comers)
-
-
 def _is_first_or_rest(processes: Processes) -> bool:
     """Tell whether some processes are the first of something, or all but these."""
     return bool(processes & Processes.MAIN) != bool(processes & Processes.REST)
 
 
+def _others_raise(literal: Tested, flow: Flow) -> bool:
+    """Tell whether those for whom a test comes out otherwise die at once."""
+    if literal.branch is None:
+        return False
+    ends = (way.state.literals[-1:] for way in flow.raises)
+    return any(end.branch is literal.branch and end.truth != literal.truth for (end,) in filter(None, ends))
+
+
 def _is_tried(event: Event, attempt: m.Try) -> bool:
     return any(net.handlers is attempt.handlers for net in event.nets)
-
-
-def _names_a_group(meeting: Step) -> bool:
-    """Tell whether a collective is for the processes of a group that is named there."""
-    call = meeting.origin.call
-    given = {k.name for k in call.keywords if not (isinstance(k.value, m.Constant) and k.value.value is None)}
-    return not _GROUPS.isdisjoint({name for name in given if name is not None})
 
 
 def _place_of(literal: Tested) -> Span | None:

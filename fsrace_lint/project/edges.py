@@ -39,8 +39,8 @@ class Edge:
     `only` is who the helper it is handed to lets run it, `position` the argument
     it is handed over in, None for a keyword; `spawn` says that it starts
     processes, which run it; `first` is the scope whose first process the helper
-    lets run it before the others. `receiver` is the class of the object whose
-    method is called.
+    lets run it before the others; `mutes` that collectives return at once in it.
+    `receiver` is the class of the object whose method is called.
     """
 
     event: Event
@@ -49,6 +49,7 @@ class Edge:
     position: int | None = None
     spawn: Spawn | None = None
     first: str | None = None
+    mutes: bool = False
     receiver: LinkedClass | None = None
 
     @property
@@ -187,7 +188,7 @@ class Edges:
         helper = as_function(entity)
         edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
         if once is not None:
-            return replace(edge, only=FIRST[once.scope])
+            return replace(edge, only=FIRST[once.scope], mutes=once.mutes)
         if spawn is not None or first is not None:
             return edge
         if helper is not None:

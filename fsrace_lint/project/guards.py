@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Guard
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.splits import Split
@@ -107,7 +108,7 @@ class Guards(Ranks):
         entity = self.resolver.entity(target, scope)
         name = qualified_name(entity)
         guard = self.catalog.find("guard", name or f"*.{last_name(target)}")
-        if guard is not None and not (guard.is_property and isinstance(test, m.Call)):
+        if guard is not None and _is_meant(guard, test, target, name):
             return is_first(guard.scope)
         world = self.catalog.find("world", name)
         if world is not None and world.kind == "initialized":
@@ -221,6 +222,14 @@ class Guards(Ranks):
 def _is_understood(binding: Binding) -> bool:
     """Tell whether a value is a test that was read to the end, so that its name promises nothing more."""
     return isinstance(binding, Value) and isinstance(binding.expr, (m.Compare, m.Constant, m.Not))
+
+
+def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
+    """Tell whether a test that is named like a guard is that one."""
+    if guard.is_property and isinstance(test, m.Call):
+        return False
+    owner = last_name(target.value) if isinstance(target, m.Attribute) else ""
+    return name is not None or not guard.of or not owner or owner in guard.of
 
 
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:

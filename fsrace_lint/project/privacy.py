@@ -137,4 +137,4 @@ class Privacy:
 
     def _source(self, expr: m.Expr, scope: Scope) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
-        return frozenset({entry.by}) if entry is not None and entry.scope == "process" else NO_ORIGINS
+        return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS

@@ -12,6 +12,7 @@ from fsrace_lint.project.arguments import Arguments
 from fsrace_lint.project.edges import Edges
 from fsrace_lint.project.entities import qualified_name
 from fsrace_lint.project.hooks import Hooks
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.protection import Protection
@@ -70,6 +71,7 @@ class Propagation:
         self._edges = Edges(linker, self.summaries)
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[int, Processes] = {}
+        self._muted: Memo[LinkedFunction, bool] = Memo(unknown=False)
         linker.guards.arguments = Arguments(linker, self.edges)
 
     def leading_names(self, kinds: Iterable[str], depth: int) -> frozenset[str]:
@@ -87,7 +89,8 @@ class Propagation:
         names = set(known)
         functions = [function for module in self.linker.table.modules for function in module.functions]
         for _ in range(depth):
-            names |= {f.facts.name for f in functions if not known.isdisjoint(f.facts.mentions)}
+            leading = (f for f in functions if not known.isdisjoint((*f.facts.mentions, *_decorating(f))))
+            names |= {f.facts.name for f in leading}
             known = frozenset(names)
         names |= {alias for name in tuple(names) for alias in self._edges.aliases(name)}
         owners = (f.owner for f in functions if f.facts.name == "__init__")
@@ -219,6 +222,30 @@ class Propagation:
             edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function)
         )
 
+    def meets_after(self, function: LinkedFunction) -> str:
+        """Name the decorator by which all who call a function wait for those that it lets in; else empty."""
+        for name, _ in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None and entry.barrier:
+                return name.rpartition(".")[2]
+        return ""
+
+    def is_muted(self, function: LinkedFunction) -> bool:
+        """Tell whether a function is meant for where the library's own collectives return at once.
+
+        One call that hands it to such a helper shows that, whoever else calls it.
+        """
+        return self._muted.get(function, lambda: self._find_muted(function))
+
+    def _find_muted(self, function: LinkedFunction) -> bool:
+        entries = (self.catalog.find("decorator", name) for name, _ in self._decorators(function))
+        if any(entry is not None and entry.mutes for entry in entries):
+            return True
+        edges = self.edges(function)
+        if any(edge.mutes for edge in edges):
+            return True
+        return bool(edges) and all(self.is_muted(edge.event.function) for edge in edges)
+
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""
         for decorator in self.linker.decorators(function):
@@ -226,3 +253,8 @@ class Propagation:
             target = expr.function if isinstance(expr, m.Call) else expr
             entity = self.linker.resolver.entity(target, decorator.scope)
             yield qualified_name(entity) or f"*.{last_name(target)}", entity
+
+
+def _decorating(function: LinkedFunction) -> Iterator[str]:
+    """Name the decorators of a function."""
+    return (last_name(decorator) for decorator in function.facts.decorators)

@@ -113,6 +113,10 @@ class Resolver(Members):
                 return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
             case Either(options=options):
                 return _first(self.of_binding(option, depth + 1) for option in options)
+            case Unpacked(whole=Value(expr=m.Call(function=called), scope=scope), index=int(index)):
+                entity = self.entity(called, scope, depth + 1)
+                entry = self.catalog.exact("returns", entity.name) if isinstance(entity, Library) else None
+                return None if entry is None or entry.item != str(index) else Instance(Library(entry.type))
             case Element() | Unpacked() | Unknown():
                 return None
 
@@ -262,7 +266,7 @@ class Resolver(Members):
             case Library(name=name):
                 entry = self.catalog.exact("returns", name)
                 if entry is not None:
-                    return Instance(Library(entry.type))
+                    return Instance(Library(entry.type)) if not entry.item else None
                 return Instance(entity) if name.rpartition(".")[2][:1].isupper() else None
             case LinkedFunction():
                 found = self._returned_by(entity, depth)

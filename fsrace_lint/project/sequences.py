@@ -10,11 +10,12 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.arguments import passed
-from fsrace_lint.project.effects import holds
+from fsrace_lint.project.effects import given_for, holds
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence
 from fsrace_lint.project.processes import ALL, FIRST, MAIN, Processes
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 4
 _LONGEST: Final = 200
 _MEETING: Final = ("barrier", "collective", "collective-saver")
-_LEADING: Final = (*_MEETING, "effect", "program", "run-once", "first", "lock")
+_LEADING: Final = (*_MEETING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,6 +153,9 @@ class Sequences:
         callee = self.linker.resolver.callee(event.call, scope)
         if callee is not None and callee is not event.function and not callee.facts.is_generator:
             yield event, callee
+            after = self.propagation.meets_after(callee)
+            if after:
+                yield replace(self._here(event), meeting=after)
 
     @staticmethod
     def _done_by_first(here: Step, act: Act, scope: str) -> Step:
@@ -185,16 +189,20 @@ class Sequences:
                 certain=step.certain and self._is_certain(step),
             )
 
-    @staticmethod
-    def _is_ruled_out(step: Step, event: Event, callee: LinkedFunction) -> bool:
+    def _is_ruled_out(self, step: Step, event: Event, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to a step of the function."""
         for literal in step.event.state.literals:
-            test, truth = literal.test, literal.truth
-            parameter = callee.parameters.get(test.id) if isinstance(test, m.Name) else None
-            value = None if parameter is None else passed(event.call, parameter, callee) or parameter.default
-            if isinstance(value, m.Constant) and bool(value.value) != truth:
+            value = _constant(literal.test, event.call, callee)
+            if value is not None and bool(value.value) != literal.truth:
                 return True
-        return False
+        entity = self.linker.resolver.entity(step.event.call.function, step.event.state.scope)
+        name = self.linker.resolver.type_name(entity) or f"*.{last_name(step.event.call.function)}"
+        first = self.catalog.find("first", name)
+        if first is None or not first.rank:
+            return False
+        rank = given_for(step.event.call, argument(first.rank))
+        value = None if rank is None else _constant(rank, event.call, callee)
+        return value is not None and isinstance(value.value, int) and value.value < 0
 
     def _meeting(self, event: Event, entity: Entity | None) -> str:
         """Name what a call waits for the other processes in; empty where it does not wait."""
@@ -229,3 +237,10 @@ class Sequences:
     def _leading(self) -> frozenset[str]:
         """The names of functions that may lead to an act or a meeting, as far as that is followed."""
         return self.propagation.leading_names(_LEADING, _DEEPEST)
+
+
+def _constant(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
+    """Give the constant that a call passes where the function called reads a parameter of its own."""
+    parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
+    value = None if parameter is None else passed(call, parameter, callee) or parameter.default
+    return value if isinstance(value, m.Constant) else None

@@ -1,4 +1,4 @@
-"""A collective that is called or not as each rank finds the filesystem, or its clock.
+"""A collective that ranks call or not as each finds the filesystem, or its clock.
 
 Two ranks ask whether a file is there. One asks before it is made and the other
 after, or they sit on nodes that see different files. One goes into the
@@ -28,10 +28,10 @@ Good:
             os.makedirs(path, exist_ok=True)
         dist.barrier()
 
-The same holds for a listing (`os.listdir`, `glob`), a clock (`time.time()`), a
-random number, the name of the node, an exception from a filesystem call, for a
-loop over a listing with a collective in it, and for a save by all ranks under
-a name that each rank has looked for by itself, such as the next `version_N`.
+The same holds for a listing (`os.listdir`, `glob`), a clock (`time.time()`), the
+name of the node, an exception from a filesystem call, for a loop over a listing
+with a collective in it, and for a save by all ranks under a name that each rank
+has looked for by itself, such as the next `version_N`.
 
 Silent when: the answer is broadcast or gathered before it decides; the other
 way calls the same. Only the strict profile reports it where the others die of
