@@ -57,7 +57,7 @@ ROOMS = (
     Room("project project.*", f"{DATA} catalog catalog.entries project.* spans", "msgspec"),
     Room("rules.base", "facts.spell findings project.* spans", "msgspec"),
     Room("rules", "findings project.queries rules.base", "msgspec"),
-    Room("rules.*", "findings project.* rules.base"),
+    Room("rules.*", "findings project.* rules.base spans"),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
     Room("report.text", "findings report report.words source spans", "rich"),

@@ -215,7 +215,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
         """\
         def prepare(local_rank):
             if local_rank == 0:  # CAUSE
-                os.mkdir('d')  # SITE
+                os.mkdir('/tmp/d')  # SITE
         """,
     ),
     one(

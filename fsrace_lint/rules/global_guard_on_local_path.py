@@ -12,9 +12,9 @@ Bad:
 
     def share(state: dict) -> dict:
         if dist.get_rank() == 0:
-            torch.save(state, "/tmp/state.pt")
+            torch.save(state, "/tmp/weights.pt")
         dist.barrier()
-        return torch.load("/tmp/state.pt")
+        return torch.load("/tmp/weights.pt")
 
 Good:
     import os
@@ -25,9 +25,9 @@ Good:
 
     def share(state: dict, shared: str) -> dict:
         if dist.get_rank() == 0:
-            torch.save(state, os.path.join(shared, "state.pt"))
+            torch.save(state, os.path.join(shared, "weights.pt"))
         dist.barrier()
-        return torch.load(os.path.join(shared, "state.pt"))
+        return torch.load(os.path.join(shared, "weights.pt"))
 
 Silent when: only the main process uses it; processes of other nodes make it too;
 a call in the project starts the processes of the job, which are then on one node,
