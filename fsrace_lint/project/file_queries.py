@@ -50,10 +50,18 @@ class FileQueries(SiteQueries):
         return not (name.origins <= {"rank"} and folder.origins <= {"rank", "clock", "chance"})
 
     def written_in_place(self) -> Iterator[Site]:
-        """Give what is written in place, where its path is decided, or, under a lock, where it stands."""
-        decided = (site for site in self.exposed("write", "copy") if not site.locked)
-        standing = (site for site in self.sites("write", "copy") if site.locked)
+        """Give what is written in place, where its path is decided, or, under a lock, where it stands.
+
+        Where callers decide the folder, and a function the file in it, that is given there.
+        """
+        seen = (site for site in self.exposed("write", "copy") if not site.locked)
+        decided = (site for site in seen if not self._is_named(site.root))
+        standing = (site for site in self.sites("write", "copy") if site.locked or self._is_named(site))
         yield from filter(self.is_in_place, (*decided, *standing))
+
+    def _is_named(self, site: Site) -> bool:
+        """Tell whether callers decide the folder of a site, and it the file in it."""
+        return site.path is not None and site.path.names_its_last_part and self._found.is_open(site)
 
     def is_in_place(self, site: Site) -> bool:
         """Tell whether a file is emptied and filled under the name by which it is read."""
