@@ -87,7 +87,10 @@ class Effect(Entry, frozen=True, kw_only=True):
     up a free name in that folder and creates nothing, the others change it.
     """
     path: str
-    """The argument with the path it tests, makes, changes or removes."""
+    """The argument with the path it tests, makes, changes or removes.
+
+    Behind `=` stands the path it is where that argument is not given: `0:root=data`.
+    """
     target: str = ""
     """The argument with the path that a rename makes."""
     mode: str = ""

@@ -108,8 +108,8 @@ def _check_arguments(entry: Entry, place: str) -> None:
             if key in entry.FLAGS:
                 fine = isinstance(value, bool) or _are_flags(value)
             else:
-                fine = key in {"mode", "count"} or not argument(value).default
-                argument(value)
+                default = argument(value).default
+                fine = key in {"mode", "count"} or not default or (key == "path" and default != "true")
         except ValueError:
             fine = False
         if not fine:

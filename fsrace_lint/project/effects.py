@@ -152,6 +152,9 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
             return None
         op = "read"
     path = given(call, effect.path)
+    default = argument(effect.path).default
+    if path is None and default:
+        path = m.Constant(default)
     no_path = path is None and op not in {"extract", "list", "name"}
     if no_path or not _is_asked_for(effect, call):
         return None

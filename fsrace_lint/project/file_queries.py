@@ -49,10 +49,24 @@ class FileQueries(SiteQueries):
         name, folder = Path(site.path.components[-1:]), Path(site.path.components[:-1])
         return not (name.origins <= {"rank"} and folder.origins <= {"rank", "clock", "chance"})
 
+    def written_in_place(self) -> Iterator[Site]:
+        """Give what is written in place, where its path is decided, or, under a lock, where it stands.
+
+        Where callers decide the folder, and a function the file in it, that is given there.
+        """
+        seen = (site for site in self.exposed("write", "copy") if not site.locked)
+        decided = (site for site in seen if not self._is_named(site.root))
+        standing = (site for site in self.sites("write", "copy") if site.locked or self._is_named(site))
+        yield from filter(self.is_in_place, (*decided, *standing))
+
+    def _is_named(self, site: Site) -> bool:
+        """Tell whether callers decide the folder of a site, and it the file in it."""
+        return site.path is not None and site.path.names_its_last_part and self._found.is_open(site)
+
     def is_in_place(self, site: Site) -> bool:
         """Tell whether a file is emptied and filled under the name by which it is read."""
         is_new = self.is_own(site) or site.after is not None
-        if site.act.spares_what_was_there or site.locked or is_new:
+        if site.act.spares_what_was_there or is_new:
             return False
         return not self.name_of(site).is_temporary and self.renamed_later(site) is None
 
@@ -114,6 +128,15 @@ class FileQueries(SiteQueries):
     def is_scratch(self, site: Site) -> bool:
         """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""
         return self.name_of(site).is_scratch or self.renamed_later(site) is not None
+
+    def is_for_a_cache(self, site: Site) -> bool:
+        """Tell whether a site makes, under another name, what a test before it found missing."""
+        rename = self.renamed_later(site)
+        made = None if rename is None else self._found.arrival(rename)
+        is_known = made is not None and made.path is not None and not made.path.varies
+        if made is not None and is_known and self._tests.wanting(made) is not None:
+            return True
+        return site.below is not None and self.is_for_a_cache(site.below)
 
     def agrees(self, site: Site) -> bool:
         """Tell whether what one process has is sent to all others in the function of a site."""

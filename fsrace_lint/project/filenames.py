@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -29,7 +29,8 @@ class FileName:
     """What the words of a path mean, in the terms of the catalog's `path-word`.
 
     `means` is what the name of the file says, `hints` what the variables in it are
-    called, `folders` what is said of the folders. `is_scratch` says that a fixed
+    called, `folders` what is said of the folders, `told` what the functions are called
+    that lead to it. `is_scratch` says that a fixed
     part of the path stands for a scratch file, `is_temporary` that anything in it
     does. `is_numbered` tells one of a series, which nothing overwrites, and
     `is_private` the file of one process; `is_known` that all of the path was followed.
@@ -43,6 +44,7 @@ class FileName:
     is_numbered: bool
     is_private: bool
     is_known: bool = True
+    told: frozenset[str] = frozenset()
 
     @property
     def is_read_back(self) -> bool:
@@ -65,6 +67,11 @@ class FileName:
         )
 
     @property
+    def may_be_of_a_run(self) -> bool:
+        """Whether a run may go on from it, as from the newest of a series: a checkpoint is saved."""
+        return "checkpoint" in self.told and "data" not in self.means
+
+    @property
     def hints_checkpoint(self) -> bool:
         """Whether a variable in it is called a checkpoint."""
         return "checkpoint" in self.hints
@@ -80,7 +87,8 @@ class FileNames:
 
     def of(self, site: Site) -> FileName:
         """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
-        return self._guessed(site.act.path) if site.path is None else self._read(site.path)
+        name = self._guessed(site.act.path) if site.path is None else self._read(site.path)
+        return replace(name, told=self._meanings(_words(" ".join(_leading(site)))))
 
     def _guessed(self, expr: m.Expr) -> FileName:
         texts = list(_texts(expr))
@@ -151,6 +159,13 @@ class FileNames:
             return texts[-1] is not None
         inner = (text for text in texts[place:-1] if text is not None)
         return "scratch" in self._meanings(inner)
+
+
+def _leading(site: Site) -> Iterator[str]:
+    """Name the functions that lead from where a site is seen to where it is done."""
+    yield site.function
+    if site.below is not None:
+        yield from _leading(site.below)
 
 
 def _text(component: Component) -> str | None:

@@ -143,6 +143,11 @@ class Site:
         return self.event.function.facts.qualname
 
     @property
+    def root(self) -> Site:
+        """The act as the function has it that does it."""
+        return self if self.below is None else self.below.root
+
+    @property
     def differs_in_folder(self) -> bool:
         """Whether what differs from process to process names a folder, not only a file in it."""
         components = self.path.components if self.path is not None else ()

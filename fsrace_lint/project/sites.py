@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _CALLERS_DEPTH: Final = 4
 _UNKNOWN_STORAGE: Final = Storage()
+_NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
+"""What is mentioned in methods that are there to be overridden."""
 _DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 
 
@@ -94,9 +96,15 @@ class Sites:
         if target is None:
             return None
         act = replace(rename.act, path=target)
-        path = self.linker.paths.normalize(target, scope)
+        path = self._brought_up(self.linker.paths.normalize(target, scope), rename)
         processes = self._acting_here(act, rename.event)
         return self._judged(act, rename.event, rename.origin, path, spell(target), processes)
+
+    def _brought_up(self, path: Path | None, site: Site) -> Path | None:
+        """Give a path of the function that does it as it looks from where a site is seen."""
+        if site.below is None:
+            return path
+        return self.substituted(self._brought_up(path, site.below), site.event, site.below.event.function)
 
     def _is_device(self, path: Path | None) -> bool:
         """Tell whether callers hand over something that is no file: a null device, say."""
@@ -282,11 +290,17 @@ class Sites:
         if depth > _CALLERS_DEPTH or self._leading.isdisjoint(function.facts.mentions):
             return
         for event in self.linker.events(function):
-            callee = self.linker.resolver.callee(event.call, event.state.scope)
-            if callee is None or callee is function:
-                continue
-            for site in self._opened(callee, depth + 1):
-                yield self._seen_from(event, callee, site)
+            named = self.linker.resolver.callee(event.call, event.state.scope)
+            for callee in () if named is None or named is function else self._meant(named):
+                for site in self._opened(callee, depth + 1):
+                    yield self._seen_from(event, callee, site)
+
+    def _meant(self, named: LinkedFunction) -> Iterator[LinkedFunction]:
+        """Give the function that a call names; for a method that does nothing, those that stand in for it."""
+        yield named
+        if named.owner is not None and _NOT_DONE.issuperset(named.facts.mentions):
+            found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
+            yield from (method for method in found if method is not None and method is not named)
 
     def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
         path = self.substituted(site.path, event, callee)

@@ -31,9 +31,9 @@ Good:
 
 Silent when: one process of the job or of each node runs it; a lock is held; the name
 holds a rank or is made by `tempfile` or `uuid`. Only the strict profile reports it
-where it is not evident that several processes run it, where the path could not be
-followed, and where a process id is all that tells the names apart: on a disk that
-nodes share, processes of two hosts can have one id.
+where neither that several processes run it is evident, nor a test for what it becomes
+shows a cache, where the path could not be followed, and where a process id is all that
+tells the names apart: on a disk that nodes share, two processes can have one id.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR205", name="fixed-temp-name", cwe=377, default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR205", name="fixed-temp-name", cwe=377)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -80,6 +80,7 @@ def _is_told_apart_by_pid(project: Project, site: Site) -> bool:
 def _finding(project: Project, site: Site) -> Finding:
     used = project.renamed_later(site) or project.deleted_later(site)
     by_pid = _is_told_apart_by_pid(project, site)
+    sure = project.is_for_a_cache(site) or (site.certain and site.evidence is Evidence.EVIDENT)
     who = "processes of two hosts with one id" if by_pid else "all processes"
     use, fails = ("goes on with it", "") if used is None else (used.told, f", which fails in {used.callee}")
     return RULE.finding(
@@ -90,8 +91,8 @@ def _finding(project: Project, site: Site) -> Finding:
             f"process 0 has what process 1 has half done{fails}",
         ),
         related=(
-            *(() if used is None else (Related(Place(used.file, used.span), "used up here"),)),
+            *(() if used is None else (Related(Place(used.file, used.span), "used up here"), *done_at(used))),
             *done_at(site),
         ),
-        strict=by_pid or not site.certain or site.act.appends or site.is_one_of_group,
+        strict=by_pid or not sure or site.act.appends or site.is_one_of_group,
     )

@@ -1,9 +1,8 @@
 """A file that is read back is overwritten in place.
 
-It is emptied, then filled. A process that is killed in between leaves half of it
-under the name that the next run reads; a process that reads it meanwhile finds half
-as well. One writer is enough for that, and the old content is gone already. A link
-that is deleted and made anew is missing for a moment, in the same way.
+It is emptied, then filled. A process that is killed in between leaves half of it under
+the name that the next run reads; who reads it meanwhile finds half as well. One writer
+is enough. A link that is deleted and made anew is missing for a moment, in the same way.
 
 Bad:
     import torch
@@ -26,11 +25,10 @@ Good:
             torch.save(state, "checkpoints/latest.pt.tmp")
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
-Silent when: it is renamed afterwards, or its name says that it is temporary; the name
-holds a step, an epoch or a hash; it is appended to; a lock is held. The default profile
-reports names that point to where to go on (`latest`, `last`, `best`, `tracker`) or hold
-a state (`state`, `status`); the strict profile also other checkpoints, indexes, what a
-test finds there and takes for whole, and scripts that one process runs.
+Silent when: it is renamed afterwards, or its name says that it is temporary; it is
+appended to. The default profile reports names that point to where to go on (`latest`)
+or hold a state (`status`), and no step or hash; the strict profile also checkpoints,
+indexes, what a test takes for whole, even under a lock, and scripts of one process.
 """
 
 from __future__ import annotations
@@ -52,8 +50,8 @@ RULE = Rule(code="FSR204", name="non-atomic-write")
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files that are overwritten in place and read back, and paths that are taken away and made anew."""
-    for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
-        torn = [write for write in group if project.is_in_place(write) and _is_trusted(project, write)]
+    for _, group in itertools.groupby(project.written_in_place(), key=lambda write: write.event):
+        torn = [write for write in group if _is_trusted(project, write)]
         if torn:
             yield _overwritten(project, min(torn, key=lambda write: not project.name_of(write).is_read_back))
     for gone, made in project.made_anew():
@@ -67,7 +65,8 @@ def _is_trusted(project: Project, write: Site) -> bool:
     name, probe = project.name_of(write), project.probe_of(write)
     if probe is not None and probe.absent and probe.path == write.path:
         return probe.exit not in {"raise", "exit"}
-    return name.is_read_back or name.may_be_read_back or (write.act.op == "copy" and name.hints_checkpoint)
+    copied = write.act.op == "copy" and name.hints_checkpoint
+    return not write.locked and (name.may_be_read_back or name.is_read_back or name.may_be_of_a_run or copied)
 
 
 def _overwritten(project: Project, write: Site) -> Finding:
@@ -83,7 +82,7 @@ def _overwritten(project: Project, write: Site) -> Finding:
             f"{write.spelled} is half written, and what it held before is lost",
         ),
         related=done_at(write),
-        strict=not project.name_of(write).is_read_back,
+        strict=write.locked or not project.name_of(write).is_read_back,
     )
 
 

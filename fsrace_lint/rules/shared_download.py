@@ -1,8 +1,6 @@
 """Several processes download to one file.
 
-Each of them truncates the file that another is filling. A process that finds
-the file there, because another has just begun it, trusts it and reads half. All
-later runs are right, so that nobody looks again.
+Each truncates the file that another fills. Who finds it there reads half of it.
 
 Bad:
     import os
@@ -24,21 +22,19 @@ Good:
     def fetch(url: str, cache: str) -> str:
         weights = os.path.join(cache, "weights.bin")
         if not os.path.exists(weights):
-            handle, part = tempfile.mkstemp(dir=cache)
-            os.close(handle)
+            part = os.path.join(tempfile.mkdtemp(dir=cache), "weights.bin")
             urllib.request.urlretrieve(url, part)
             os.replace(part, weights)
         return weights
 
-Silent when: one process of the job or of each node runs it, or runs it before
-all others, and a test finds the file; a lock is held; the file belongs to one
-process, or is renamed when it is complete; the call locks or renames by itself
-(`huggingface_hub`, `torch.hub`). Only the strict profile reports it where no
-test for the file comes before it and it is not evident that several processes
-run it, or where the path could not be followed.
+Silent when: one process of the job or of each node runs it, or runs it before all
+others, and a test finds the file; a lock is held, also by the call itself
+(`huggingface_hub`); the file belongs to one process, or is renamed later. Only the
+strict profile reports what appears whole (`torch.hub`), what was not followed, and,
+without a test for the file, what several processes do not evidently run.
 
-A download is a call known for it, a program (`wget`, `curl`), or a file filled with
-what a server answered. One to a path that is handed in is judged at the call.
+A download is a known call, a program (`wget`), or a file filled with what a server
+answered. One to a path that is handed in is judged at the call.
 """
 
 from __future__ import annotations
@@ -64,7 +60,8 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _all(project: Project) -> Iterator[Finding]:
     for probe, download in project.cached("download"):
-        harmless = download.act.exclusive or download.act.atomic or project.is_staged(download)
+        in_vain = download.act.atomic and not download.evidence
+        harmless = download.act.exclusive or in_vain or project.is_staged(download)
         seen_first = download.is_ordered and (probe is not None or download.act.skips)
         if download.is_contended and not harmless and not seen_first:
             yield _finding(download, probe)
@@ -72,7 +69,7 @@ def _all(project: Project) -> Iterator[Finding]:
 
 def _is_strict(download: Site, probe: Probe | None) -> bool:
     path = download.path
-    if path is None or path.varies:
+    if path is None or path.varies or download.act.atomic:
         return True
     named = download.certain or (download.act.skips and path.certain)
     return probe is None and not (named and download.evidence is Evidence.EVIDENT)
@@ -80,21 +77,24 @@ def _is_strict(download: Site, probe: Probe | None) -> bool:
 
 def _finding(download: Site, probe: Probe | None) -> Finding:
     where = download.destination
+    related = done_at(download)
     steps = [Step(0, download.told, "has written half of it"), Step(1, download.told, "truncates it")]
+    told = f"several processes can download to {where} at once"
     outcome = f"what process 0 reads from {where} is half of it"
-    if probe is not None:
-        steps = [
-            Step(0, probe.spelled, probe.answer),
-            Step(0, download.told, "has written half of it"),
-            Step(1, probe.spelled, str(probe.absent)),
-        ]
+    if download.act.atomic:
+        steps = [Step(process, download.told, "fetches all of it") for process in (0, 1)]
+        told = f"every process downloads {where}, though one would do"
+        outcome = "the server is asked as often as there are processes"
+    elif probe is not None:
+        steps[1] = Step(1, probe.spelled, str(probe.absent))
+        told = f"another process can take {where} for complete while this one still downloads it"
         outcome = f"process 1 reads half of {where}"
+    if probe is not None:
+        related, steps = (tested(probe, download), *related), [Step(0, probe.spelled, probe.answer), *steps]
     return RULE.finding(
         download,
-        f"several processes can download to {where} at once"
-        if probe is None
-        else f"another process can take {where} for complete while this one still downloads it",
+        told,
         witness=Witness(tuple(steps), outcome),
-        related=(*(() if probe is None else (tested(probe, download),)), *done_at(download)),
+        related=related,
         strict=_is_strict(download, probe),
     )
