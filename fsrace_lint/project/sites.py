@@ -198,7 +198,7 @@ class Sites:
             first=self.propagation.protection.first(event) or context.first,
             own=own,
             runs=runs(own & context.processes),
-            reach=Reach.PRIVATE if private else self._shared_by(path, spelled),
+            reach=Reach.PRIVATE if private else self.shared_by(path, spelled),
             certain=certain,
             evidence=trace.evidence,
             way=trace.way,
@@ -207,10 +207,7 @@ class Sites:
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
 
-    def _shared_reach(self, path: Path | None) -> Reach:
-        return Reach.NODE if self.linker.paths.is_node_local(path) else Reach.SHARED
-
-    def _shared_by(self, path: Path | None, spelled: str) -> Reach:
+    def shared_by(self, path: Path | None, spelled: str) -> Reach:
         """Tell who shares a path that is no process's own."""
         named = self.storage.named(path, spelled)
         if named is not None:
