@@ -283,9 +283,10 @@ class Sites:
             if callee is None or callee is function:
                 continue
             for site in self._opened(callee, depth + 1):
-                yield self._seen_from(event, callee, site)
+                yield self.seen_at_call(event, callee, site)
 
-    def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
+    def seen_at_call(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
+        """Give a site of a function as it looks from a call of it."""
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
         processes = site.own & self.propagation.processes(event)

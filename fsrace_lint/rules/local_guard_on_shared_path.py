@@ -75,12 +75,14 @@ def check(project: Project) -> Iterator[Finding]:
     for claim in project.per_node():
         site = claim.site
         verb, error, second = _HARM.get(site.act.op, ("", "", ""))
-        harmless = (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive
+        tolerant = (error and site.tolerates(error)) or site.act.tolerant
+        empties = site.act.op == "delete" and site.act.tree
+        harmless = (tolerant and not empties) or site.act.exclusive
         if not verb or harmless or (site.file, site.span) in seen:
             continue
         seen.add((site.file, site.span))
         may = "" if claim.is_known_shared else "may "
-        bearable = site.act.appends or site.act.atomic
+        bearable = site.act.appends or site.act.atomic or tolerant
         yield RULE.finding(
             site,
             f"{_WHO[claim.by]} {verb} {site.spelled}, which the nodes {may}share",
