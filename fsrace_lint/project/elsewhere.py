@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.project.model import ASKING, Reach
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.model import ASKING, Act, Reach
 from fsrace_lint.project.processes import MAIN, Runs
+from fsrace_lint.project.purposes import Purpose, purpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.sequences import Sequences, Step
     from fsrace_lint.project.sites import Sites
 
+_NEW: Final = frozenset({"creation"})
+_FETCHING: Final = frozenset({"download", "extract"})
 _DEPTH_OF_DISKS: Final = 2
 """How many components the path of a disk has: `/tmp`."""
 
@@ -26,11 +30,14 @@ class Absence:
 
     `site` is the act of the one, `use` that of the others. `is_first` says that the
     others do the same as `site` after it: all of those of another node do at once.
+    `is_known` is false where nothing tells that nodes have the path for themselves,
+    as they may have the data and caches of a job.
     """
 
     site: Site
     use: Site
     is_first: bool = False
+    is_known: bool = True
 
 
 class Elsewhere:
@@ -47,17 +54,44 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            if step.act is None or step.act.op in ASKING or step.event is not step.origin:
+            site = None if step.act is None or step.act.op in ASKING else self.sites.of_step(step)
+            if site is None or site.path is None:
                 continue
-            site = self.sites.of_step(step)
-            if site is None or site.reach is not Reach.NODE or site.path is None:
+            is_here, known = step.event is step.origin, site.reach is Reach.NODE
+            if not (is_here if known else self._may_be_local(site)):
                 continue
-            if site.first == "global" and site.runs is not Runs.ONE and self._is_said(site):
-                yield Absence(site, site, is_first=True)
-            elif site.runs is Runs.ONE and (self._is_said(site) or not self._is_one_node(function)):
+            comes_first = site.first == "global" and site.runs is not Runs.ONE
+            if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
+                yield Absence(site, site, is_first=True, is_known=known)
+            elif is_here and site.runs is Runs.ONE and (self._is_said(site) or not self._is_one_node(function)):
                 use = self._use(site, steps[position + 1 :])
                 if use is not None and not self._is_made_by_others(site, steps):
-                    yield Absence(site, use)
+                    yield Absence(site, use, is_known=known)
+
+    def sent(self, function: LinkedFunction) -> Iterator[Site]:
+        """Give what is made new on the disk of one node, where its path is sent to other processes."""
+        told = set()
+        for step in self.sequences.of(function):
+            call, scope = step.event.call, step.event.state.scope
+            if not step.meeting or call in told or self._is_one_node(function):
+                continue
+            told.add(call)
+            for value in call.arguments:
+                path = self.sites.linker.paths.normalize(value, scope)
+                own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+                if own and all(symbol.local and symbol.origins == _NEW for symbol in own):
+                    yield self.sites.at(Act("name", value, spell(call.function), tolerant=False), step.event, scope)
+
+    def _may_be_local(self, site: Site) -> bool:
+        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
+        if site.reach is not Reach.SHARED or site.locked or self._is_one_node(site.event.function):
+            return False
+        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
+            return False
+        if site.act.op in _FETCHING:
+            return True
+        texts = (site.spelled, "" if site.path is None else site.path.text, site.function, site.callee)
+        return site.act.op in {"write", "copy"} and purpose(texts) is Purpose.CACHE
 
     def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
         """Find where other processes read or list what a site makes."""
