@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.bindings import children, evaluated
+from fsrace_lint.project.loops import all_in
 from fsrace_lint.project.model import ASKING, Act, Reach
 from fsrace_lint.project.processes import MAIN, Runs
 from fsrace_lint.project.purposes import Purpose, purpose
@@ -28,15 +32,16 @@ _DEPTH_OF_DISKS: Final = 2
 class Absence:
     """A path that one process of the job makes, and that others use where it is not.
 
-    `site` is the act of the one, `use` that of the others. `is_first` says that the
-    others do the same as `site` after it: all of those of another node do at once.
+    `site` is the act of the one, `use` that of the others. The kind is `first` where
+    the others do the same as `site` after it, all of those of another node at once,
+    and `sent` where `site` sends them the path of what is new on one node.
     `is_known` is false where nothing tells that nodes have the path for themselves,
     as they may have the data and caches of a job.
     """
 
     site: Site
     use: Site
-    is_first: bool = False
+    kind: Literal["missing", "first", "sent"] = "missing"
     is_known: bool = True
 
 
@@ -62,13 +67,16 @@ class Elsewhere:
                 continue
             comes_first = site.first == "global" and site.runs is not Runs.ONE
             if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
-                yield Absence(site, site, is_first=True, is_known=known)
-            elif is_here and site.runs is Runs.ONE and (self._is_said(site) or not self._is_one_node(function)):
+                yield Absence(site, site, "first", known)
+            elif not is_here or site.runs is not Runs.ONE:
+                continue
+            elif self._is_said(site) or not self._is_one_node(function):
                 use = self._use(site, steps[position + 1 :])
                 if use is not None and not self._is_made_by_others(site, steps):
                     yield Absence(site, use, is_known=known)
+        yield from self._sent(function)
 
-    def sent(self, function: LinkedFunction) -> Iterator[Site]:
+    def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what is made new on the disk of one node, where its path is sent to other processes."""
         told = set()
         for step in self.sequences.of(function):
@@ -79,8 +87,19 @@ class Elsewhere:
             for value in call.arguments:
                 path = self.sites.linker.paths.normalize(value, scope)
                 own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
-                if own and all(symbol.local and symbol.origins == _NEW for symbol in own):
-                    yield self.sites.at(Act("name", value, spell(call.function), tolerant=False), step.event, scope)
+                is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
+                if is_new and self._is_for_all(call, function):
+                    act = Act("name", value, spell(call.function), tolerant=False)
+                    site = self.sites.at(act, step.event, scope)
+                    yield Absence(site, site, "sent", is_known=False)
+
+    def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
+        """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
+        if last_name(call.function) in self.sites.linker.privacy.sources:
+            return True
+        exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
+        items = (item for expr in exprs for item in _within(expr) if isinstance(item, m.Subscript))
+        return any(item.value == call and isinstance(item.index, m.Constant) for item in items)
 
     def _may_be_local(self, site: Site) -> bool:
         """Tell whether a path is of a cache or of data, and no setting says who shares it."""
@@ -127,6 +146,13 @@ class Elsewhere:
         """Tell whether the processes of a function are started by one that runs on the same node."""
         above = self.propagation.upward(function, self.propagation.edges)
         return any(edge.starts_several for caller in above for edge in self.propagation.edges(caller))
+
+
+def _within(expr: m.Expr) -> Iterator[m.Expr]:
+    """Give an expression and all that it is written with."""
+    yield expr
+    for child in children(expr):
+        yield from _within(child)
 
 
 def _needs(use: Site, site: Site) -> bool:

@@ -135,14 +135,13 @@ class Guards(Ranks):
             for way in self.exits(function)
             if not any(_is_refuted(literal, test, function) for literal in way.state.literals)
         ]
-        if len(ways) != 1 or ways[0].value is None:
-            return None
-        value, scope = ways[0].value, ways[0].state.scope
+        value = ways[0].value if len(ways) == 1 else None
+        decided = len(ways) < len(self.exits(function))
         if isinstance(value, m.Conditional):
             chosen = constant_passed(value.test, test, function)
             if chosen is not None:
-                value = value.body if chosen.value else value.orelse
-        return None if value is ways[0].value and len(self.exits(function)) == 1 else self.split(value, scope, depth + 1)
+                value, decided = value.body if chosen.value else value.orelse, True
+        return self.split(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
 
     def _heuristic(self, target: m.Expr) -> Split:
         """What the usual name of a guard or of a setup test promises."""

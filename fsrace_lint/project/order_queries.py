@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.elsewhere import Absence
-    from fsrace_lint.project.model import Misuse, Site, VainTest
+    from fsrace_lint.project.model import Misuse, VainTest
     from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.pauses import Pause
     from fsrace_lint.project.per_node import PerNodeAct
@@ -42,10 +42,6 @@ class OrderQueries(SiteQueries):
     def absences(self) -> Iterator[Absence]:
         """Give what one process makes on its node and those of others use, in the order of the code."""
         yield from self.each(self._elsewhere.of)
-
-    def sent(self) -> Iterator[Site]:
-        """Give the calls that send other processes the path of what is new on the disk of one node."""
-        yield from self.each(self._elsewhere.sent)
 
     def polls(self) -> Iterator[Poll]:
         """Give the waits for a path by looking again and again, file by file in the order of the code."""

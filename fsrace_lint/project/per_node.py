@@ -10,7 +10,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import children
 from fsrace_lint.project.loops import calls_of
-from fsrace_lint.project.model import Reach
+from fsrace_lint.project.model import ASKING, Reach
 from fsrace_lint.project.processes import MAIN, Runs
 from fsrace_lint.project.purposes import Purpose, purpose
 
@@ -39,12 +39,14 @@ class PerNodeAct:
     `is_plain` that it is a result of the run, by its name, and that nothing hints
     at one for each node. `by` tells what picks the processes: the local rank in a
     test, that in the path, or a rank that counts the processes of a filesystem.
+    `is_made_anew` says that a folder is made again after the act has removed it.
     """
 
     site: Site
     is_known_shared: bool
     is_plain: bool
     by: By
+    is_made_anew: bool
 
 
 class PerNode:
@@ -67,7 +69,16 @@ class PerNode:
         for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
             by = self._chosen_by(site)
             if by is not None and not site.locked and not self._is_meant(site):
-                yield PerNodeAct(site, self._is_known_shared(site), self._is_plain(site), by)
+                known, plain = self._is_known_shared(site), self._is_plain(site)
+                yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
+
+    def _is_made_anew(self, site: Site) -> bool:
+        """Tell whether something is made, later in the same function, where a site removes all there is."""
+        if not (site.act.op == "delete" and site.act.tree) or site.path is None:
+            return False
+        later = (other for other in self.sites.seen(site.event.function) if other.span > site.span)
+        made = (other.path for other in later if other.act.op not in ASKING | {"delete"})
+        return any(path is not None and path.is_within(site.path) for path in made)
 
     def _chosen_by(self, site: Site) -> By | None:
         """Tell what picks one process of each node; None where more do it, or on a path of one node."""

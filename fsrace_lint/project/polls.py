@@ -116,10 +116,10 @@ class Polls:
 
     def _looked_before(self, poll: Poll, events: Iterable[Event]) -> Event | None:
         """Find the look for the same path, by the same call, before a loop."""
-        site = poll.site
-        earlier = (e for e in events if e.call.span < site.span and e.call.function == site.event.call.function)
-        for event in earlier:
-            act = self._look(event.call, event.state.scope)
+        site, called = poll.site, poll.site.event.call.function
+        for event in events:
+            is_earlier = event.call.span < site.span and event.call.function == called
+            act = self._look(event.call, event.state.scope) if is_earlier else None
             if act is not None and self.sites.at(act, event, event.state.scope).path == site.path:
                 return event
         return None

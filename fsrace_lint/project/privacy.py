@@ -47,7 +47,7 @@ class Privacy:
         self.exits = exits
         self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
-        self._sources = frozenset(
+        self.sources = frozenset(
             name.rpartition(".")[2]
             for name in catalog.names("collective")
             if catalog.exact("collective", name).orders == "source"
@@ -102,13 +102,13 @@ class Privacy:
 
     def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
         """Tell whether the result of a call is what one process has sent to all others."""
-        if last_name(call.function) in self._sources:
+        if last_name(call.function) in self.sources:
             return True
-        return callee is not None and not self._sources.isdisjoint(callee.facts.mentions)
+        return callee is not None and not self.sources.isdisjoint(callee.facts.mentions)
 
     def agrees(self, function: LinkedFunction) -> bool:
         """Tell whether a function, by its own calls, sends to all processes what one of them has."""
-        return not self._sources.isdisjoint(function.facts.mentions)
+        return not self.sources.isdisjoint(function.facts.mentions)
 
     def origins_of(self, binding: Binding) -> Origins:
         """Tell by what the value that a name is bound to differs from process to process."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
-from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.arguments import constant_passed
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.catalog import Op
+    from fsrace_lint.facts import model as m
     from fsrace_lint.project.differences import Differences
     from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path

@@ -41,7 +41,7 @@ of a new temporary file that is sent to processes of other nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Rule, Step, Witness, done_at, one_per_call, pointed
 
@@ -50,69 +50,40 @@ if TYPE_CHECKING:
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.elsewhere import Absence
-    from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR406", name="global-guard-on-local-path")
 
 
+_LOST: Final = "process 1 does not find it, on the disk of node 1"
+
+
 def check(project: Project) -> Iterator[Finding]:
     """Find what one process of the job makes where only its node has it."""
-    absences = project.absences()
-    yield from one_per_call(_together(each) if each.is_first else _missing(each) for each in absences)
-    yield from map(_sent, project.sent())
+    yield from one_per_call(map(_told, project.absences()))
 
 
-def _sent(site: Site) -> Finding:
-    return RULE.finding(
-        site,
-        f"{site.spelled} lies on the node of the process that made it, and is sent to those of all nodes",
-        witness=Witness(
-            (
-                Step(0, f"makes {site.spelled} on node 0"),
-                Step(0, site.written, "sends the path"),
-                Step(1, f"uses {site.spelled} on node 1", "FileNotFoundError"),
-            ),
-            "process 1 does not find it, on the disk of node 1",
-        ),
-        strict=True,
-    )
-
-
-def _missing(absence: Absence) -> Finding:
+def _told(absence: Absence) -> Finding:
     site, use = absence.site, absence.use
-    where = "on its own node" if absence.is_known else "perhaps on its own node"
-    return RULE.finding(
-        site,
-        f"only the main process makes {site.spelled}, {where}, and those of other nodes look for it",
-        witness=Witness(
-            (
-                Step(0, "is the main process, on node 0"),
-                Step(1, "is on node 1"),
-                Step(0, site.told, "done, on the disk of node 0"),
-                Step(1, use.told, "FileNotFoundError"),
-            ),
-            "process 1 does not find it, on the disk of node 1",
-        ),
-        related=[pointed(use, "processes of all nodes use it here")],
-        strict=not absence.is_known,
-    )
-
-
-def _together(absence: Absence) -> Finding:
-    site, has = absence.site, "has" if absence.is_known else "may have"
-    return RULE.finding(
-        site,
-        f"the main process goes first, but every node {has} its own {site.spelled}, where all come at once",
-        witness=Witness(
-            (
-                Step(0, "is on node 1, and waits for the main process, on node 0"),
-                Step(1, "is on node 1, and waits for the main process, on node 0"),
-                Step(0, site.told, "begins"),
-                Step(1, site.told, "begins too"),
-            ),
-            f"processes 0 and 1 spoil {site.spelled} for each other",
-        ),
-        related=done_at(site),
-        strict=not absence.is_known,
-    )
+    if absence.kind == "first":
+        has = "has" if absence.is_known else "may have"
+        said = (
+            f"the main process goes first, but every node {has} its own {site.spelled}, and all come at once"
+        )
+        waiting = [Step(process, "is on node 1, and waits for process 0 of node 0") for process in (0, 1)]
+        steps = (*waiting, Step(0, site.told, "begins"), Step(1, site.told, "begins too"))
+        harm = f"processes 0 and 1 spoil {site.spelled} for each other"
+    elif absence.kind == "sent":
+        said = f"{site.spelled} lies on the node of the process that made it, and is sent to the others"
+        uses = Step(1, f"uses {site.spelled} on node 1", "FileNotFoundError")
+        steps = (Step(0, site.written, "sends it"), uses)
+        harm = _LOST
+    else:
+        where = "on its own node" if absence.is_known else "perhaps on its own node"
+        said = f"only the main process makes {site.spelled}, {where}, and those of other nodes look for it"
+        made = Step(0, site.told, "done, on the disk of node 0")
+        steps = (Step(1, "is on node 1"), made, Step(1, use.told, "FileNotFoundError"))
+        harm = _LOST
+    shown = () if use is site else (pointed(use, "processes of all nodes use it here"),)
+    related, strict = (*shown, *done_at(site)), not absence.is_known
+    return RULE.finding(site, said, witness=Witness(steps, harm), related=related, strict=strict)

@@ -27,15 +27,13 @@ Good:
 
 Silent when: each node has the path for itself, as below `/tmp`, under
 `local-paths` or with `filesystem = "local"`; the path holds the number or the name
-of the node; losing the race is accepted or handled; a lock is held. By default
-paths of checkpoints, logs and results are reported, and what `shared-paths` or
-`filesystem = "shared"` says is shared. The strict profile reports the rest:
-caches and data, of which each node may well have its own, files that are appended
-to or replaced as a whole, paths with the local rank in them, which tells processes
-of one node apart and not those of two, and what a rank allows that counts the
-processes of a filesystem only where somebody has set it. Where the name of a test says that each node is
-meant (`save_on_each_node`, `node_rank`), or a framework calls it once on each node
-(`prepare_data`), nothing is reported.
+of the node; losing the race is accepted or handled; a lock is held. Reported are by
+default checkpoints, logs and results, and what `shared-paths` or `filesystem =
+"shared"` says is shared; in the strict profile the rest: caches and data, which each
+node may well have, what is appended to or replaced as a whole,
+paths that hold the local rank, and ranks that count once a filesystem. Where the
+name of a test says that each node is meant (`save_on_each_node`, `node_rank`), or a
+framework calls it once on each node (`prepare_data`), nothing is reported.
 """
 
 from __future__ import annotations
@@ -75,20 +73,19 @@ def check(project: Project) -> Iterator[Finding]:
     for claim in project.per_node():
         site = claim.site
         verb, error, second = _HARM.get(site.act.op, ("", "", ""))
-        tolerant = (error and site.tolerates(error)) or site.act.tolerant
-        empties = site.act.op == "delete" and site.act.tree
-        harmless = (tolerant and not empties) or site.act.exclusive
+        tolerant = site.tolerates(error) if error else site.act.tolerant
+        harmless = (tolerant and not claim.is_made_anew) or site.act.exclusive
         if not verb or harmless or (site.file, site.span) in seen:
             continue
         seen.add((site.file, site.span))
         may = "" if claim.is_known_shared else "may "
-        bearable = site.act.appends or site.act.atomic or tolerant
+        bearable = site.act.appends or site.act.atomic or tolerant or claim.by != "test"
         yield RULE.finding(
             site,
             f"{_WHO[claim.by]} {verb} {site.spelled}, which the nodes {may}share",
             witness=_witness(site, second, error),
             related=done_at(site),
-            strict=bearable or claim.by != "test" or not (claim.is_known_shared or claim.is_plain),
+            strict=bearable or not (claim.is_known_shared or claim.is_plain),
         )
 
 

@@ -28,9 +28,8 @@ Good:
 Silent when: each process waits for a path of its own; what is waited for is that a
 lock file goes away. Only the strict profile reports it where nothing shows that
 several processes run it, where one process waits, where it waits for a minute or
-more or nobody knows how long, as jobs do that hand over to each other, where the
-processes met before, so that only the view of a filesystem can lag, where it waits
-until a path is gone, and at the calls that hand the path to a function which waits.
+more or nobody knows how long, where the processes met before, so that only the view
+of a filesystem can lag, until a path is gone, and where a helper is handed the path.
 """
 
 from __future__ import annotations
