@@ -148,11 +148,12 @@ class Elsewhere:
         return any(edge.starts_several for caller in above for edge in self.propagation.edges(caller))
 
 
-def _within(expr: m.Expr) -> Iterator[m.Expr]:
+def _within(expr: m.Expr | None) -> Iterator[m.Expr]:
     """Give an expression and all that it is written with."""
-    yield expr
-    for child in children(expr):
-        yield from _within(child)
+    if expr is not None:
+        yield expr
+        for child in children(expr):
+            yield from _within(child)
 
 
 def _needs(use: Site, site: Site) -> bool:

@@ -30,10 +30,9 @@ Silent when: each node has the path for itself, as below `/tmp`, under
 of the node; losing the race is accepted or handled; a lock is held. Reported are by
 default checkpoints, logs and results, and what `shared-paths` or `filesystem =
 "shared"` says is shared; in the strict profile the rest: caches and data, which each
-node may have, what is appended or replaced, paths that hold the local rank, and
-ranks that count once a filesystem. Where the name of a test says that each node is
-meant (`save_on_each_node`, `node_rank`), or a framework calls it once on each node
-(`prepare_data`), nothing is reported.
+node may have, what is appended or replaced, paths that hold the local rank, ranks
+that count once a filesystem. What a test wants for each node (`save_on_each_node`,
+`node_rank`) or a framework calls once on each (`prepare_data`) is not reported.
 """
 
 from __future__ import annotations
