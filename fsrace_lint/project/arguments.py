@@ -183,3 +183,10 @@ def _passed_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> 
 
 def _positional(function: LinkedFunction) -> list[str]:
     return [p.name for p in function.facts.parameters if p.kind == "positional"]
+
+
+def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
+    """Give the constant that a call passes where the function called reads a parameter of its own."""
+    parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
+    value = None if parameter is None else passed(call, parameter, callee) or parameter.default
+    return value if isinstance(value, m.Constant) else None

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from fsrace_lint.project.model import ASKING, Reach
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.bindings import children, evaluated
+from fsrace_lint.project.loops import all_in
+from fsrace_lint.project.model import ASKING, Act, Reach
 from fsrace_lint.project.processes import MAIN, Runs
+from fsrace_lint.project.purposes import Purpose, purpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.sequences import Sequences, Step
     from fsrace_lint.project.sites import Sites
 
+_NEW: Final = frozenset({"creation"})
+_FETCHING: Final = frozenset({"download", "extract"})
 _DEPTH_OF_DISKS: Final = 2
 """How many components the path of a disk has: `/tmp`."""
 
@@ -24,13 +32,17 @@ _DEPTH_OF_DISKS: Final = 2
 class Absence:
     """A path that one process of the job makes, and that others use where it is not.
 
-    `site` is the act of the one, `use` that of the others. `is_first` says that the
-    others do the same as `site` after it: all of those of another node do at once.
+    `site` is the act of the one, `use` that of the others. The kind is `first` where
+    the others do the same as `site` after it, all of those of another node at once,
+    and `sent` where `site` sends them the path of what is new on one node.
+    `is_known` is false where nothing tells that nodes have the path for themselves,
+    as they may have the data and caches of a job.
     """
 
     site: Site
     use: Site
-    is_first: bool = False
+    kind: Literal["missing", "first", "sent"] = "missing"
+    is_known: bool = True
 
 
 class Elsewhere:
@@ -47,17 +59,58 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            if step.act is None or step.act.op in ASKING or step.event is not step.origin:
+            site = None if step.act is None or step.act.op in ASKING else self.sites.of_step(step)
+            if site is None or site.path is None:
                 continue
-            site = self.sites.of_step(step)
-            if site is None or site.reach is not Reach.NODE or site.path is None:
+            is_here, known = step.event is step.origin, site.reach is Reach.NODE
+            if not (is_here if known else self._may_be_local(site)):
                 continue
-            if site.first == "global" and site.runs is not Runs.ONE and self._is_said(site):
-                yield Absence(site, site, is_first=True)
-            elif site.runs is Runs.ONE and (self._is_said(site) or not self._is_one_node(function)):
+            comes_first = site.first == "global" and site.runs is not Runs.ONE
+            if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
+                yield Absence(site, site, "first", known)
+            elif not is_here or site.runs is not Runs.ONE:
+                continue
+            elif self._is_said(site) or not self._is_one_node(function):
                 use = self._use(site, steps[position + 1 :])
                 if use is not None and not self._is_made_by_others(site, steps):
-                    yield Absence(site, use)
+                    yield Absence(site, use, is_known=known)
+        yield from self._sent(function)
+
+    def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
+        """Give what is made new on the disk of one node, where its path is sent to other processes."""
+        told = set()
+        for step in self.sequences.of(function):
+            call, scope = step.event.call, step.event.state.scope
+            if not step.meeting or call in told or self._is_one_node(function):
+                continue
+            told.add(call)
+            for value in call.arguments:
+                path = self.sites.linker.paths.normalize(value, scope)
+                own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+                is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
+                if is_new and self._is_for_all(call, function):
+                    act = Act("name", value, spell(call.function), tolerant=False)
+                    site = self.sites.at(act, step.event, scope)
+                    yield Absence(site, site, "sent", is_known=False)
+
+    def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
+        """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
+        if last_name(call.function) in self.sites.linker.privacy.sources:
+            return True
+        exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
+        items = (item for expr in exprs for item in _within(expr) if isinstance(item, m.Subscript))
+        return any(item.value == call and isinstance(item.index, m.Constant) for item in items)
+
+    def _may_be_local(self, site: Site) -> bool:
+        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
+        if site.reach is not Reach.SHARED or site.locked or self._is_one_node(site.event.function):
+            return False
+        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
+            return False
+        if site.act.op in _FETCHING:
+            return True
+        texts = (site.spelled, "" if site.path is None else site.path.text, site.function, site.callee)
+        return site.act.op in {"write", "copy"} and purpose(texts) is Purpose.CACHE
 
     def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
         """Find where other processes read or list what a site makes."""
@@ -93,6 +146,14 @@ class Elsewhere:
         """Tell whether the processes of a function are started by one that runs on the same node."""
         above = self.propagation.upward(function, self.propagation.edges)
         return any(edge.starts_several for caller in above for edge in self.propagation.edges(caller))
+
+
+def _within(expr: m.Expr | None) -> Iterator[m.Expr]:
+    """Give an expression and all that it is written with."""
+    if expr is not None:
+        yield expr
+        for child in children(expr):
+            yield from _within(child)
 
 
 def _needs(use: Site, site: Site) -> bool:

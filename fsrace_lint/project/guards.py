@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.arguments import constant_passed
 from fsrace_lint.project.entities import as_function, is_property, qualified_name
 from fsrace_lint.project.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
 from fsrace_lint.project.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.resolve import Resolver
     from fsrace_lint.project.splits import Split
-    from fsrace_lint.project.states import Exit
+    from fsrace_lint.project.states import Exit, Literal
     from fsrace_lint.project.values import Binding
 
 _FLIPPED: Final = {
@@ -115,7 +116,7 @@ class Guards(Ranks):
             return ALL, MAIN
         function = as_function(entity)
         if function is not None and (isinstance(test, m.Call) or is_property(function)):
-            found = self.returned(function)
+            found = self._decided(test, function, depth) or self.returned(function)
             if found != UNDIVIDED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)
@@ -124,6 +125,23 @@ class Guards(Ranks):
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
         return self._heuristic(target)
+
+    def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> Split | None:
+        """Read what a function returns where a constant that this call passes picks one of its results."""
+        if not isinstance(test, m.Call) or not function.parameters:
+            return None
+        ways = [
+            way
+            for way in self.exits(function)
+            if not any(_is_refuted(literal, test, function) for literal in way.state.literals)
+        ]
+        value = ways[0].value if len(ways) == 1 else None
+        decided = len(ways) < len(self.exits(function))
+        if isinstance(value, m.Conditional):
+            chosen = constant_passed(value.test, test, function)
+            if chosen is not None:
+                value, decided = value.body if chosen.value else value.orelse, True
+        return self.split(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
 
     def _heuristic(self, target: m.Expr) -> Split:
         """What the usual name of a guard or of a setup test promises."""
@@ -217,6 +235,12 @@ class Guards(Ranks):
                 return variable is not None and variable.means == "size"
             case _:
                 return False
+
+
+def _is_refuted(literal: Literal, call: m.Call, function: LinkedFunction) -> bool:
+    """Tell whether a call passes a constant by which a test in the function comes out otherwise."""
+    value = constant_passed(literal.test, call, function)
+    return value is not None and bool(value.value) != literal.truth
 
 
 def _is_understood(binding: Binding) -> bool:

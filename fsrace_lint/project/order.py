@@ -154,7 +154,7 @@ def _kind(step: Step, later: Step) -> Kind | None:
         return "gathered" if gathers and (here.is_within(there) or _are_alike(here, there)) else None
     if there.private and op not in {"mkdir", "delete"}:
         return None
-    below, around = there.is_within(here), here.is_within(there)
+    below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
     if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
         return "made" if _is_of_one(step) else "gathered"
     if op == "mkdir" and then in _MAKING - {"mkdir"} and below and here != there:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.bindings import children
 from fsrace_lint.project.loops import calls_of
-from fsrace_lint.project.model import Reach
+from fsrace_lint.project.model import ASKING, Reach
 from fsrace_lint.project.processes import MAIN, Runs
 from fsrace_lint.project.purposes import Purpose, purpose
 
@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.sites import Sites
-    from fsrace_lint.project.states import Literal
+    from fsrace_lint.project.states import Literal as Tested
+
+By = Literal["test", "path", "filesystem"]
 
 _COUNT: Final = re.compile(r"(?:gpu|proc|device|rank|worker|task|size)(?:es|s)?_?per_?node", re.IGNORECASE)
+_LOCAL_RANK: Final = ("rank", "local")
+# Clocks of nodes that start a job together show the same second.
+_BY_CLOCK: Final = frozenset({"clock"})
 _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 
@@ -32,12 +37,16 @@ class PerNodeAct:
 
     `is_known_shared` says that the settings name the path as shared, and
     `is_plain` that it is a result of the run, by its name, and that nothing hints
-    at one for each node.
+    at one for each node. `by` tells what picks the processes: the local rank in a
+    test, that in the path, or a rank that counts the processes of a filesystem.
+    `is_made_anew` says that a folder is made again after the act has removed it.
     """
 
     site: Site
     is_known_shared: bool
     is_plain: bool
+    by: By
+    is_made_anew: bool
 
 
 class PerNode:
@@ -58,9 +67,42 @@ class PerNode:
         test wants for each node: `save_on_each_node`, `node_rank == 0`.
         """
         for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
-            contended = site.runs is Runs.PER_NODE and site.reach is Reach.SHARED and not site.locked
-            if contended and not self._is_meant(site):
-                yield PerNodeAct(site, self._is_known_shared(site), self._is_plain(site))
+            by = self._chosen_by(site)
+            if by is not None and not site.locked and not self._is_meant(site):
+                known, plain = self._is_known_shared(site), self._is_plain(site)
+                yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
+
+    def _is_made_anew(self, site: Site) -> bool:
+        """Tell whether something is made, later in the same function, where a site removes all there is."""
+        if not (site.act.op == "delete" and site.act.tree) or site.path is None:
+            return False
+        later = (other for other in self.sites.seen(site.event.function) if other.span > site.span)
+        made = (other.path for other in later if other.act.op not in ASKING | {"delete"})
+        return any(path is not None and path.is_within(site.path) for path in made)
+
+    def _chosen_by(self, site: Site) -> By | None:
+        """Tell what picks one process of each node; None where more do it, or on a path of one node."""
+        path = site.path
+        private = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+        if site.reach is Reach.PRIVATE:
+            if path is None or self.sites.shared_by(path, site.spelled) is not Reach.SHARED:
+                return None
+            if private and all(symbol.key == _LOCAL_RANK for symbol in private):
+                return "path" if site.runs_several else None
+            if not private or path.origins != _BY_CLOCK:
+                return None
+        elif site.reach is not Reach.SHARED:
+            return None
+        if site.runs is Runs.PER_NODE:
+            return "test"
+        is_one = site.runs is Runs.ONE and any(map(self._counts_filesystem, _tests(site)))
+        return "filesystem" if is_one else None
+
+    def _counts_filesystem(self, literal: Tested) -> bool:
+        """Tell whether a test compares a rank that counts processes once a filesystem, if so configured."""
+        if not isinstance(literal.test, m.Compare):
+            return False
+        return self.linker.guards.rank_scope(literal.test.left, literal.scope) == "filesystem"
 
     def _is_meant(self, site: Site) -> bool:
         """Tell whether one act for each node is what the program wants."""
@@ -85,7 +127,7 @@ class PerNode:
         doubtful = _names_node(*names) or any(map(self._is_also_global, _tests(site)))
         return is_result and not doubtful
 
-    def _is_also_global(self, literal: Literal) -> bool:
+    def _is_also_global(self, literal: Tested) -> bool:
         """Tell whether a test calls a function that asks for the local rank only where nothing is set up.
 
         `is_main_process` does, if it goes by the environment before there is a
@@ -108,7 +150,7 @@ def _identifiers(expr: m.Expr) -> Iterator[str]:
         yield from _identifiers(child)
 
 
-def _tests(site: Site) -> tuple[Literal, ...]:
+def _tests(site: Site) -> tuple[Tested, ...]:
     return (*site.event.state.literals, *site.origin.state.literals)
 
 

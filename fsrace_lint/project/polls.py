@@ -16,7 +16,7 @@ from fsrace_lint.project.modules import LinkedFunction
 from fsrace_lint.project.processes import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fsrace_lint.project.linker import Linker
     from fsrace_lint.project.loops import Loop
@@ -36,12 +36,16 @@ class Poll:
     `site` is where it looks, or where a helper is handed the look. `is_for_presence`
     is false where it waits until the path is gone. `limit` tells how long it waits
     at most, and `is_ordered` that all processes met before it, with nothing made since.
+    `looked` is the call that looked before the loop began; `at_call` says that `site`
+    is the call of a function that waits for the path it is handed.
     """
 
     site: Site
     is_for_presence: bool
     limit: Limit
     is_ordered: bool
+    looked: Event | None = None
+    at_call: bool = False
 
     @property
     def is_for_others(self) -> bool:
@@ -77,6 +81,7 @@ class Polls:
         self.linker = linker
         self.sites = sites
         self.limits = Limits(linker)
+        self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
         self._waiting: dict[str, dict[LinkedFunction, _Waiter]] | None = None
 
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
@@ -105,8 +110,19 @@ class Polls:
             act = None if event is None else self._look(call, event.state.scope)
             if event is not None and act is not None:
                 limit = self.limits.of(loop, events, call)
-                yield self._poll(event, act, event.state.scope, truth=truth, limit=limit)
+                poll = self._poll(event, act, event.state.scope, truth=truth, limit=limit)
+                yield replace(poll, looked=self._looked_before(poll, events.values()))
                 return
+
+    def _looked_before(self, poll: Poll, events: Iterable[Event]) -> Event | None:
+        """Find the look for the same path, by the same call, before a loop."""
+        site, called = poll.site, poll.site.event.call.function
+        for event in events:
+            is_earlier = event.call.span < site.span and event.call.function == called
+            act = self._look(event.call, event.state.scope) if is_earlier else None
+            if act is not None and self.sites.at(act, event, event.state.scope).path == site.path:
+                return event
+        return None
 
     def _look(self, call: m.Call, scope: Scope) -> Act | None:
         act = self.sites.effects.act(call, scope)
@@ -122,6 +138,8 @@ class Polls:
         act = self.sites.effects.act(event.call, event.state.scope) if callee is None else None
         if act is not None and act.op == "poll":
             yield self._poll(event, act, event.state.scope, truth=True, limit=Limit(is_set=False))
+        if callee is not None and callee is not event.function:
+            yield from self._at_call(event, callee)
         waiters = self._waiters().get(last_name(event.call.function))
         waiter = None if waiters is None or callee is None else waiters.get(callee)
         if waiter is None or callee is None:
@@ -131,6 +149,26 @@ class Polls:
             limit = self.limits.passed(waiter.limit, event, callee)
             yield self._poll(event, act, scope, truth=waiter.truth, limit=limit)
             return
+
+    def _at_call(self, event: Event, callee: LinkedFunction) -> Iterator[Poll]:
+        """Give the waits of a function for a path that a call hands to it."""
+        for poll in self._polls_of_parameters(callee):
+            seen = self.sites.seen_at_call(event, callee, poll.site)
+            if seen.path is not None:
+                limit = self.limits.passed(poll.limit, event, callee)
+                ordered = self.sites.is_settled_before(event)
+                yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered)
+
+    def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
+        """Give the loops of a function that wait for a path which its callers hand to it."""
+        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+            return ()
+        if function not in self._of_parameters:
+            events = {id(event.call): event for event in self.linker.events(function)}
+            loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, events))
+            found = (poll for loop in loops for poll in self._of_loop(loop, events))
+            self._of_parameters[function] = tuple(poll for poll in found if self.sites.is_open(poll.site))
+        return self._of_parameters[function]
 
     def _handed(self, value: m.Expr, event: Event) -> Iterator[tuple[Act, Scope]]:
         """Give the looks of what is handed over: a lambda, a function, or a method of a path."""

@@ -27,6 +27,7 @@ _RANK: Final = frozenset({"rank"})
 _READING: Final = frozenset(
     {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
 )
+_PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
 
 
 class Privacy:
@@ -46,7 +47,7 @@ class Privacy:
         self.exits = exits
         self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
-        self._sources = frozenset(
+        self.sources = frozenset(
             name.rpartition(".")[2]
             for name in catalog.names("collective")
             if catalog.exact("collective", name).orders == "source"
@@ -96,17 +97,18 @@ class Privacy:
                 return own
             if last_name(expr.function) in _READING or self.is_agreed(expr, callee):
                 return NO_ORIGINS
-        return NO_ORIGINS.union(*(self.origins(part, scope) for part in parts(expr)))
+        told = _told(expr) if isinstance(expr, m.Call) else parts(expr)
+        return NO_ORIGINS.union(*(self.origins(part, scope) for part in told))
 
     def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
         """Tell whether the result of a call is what one process has sent to all others."""
-        if last_name(call.function) in self._sources:
+        if last_name(call.function) in self.sources:
             return True
-        return callee is not None and not self._sources.isdisjoint(callee.facts.mentions)
+        return callee is not None and not self.sources.isdisjoint(callee.facts.mentions)
 
     def agrees(self, function: LinkedFunction) -> bool:
         """Tell whether a function, by its own calls, sends to all processes what one of them has."""
-        return not self._sources.isdisjoint(function.facts.mentions)
+        return not self.sources.isdisjoint(function.facts.mentions)
 
     def origins_of(self, binding: Binding) -> Origins:
         """Tell by what the value that a name is bound to differs from process to process."""
@@ -138,3 +140,9 @@ class Privacy:
     def _source(self, expr: m.Expr, scope: Scope) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
         return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS
+
+
+def _told(call: m.Call) -> tuple[m.Expr, ...]:
+    """Give the parts of a call that its result can follow from: how much it prints is none."""
+    quiet = [keyword.value for keyword in call.keywords if keyword.name in _PRINTING]
+    return tuple(part for part in parts(call) if not any(part is value for value in quiet))

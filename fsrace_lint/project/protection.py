@@ -82,10 +82,16 @@ class Protection:
                 name = qualified_name(entity) or "*." + last_name(context.expr.function)
                 entry = self.catalog.find("first", name)
                 own = self.summaries.first_scope(entity) if isinstance(entity, LinkedFunction) else None
+                given = self._rank_given(context.expr, context.scope)
                 if entry is not None:
-                    yield named.expr, entry.scope, entry.waits
+                    yield named.expr, given or entry.scope, entry.waits
                 elif own is not None:
-                    yield named.expr, own, "barrier"
+                    yield named.expr, given or own, "barrier"
+
+    def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
+        """Give the scope of the rank that a context is handed, and goes by."""
+        scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
+        return next((found for found in scopes if found in {"global", "local"}), None)
 
     def is_lock(self, context: Value) -> bool:
         """Tell whether a context is a lock between processes, of a library or of the project."""

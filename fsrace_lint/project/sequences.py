@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
-from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.arguments import passed
+from fsrace_lint.project.arguments import constant_passed
 from fsrace_lint.project.effects import given_for, holds
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Op
     from fsrace_lint.catalog.entries import CollectiveSaver
+    from fsrace_lint.facts import model as m
     from fsrace_lint.project.differences import Differences
     from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path
@@ -195,7 +195,7 @@ class Sequences:
     def _is_ruled_out(self, step: Step, event: Event, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to a step of the function."""
         for literal in step.event.state.literals:
-            value = _constant(literal.test, event.call, callee)
+            value = constant_passed(literal.test, event.call, callee)
             if value is not None and bool(value.value) != literal.truth:
                 return True
         entity = self.linker.resolver.entity(step.event.call.function, step.event.state.scope)
@@ -204,7 +204,7 @@ class Sequences:
         if first is None or not first.rank:
             return False
         rank = given_for(step.event.call, argument(first.rank))
-        value = None if rank is None else _constant(rank, event.call, callee)
+        value = None if rank is None else constant_passed(rank, event.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 
     def _meeting(self, event: Event, entity: Entity | None) -> str:
@@ -244,10 +244,3 @@ class Sequences:
     def _leading(self) -> frozenset[str]:
         """The names of functions that may lead to an act or a meeting, as far as that is followed."""
         return self.propagation.leading_names(_LEADING, _DEEPEST)
-
-
-def _constant(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
-    """Give the constant that a call passes where the function called reads a parameter of its own."""
-    parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
-    value = None if parameter is None else passed(call, parameter, callee) or parameter.default
-    return value if isinstance(value, m.Constant) else None

@@ -206,7 +206,7 @@ class Sites:
             first=self.propagation.protection.first(event) or context.first,
             own=own,
             runs=runs(own & context.processes),
-            reach=Reach.PRIVATE if private else self._shared_by(path, spelled),
+            reach=Reach.PRIVATE if private else self.shared_by(path, spelled),
             certain=certain,
             evidence=trace.evidence,
             way=trace.way,
@@ -215,10 +215,7 @@ class Sites:
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
 
-    def _shared_reach(self, path: Path | None) -> Reach:
-        return Reach.NODE if self.linker.paths.is_node_local(path) else Reach.SHARED
-
-    def _shared_by(self, path: Path | None, spelled: str) -> Reach:
+    def shared_by(self, path: Path | None, spelled: str) -> Reach:
         """Tell who shares a path that is no process's own."""
         named = self.storage.named(path, spelled)
         if named is not None:
@@ -293,7 +290,7 @@ class Sites:
             named = self.linker.resolver.callee(event.call, event.state.scope)
             for callee in () if named is None or named is function else self._meant(named):
                 for site in self._opened(callee, depth + 1):
-                    yield self._seen_from(event, callee, site)
+                    yield self.seen_at_call(event, callee, site)
 
     def _meant(self, named: LinkedFunction) -> Iterator[LinkedFunction]:
         """Give the function that a call names; for a method that does nothing, those that stand in for it."""
@@ -302,7 +299,8 @@ class Sites:
             found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
             yield from (method for method in found if method is not None and method is not named)
 
-    def _seen_from(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
+    def seen_at_call(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
+        """Give a site of a function as it looks from a call of it."""
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
         processes = site.own & self.propagation.processes(event)

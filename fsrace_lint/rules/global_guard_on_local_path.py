@@ -34,14 +34,16 @@ a call in the project starts the processes of the job, which are then on one nod
 and no setting says otherwise. What nodes have for themselves are `/tmp`, `$TMPDIR`
 and the like, `local-paths`, and everything with `filesystem = "local"`; what these
 two name is also reported where the main process only goes first, and the others
-come after it: on another node they all come at once.
+come after it: on another node they all come at once. The strict profile reports
+caches, data and what is downloaded also where nobody says which it is, and the path
+of a new temporary file that is sent to processes of other nodes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Rule, Step, Witness, pointed
+from fsrace_lint.rules.base import Rule, Step, Witness, done_at, one_per_call, pointed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,42 +55,35 @@ if TYPE_CHECKING:
 RULE = Rule(code="FSR406", name="global-guard-on-local-path")
 
 
+_LOST: Final = "process 1 does not find it, on the disk of node 1"
+
+
 def check(project: Project) -> Iterator[Finding]:
     """Find what one process of the job makes where only its node has it."""
-    for absence in project.absences():
-        yield _together(absence) if absence.is_first else _missing(absence)
+    yield from one_per_call(map(_told, project.absences()))
 
 
-def _missing(absence: Absence) -> Finding:
+def _told(absence: Absence) -> Finding:
     site, use = absence.site, absence.use
-    return RULE.finding(
-        site,
-        f"only the main process makes {site.spelled}, on its own node, and those of other nodes look for it",
-        witness=Witness(
-            (
-                Step(0, "is the main process, on node 0"),
-                Step(1, "is on node 1"),
-                Step(0, site.told, "done, on the disk of node 0"),
-                Step(1, use.told, "FileNotFoundError"),
-            ),
-            "process 1 does not find it, on the disk of node 1",
-        ),
-        related=[pointed(use, "processes of all nodes use it here")],
-    )
-
-
-def _together(absence: Absence) -> Finding:
-    site = absence.site
-    return RULE.finding(
-        site,
-        f"the main process goes first, but every node has its own {site.spelled}, where all come at once",
-        witness=Witness(
-            (
-                Step(0, "is on node 1, and waits for the main process, on node 0"),
-                Step(1, "is on node 1, and waits for the main process, on node 0"),
-                Step(0, site.told, "begins"),
-                Step(1, site.told, "begins too"),
-            ),
-            f"processes 0 and 1 spoil {site.spelled} for each other",
-        ),
-    )
+    if absence.kind == "first":
+        has = "has" if absence.is_known else "may have"
+        said = (
+            f"the main process goes first, but every node {has} its own {site.spelled}, and all come at once"
+        )
+        waiting = [Step(process, "is on node 1, and waits for process 0 of node 0") for process in (0, 1)]
+        steps = (*waiting, Step(0, site.told, "begins"), Step(1, site.told, "begins too"))
+        harm = f"processes 0 and 1 spoil {site.spelled} for each other"
+    elif absence.kind == "sent":
+        said = f"{site.spelled} lies on the node of the process that made it, and is sent to the others"
+        uses = Step(1, f"uses {site.spelled} on node 1", "FileNotFoundError")
+        steps = (Step(0, site.written, "sends it"), uses)
+        harm = _LOST
+    else:
+        where = "on its own node" if absence.is_known else "perhaps on its own node"
+        said = f"only the main process makes {site.spelled}, {where}, and those of other nodes look for it"
+        made = Step(0, site.told, "done, on the disk of node 0")
+        steps = (Step(1, "is on node 1"), made, Step(1, use.told, "FileNotFoundError"))
+        harm = _LOST
+    shown = () if use is site else (pointed(use, "processes of all nodes use it here"),)
+    related, strict = (*shown, *done_at(site)), not absence.is_known
+    return RULE.finding(site, said, witness=Witness(steps, harm), related=related, strict=strict)

@@ -27,13 +27,12 @@ Good:
 
 Silent when: each node has the path for itself, as below `/tmp`, under
 `local-paths` or with `filesystem = "local"`; the path holds the number or the name
-of the node; losing the race is accepted or handled; a lock is held. By default
-paths of checkpoints, logs and results are reported, and what `shared-paths` or
-`filesystem = "shared"` says is shared. The strict profile reports the rest:
-caches and data, of which each node may well have its own, and files that are
-appended to or replaced as a whole. Where the name of a test says that each node is
-meant (`save_on_each_node`, `node_rank`), or a framework calls it once on each node
-(`prepare_data`), nothing is reported.
+of the node; losing the race is accepted or handled; a lock is held. Reported are by
+default checkpoints, logs and results, and what `shared-paths` or `filesystem =
+"shared"` says is shared; in the strict profile the rest: caches and data, which each
+node may have, what is appended or replaced, paths that hold the local rank, ranks
+that count once a filesystem. What a test wants for each node (`save_on_each_node`,
+`node_rank`) or a framework calls once on each (`prepare_data`) is not reported.
 """
 
 from __future__ import annotations
@@ -51,6 +50,11 @@ if TYPE_CHECKING:
 
 RULE = Rule(code="FSR405", name="local-guard-on-shared-path")
 
+_WHO: Final = {
+    "test": "the first process of every node",
+    "path": "the process with this local rank of every node",
+    "filesystem": "the first process of every node, unless a filesystem rank is set,",
+}
 _HARM: Final = {
     "mkdir": ("creates", "FileExistsError", "FileExistsError"),
     "link": ("links", "FileExistsError", "FileExistsError"),
@@ -68,15 +72,16 @@ def check(project: Project) -> Iterator[Finding]:
     for claim in project.per_node():
         site = claim.site
         verb, error, second = _HARM.get(site.act.op, ("", "", ""))
-        harmless = (error and site.tolerates(error)) or site.act.tolerant or site.act.exclusive
+        tolerant = site.tolerates(error) if error else site.act.tolerant
+        harmless = (tolerant and not claim.is_made_anew) or site.act.exclusive
         if not verb or harmless or (site.file, site.span) in seen:
             continue
         seen.add((site.file, site.span))
         may = "" if claim.is_known_shared else "may "
-        bearable = site.act.appends or site.act.atomic
+        bearable = site.act.appends or site.act.atomic or tolerant or claim.by != "test"
         yield RULE.finding(
             site,
-            f"the first process of every node {verb} {site.spelled}, which the nodes {may}share",
+            f"{_WHO[claim.by]} {verb} {site.spelled}, which the nodes {may}share",
             witness=_witness(site, second, error),
             related=done_at(site),
             strict=bearable or not (claim.is_known_shared or claim.is_plain),

@@ -28,16 +28,15 @@ Good:
 Silent when: each process waits for a path of its own; what is waited for is that a
 lock file goes away. Only the strict profile reports it where nothing shows that
 several processes run it, where one process waits, where it waits for a minute or
-more or nobody knows how long, as jobs do that hand over to each other, where the
-processes met before, so that only the view of a filesystem can lag, and where it
-waits until a path is gone.
+more or nobody knows how long, where the processes met before, so that only the view
+of a filesystem can lag, until a path is gone, and where a helper is handed the path.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Place, Related, Rule, Step, Witness, done_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +62,15 @@ def check(project: Project) -> Iterator[Finding]:
             poll.site,
             f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
-            strict=is_patient or poll.is_for_one or until_gone,
+            related=_seen(poll),
+            strict=is_patient or poll.is_for_one or until_gone or poll.at_call,
         )
+
+
+def _seen(poll: Poll) -> tuple[Related, ...]:
+    site, looked = poll.site, poll.looked
+    before = () if looked is None else (Related(Place(site.file, looked.call.span), "looks here before"),)
+    return (*done_at(site), *before)
 
 
 def _end(poll: Poll) -> str:
