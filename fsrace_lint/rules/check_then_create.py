@@ -77,8 +77,9 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
-    refuses = probe.exit in {"raise", "exit"} and site.evidence is not Evidence.EVIDENT
-    return refuses or site.act.appends or site.is_one_of_group or project.comes_in_order(site)
+    evident = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
+    unsure = not evident if probe.exit in {"raise", "exit"} else site.act.appends
+    return unsure or site.is_one_of_group or project.comes_in_order(site)
 
 
 def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
