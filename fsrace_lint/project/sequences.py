@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.catalog import Op
+    from fsrace_lint.catalog.entries import CollectiveSaver
     from fsrace_lint.project.differences import Differences
     from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path
@@ -139,7 +140,9 @@ class Sequences:
         scope = event.state.scope
         meeting = self._meeting(event, self.linker.resolver.entity(event.call.function, scope))
         if meeting:
-            yield replace(self._here(event), meeting=meeting)
+            saver = self._saver(event)
+            certain = saver is None or saver.when == "always"
+            yield replace(self._here(event), meeting=meeting, certain=certain)
             return
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
@@ -214,17 +217,21 @@ class Sequences:
         first = self.catalog.find("first", name)
         if first is not None:
             return called if first.waits == "barrier" else ""
-        saver = self.catalog.find("collective-saver", name)
+        saver = self._saver(event)
         if saver is not None:
             ordinary = bool(saver.unless) and holds(saver.unless, event.call)
-            return called if saver.when == "always" and not ordinary else ""
+            return "" if ordinary else called
         return called if self.catalog.is_any(_MEETING, name) else ""
 
     def is_save(self, event: Event) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""
+        return self._saver(event) is not None
+
+    def _saver(self, event: Event) -> CollectiveSaver | None:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         name = self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
-        return self.catalog.find("collective-saver", name) is not None
+        saver: CollectiveSaver | None = self.catalog.find("collective-saver", name)
+        return saver
 
     def _is_certain(self, step: Step) -> bool:
         """Tell whether nothing decides over a meeting but whether there are several processes."""
