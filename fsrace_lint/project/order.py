@@ -36,8 +36,8 @@ class Unordered:
     `made`: one makes what the others use; `deleted`: one deletes where the others
     then make or use something; `used`: one deletes what the others still use;
     `gathered`: one reads what all have written; `undone`: one makes what others
-    may still delete; `refused`: one makes what others, who may still look, raise for. `certain` says that those who come to the second act may come
-    from the first.
+    may still delete; `refused`: one makes what others, who may still look, raise for.
+    `certain` says that those who come to the second act may come from the first.
     """
 
     kind: Kind
@@ -132,9 +132,12 @@ class Orders:
         """Tell whether the processes of both meet in between.
 
         Those of the first act meet after it, and those of the second before it, in one
-        call or in two of the same kind for one each (`if rank != 0: barrier()`).
+        call or in two of the same kind for one each (`if rank != 0: barrier()`). After
+        a test that leaves, those that stay are enough.
         """
         first, last = steps.index(step), steps.index(later)
+        if step.op == "probe":
+            return any(s.meeting and not step.processes & ~s.processes for s in steps[first:last])
         after = [s for s in steps[first + 1 :] if self._meets(s, step, step.processes)]
         before = [s for s in steps[:last] if self._meets(s, later, later.processes & ~step.processes)]
         for one in after:
