@@ -35,6 +35,7 @@ _TELLING: Final = frozenset(
     }
 )  # fmt: skip
 """What tells of its arguments what is asked of them; of other calls nothing follows."""
+_MAKING_PATHS: Final = frozenset({"os.path.join", "pathlib.Path", "str", "os.path.abspath", "os.fspath"})
 _WHETHER_SET_UP: Final = ((MAIN, ALL), (ALL, MAIN))
 """How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
 
@@ -100,6 +101,8 @@ class Differences:
                 return self._first((*iterables, *results), scope)
             case m.Lambda():
                 return None
+            case m.Subscript(value=value):
+                return self.of(value, scope)
             case _:
                 return self._first(parts(expr), scope)
 
@@ -183,7 +186,18 @@ class Differences:
             return None
         if _tells_apart(split):
             return Difference("rank", expr)
+        if _is_about_none(expr) and self._is_made(expr.left, scope):
+            return None
         return self._first((expr.left, *expr.rights), scope)
+
+    def _is_made(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a name stands for a text or a path that was put together, which is never None."""
+        bound = self.linker.guards.known(expr, scope)
+        if not isinstance(bound, Value):
+            return False
+        if isinstance(bound.expr, m.Call):
+            return self.linker.resolver.qualify(bound.expr.function, bound.scope) in _MAKING_PATHS
+        return isinstance(bound.expr, (m.Format, m.Binary))
 
     def _is_rank_or_size(self, expr: m.Compare, scope: Scope) -> bool:
         """Tell whether a comparison asks whether there are several processes, and nothing else."""
@@ -295,6 +309,10 @@ def _root(expr: m.Expr) -> str:
     if isinstance(expr, m.Attribute) and isinstance(expr.value, m.Name):
         return f"{expr.value.id}.{expr.name}"
     return expr.id if isinstance(expr, m.Name) else ""
+
+
+def _is_about_none(expr: m.Compare) -> bool:
+    return expr.operators in {("is",), ("is not",)} and expr.rights == (m.Constant(None),)
 
 
 def _is_nothing(value: m.Expr | None) -> bool:

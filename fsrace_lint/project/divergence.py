@@ -254,8 +254,13 @@ class Divergences:
                 yield Divergence(meeting, "loop", difference, spell(value.expr), place)
 
     def _by_function(self, meeting: Step) -> Iterator[Divergence]:
-        """A meeting in a function that some processes alone are let into, whoever calls it."""
+        """A meeting in a function that some processes alone are let into, whoever calls it.
+
+        What a framework calls on one process is left out: who overrides it may call it elsewhere.
+        """
         function = meeting.event.function
+        if self.propagation.hooks.of(function) is not None:
+            return
         allowed = self.propagation.decorated(function)
         edges = self.propagation.edges(function)
         if edges and all(edge.handed for edge in edges):

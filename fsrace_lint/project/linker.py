@@ -12,7 +12,7 @@ from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.modules import ModuleTable
 from fsrace_lint.project.paths import Paths
 from fsrace_lint.project.privacy import Privacy
-from fsrace_lint.project.processes import ALL, NOBODY, Processes
+from fsrace_lint.project.processes import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
 from fsrace_lint.project.resolve import Resolver
 from fsrace_lint.project.splits import UNDIVIDED
 from fsrace_lint.project.values import Value
@@ -118,12 +118,16 @@ class Linker:
         if flow is None or not flow.exits:
             return UNDIVIDED
         true, false = NOBODY, NOBODY
+        each_picks_one = True
         for way in flow.exits:
             here = (NOBODY, way.state.processes)
             if way.value is not None:
                 split = self.guards.split(way.value, way.state.scope)
                 here = (way.state.processes & split[0], way.state.processes & split[1])
+            each_picks_one = each_picks_one and here[0] in {NOBODY, MAIN, ANOTHER}
             true, false = true | here[0], false | here[1]
+        if each_picks_one and true == TWO:
+            return MAIN, ALL
         return true, false
 
     def counts(self) -> dict[str, int]:

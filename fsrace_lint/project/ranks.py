@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.project.entities import as_function, qualified_name
 from fsrace_lint.project.values import Argument, Either, Scope, Selected, Unpacked, Value
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.values import Binding
 
 DEEPEST: Final = 12
+_GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 
@@ -69,7 +71,8 @@ class Ranks:
                     return self.rank_scope(arguments[0], scope, depth + 1)
                 if name in ENVIRONMENT_CALLS and arguments:
                     return self.environment(arguments[0], "rank")
-                return self._called_rank(function, name, scope, depth)
+                found = self._called_rank(function, name, scope, depth)
+                return "group" if found in {"global", "local"} and _names_a_group(expr) else found
             case m.Subscript(value=value, index=index):
                 if self.resolver.qualify(value, scope) == "os.environ":
                     return self.environment(index, "rank")
@@ -203,6 +206,17 @@ class Ranks:
             for way in ways:
                 if isinstance(way.value, m.Sequence) and binding.index is not None:
                     yield from ((item, way.state.scope) for item in way.value.items[binding.index :][:1])
+
+
+def _names_a_group(call: m.Call) -> bool:
+    """Tell whether a call asks for the number within a group that it is given, as `get_rank(group)` does."""
+    given = [dotted(value) or "" for value in call.arguments]
+    given += [keyword.name or "" for keyword in call.keywords if not _is_none(keyword.value)]
+    return any(_GROUP.search(name) is not None for name in given)
+
+
+def _is_none(expr: m.Expr) -> bool:
+    return isinstance(expr, m.Constant) and expr.value is None
 
 
 def as_attribute(expr: m.Expr) -> m.Expr:
