@@ -80,6 +80,10 @@ class Catalog:
         """Look a qualified name up without falling back to its last part."""
         return self._tables[kind].get(name)
 
+    def is_listed(self, name: str) -> bool:
+        """Tell whether there is an entry of any kind for this very name."""
+        return any(name in table for table in self._tables.values())
+
     def is_any(self, kinds: Iterable[str], name: str | None) -> bool:
         """Tell whether a name has an entry of one of the kinds."""
         return any(self.find(kind, name) is not None for kind in kinds)

@@ -203,6 +203,10 @@ class Evidences:
         """Tell whether processes meet in a call, or in what it leads to."""
         return any(event is meeting for meeting in self._coordinating(event.function, 0))
 
+    def is_shown_in_file(self, function: LinkedFunction) -> bool:
+        """Tell whether anything in the file of a function shows that there are several processes."""
+        return any(self._signs_of(other) for other in function.module.functions)
+
     def _is_launch(self, event: Event, *, certain: bool) -> bool:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))

@@ -24,7 +24,9 @@ _USING: Final[frozenset[Op]] = frozenset({"read", "list"})
 _ONE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
 _LOST: Final = frozenset({"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"})
 
-Kind = Literal["made", "deleted", "used", "gathered", "undone"]
+_LEAVING: Final = frozenset({"raise", "exit"})
+
+Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Unordered:
     `made`: one makes what the others use; `deleted`: one deletes where the others
     then make or use something; `used`: one deletes what the others still use;
     `gathered`: one reads what all have written; `undone`: one makes what others
-    may still delete. `certain` says that those who come to the second act may come
-    from the first.
+    may still delete; `refused`: one makes what others, who may still look, raise for.
+    `certain` says that those who come to the second act may come from the first.
     """
 
     kind: Kind
@@ -90,6 +92,8 @@ class Orders:
     def _conflict(self, step: Step, later: Step) -> Unordered | None:
         """Tell how two acts are at odds, if one process does one of them, and others the other."""
         kind = None if later.event is step.event else _kind(step, later)
+        if kind is None and step.op == "probe" and self._refuses(step, later):
+            kind = "refused"
         if kind is None:
             return None
         pair = Unordered(kind, step, later)
@@ -98,6 +102,13 @@ class Orders:
             return None
         certain = not apart and (kind != "gathered" or later.op == "read")
         return replace(pair, certain=certain)
+
+    def _refuses(self, step: Step, later: Step) -> bool:
+        """Tell whether a test leaves the function where it finds what a later act makes."""
+        if later.op not in _MAKING or step.path is None or step.path != later.path or step.path.private:
+            return False
+        tests = self.sequences.sites.tests.among(later.event.state.literals, later.event.call)
+        return any(test.span == step.span and test.absent and test.exit in _LEAVING for test in tests)
 
     @staticmethod
     def _is_of_others(pair: Unordered, entering: Processes) -> bool:
@@ -115,15 +126,18 @@ class Orders:
     def _is_tolerant(self, pair: Unordered) -> bool:
         """Tell whether the others accept that nothing is there."""
         caught = self.propagation.protection.caught(pair.shared.event)
-        return pair.kind != "undone" and not _LOST.isdisjoint(caught)
+        return pair.kind not in {"undone", "refused"} and not _LOST.isdisjoint(caught)
 
     def _is_ordered(self, step: Step, later: Step, steps: Sequence[Step]) -> bool:
         """Tell whether the processes of both meet in between.
 
         Those of the first act meet after it, and those of the second before it, in one
-        call or in two of the same kind for one each (`if rank != 0: barrier()`).
+        call or in two of the same kind for one each (`if rank != 0: barrier()`). After
+        a test that leaves, those that stay are enough.
         """
         first, last = steps.index(step), steps.index(later)
+        if step.op == "probe":
+            return any(s.meeting and not step.processes & ~s.processes for s in steps[first:last])
         after = [s for s in steps[first + 1 :] if self._meets(s, step, step.processes)]
         before = [s for s in steps[:last] if self._meets(s, later, later.processes & ~step.processes)]
         for one in after:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
     from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.elsewhere import Absence
-    from fsrace_lint.project.model import Misuse, VainTest
+    from fsrace_lint.project.model import Misuse, Probe, Site, VainTest
     from fsrace_lint.project.order import Unordered
     from fsrace_lint.project.pauses import Pause
     from fsrace_lint.project.per_node import PerNodeAct
@@ -26,6 +26,11 @@ class OrderQueries(SiteQueries):
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
         yield from self.each(self._divergences.of)
+
+    def is_met_between(self, probe: Probe, site: Site) -> bool:
+        """Tell whether processes meet after a test and before a site in one function."""
+        steps = self._sequences.of(site.event.function)
+        return any(step.meeting and probe.span < step.span < site.span for step in steps)
 
     def unordered(self) -> Iterator[Unordered]:
         """Give acts of one process and of others on one path that nothing orders."""

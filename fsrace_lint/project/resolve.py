@@ -211,7 +211,8 @@ class Resolver(Members):
             case LinkedClass():
                 return entity.method(name)
             case Instance(of=LinkedClass() as class_):
-                return class_.method(name) or self._attribute_of_class(class_, name, depth)
+                own = class_.method(name) or self._attribute_of_class(class_, name, depth)
+                return own or self._from_library(class_, name)
             case LinkedFunction() if is_property(entity):
                 return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
             case Instance(of=Library(name=owner)):
@@ -228,6 +229,19 @@ class Resolver(Members):
         """Properties of library classes, such as `Path.parent`, that are objects themselves."""
         entry = self.catalog.exact("returns", qualified)
         return None if entry is None or not entry.is_property else Instance(Library(entry.type))
+
+    def _from_library(self, class_: LinkedClass, name: str) -> Library | None:
+        """Find the method of a library's class that a class of the project inherits, if the catalog has it.
+
+        It may have it under the name of the class itself: the project may be the library.
+        """
+        for relative in class_.ancestors():
+            outer = self.final_scope(relative.module.functions[relative.facts.parent])
+            bases = () if outer is None else (self.qualify(base, outer) for base in relative.facts.bases)
+            for owner in (relative.qualified, *bases):
+                if self.catalog.is_listed(f"{owner}.{name}"):
+                    return Library(f"{owner}.{name}")
+        return None
 
     def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
         values = self.attribute_values(class_, name)
@@ -269,10 +283,15 @@ class Resolver(Members):
                     return Instance(Library(entry.type)) if not entry.item else None
                 return Instance(entity) if name.rpartition(".")[2][:1].isupper() else None
             case LinkedFunction():
-                found = self._returned_by(entity, depth)
+                found = self._returned_by(entity, depth) or self._listed(entity)
                 return self._built(call.function, scope, depth) if _is_own(found, entity) else found
             case _:
                 return None
+
+    def _listed(self, function: LinkedFunction) -> Instance | None:
+        """Give what the catalog says that a function of the project returns, which may be the library."""
+        entry = self.catalog.exact("returns", function.qualified)
+        return None if entry is None or entry.item else Instance(Library(entry.type))
 
     def _built(self, called: m.Expr, scope: Scope, depth: int) -> Entity | None:
         """Find the object that `Class.build()` gives, which is one of the class it is called on."""

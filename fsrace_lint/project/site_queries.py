@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsrace_lint.project.linked import Linked
+from fsrace_lint.project.model import Evidence
 from fsrace_lint.project.probes import related
 from fsrace_lint.project.states import are_apart
 
@@ -85,6 +86,11 @@ class SiteQueries(Linked):
     def comes_in_order(self, site: Site) -> bool:
         """Tell whether the calls by which several processes come to a site let the first one go first."""
         return any(self.propagation.protection.first(event) is not None for event in site.way)
+
+    def stands_among_processes(self, site: Site) -> bool:
+        """Tell whether several processes may run a site, and its file shows that there are several."""
+        shown = self._found.evidences.is_shown_in_file
+        return site.evidence is not Evidence.NONE and shown(site.event.function)
 
     def created_beside(self, probe: Probe, site: Site) -> Iterator[Site]:
         """Give what is made after the same test as a site, in the same folder, with no test of its own."""

@@ -34,8 +34,9 @@ Silent when: it is written under another name and renamed; it is opened with
 or of each node runs it, or runs it before all others; a lock is held, or made here
 (FSR501); the path belongs to one process. Only the strict profile reports it in a script that one
 process runs, for one process of each group, where it only appends, where the calls
-that are evidently made by several let one go first, and, if nothing is evident,
-where a file that is there raises, and where a link is removed and made anew.
+that are evidently made by several let one go first, where a file that is there raises if
+nothing is evident or all meet in between, and, if nothing is evident, where a link is
+removed and made anew.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
-    refuses = probe.exit in {"raise", "exit"} and site.evidence is not Evidence.EVIDENT
-    return refuses or site.act.appends or site.is_one_of_group or project.comes_in_order(site)
+    evident = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
+    unsure = not evident if probe.exit in {"raise", "exit"} else site.act.appends
+    return unsure or site.is_one_of_group or project.comes_in_order(site)
 
 
 def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:

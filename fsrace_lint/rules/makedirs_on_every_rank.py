@@ -30,8 +30,8 @@ Good:
 
 Silent when: one process of the job, of each node or of each group runs it;
 FileExistsError is handled; a lock is held; the path belongs to one process, or lies on the node's
-own disk; the same directory is made or removed before it in the same function; it
-is not evident that several processes run it. The default profile never reports it.
+own disk; the same directory is made or removed before it in the same function; nothing
+in the file shows that there are several processes. The default profile never reports it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process creates where it accepts that another one did."""
     remade = {mkdir for _, mkdir in project.pairs({"delete"}, {"mkdir"})}
     for mkdir in project.sites("mkdir"):
-        if mkdir not in remade and _is_hazard(mkdir):
+        if mkdir not in remade and _is_hazard(project, mkdir):
             yield RULE.finding(
                 mkdir,
                 f"every process creates {mkdir.destination}: exist_ok=True can fail on a network filesystem",
@@ -70,7 +70,9 @@ def check(project: Project) -> Iterator[Finding]:
             )
 
 
-def _is_hazard(mkdir: Site) -> bool:
+def _is_hazard(project: Project, mkdir: Site) -> bool:
     accepts_by_flag = mkdir.act.tolerant and not mkdir.act.tree and not mkdir.handles("FileExistsError")
-    by_all = mkdir.is_contended and not mkdir.is_one_of_group and mkdir.evidence is Evidence.EVIDENT
-    return by_all and accepts_by_flag and mkdir.is_shared_by_nodes
+    by_all = mkdir.is_contended and not mkdir.is_one_of_group
+    if not (by_all and accepts_by_flag and mkdir.is_shared_by_nodes):
+        return False
+    return mkdir.evidence is Evidence.EVIDENT or project.stands_among_processes(mkdir)

@@ -27,8 +27,9 @@ Good:
         return np.load(path)
 
 It also reports one rank that reads what all ranks have written, that deletes what
-the others still use, or that clears a folder into which they write. Functions that
-are called count with what they do.
+the others still use, that clears a folder into which they write, or that makes what
+they take for another run's where they find it. Functions that are called count with
+what they do.
 
 Silent when: a barrier, a broadcast, a gather or a save of all ranks lies on the way
 between, also where a setting or `is_initialized()` decides over it; the two-sided
@@ -60,6 +61,10 @@ _SAID: Final = {
     "undone": (
         "one rank makes {path} while the others may still delete it",
         "process 1 deletes it",
+    ),
+    "refused": (
+        "one rank makes {path} while the others may still look, and refuse what they find",
+        "process 1 takes it for that of another run and dies",
     ),
 }
 
