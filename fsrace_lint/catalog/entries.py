@@ -288,6 +288,10 @@ class Launch(Entry, frozen=True, kw_only=True):
     """Whether it shows that, or only that several could (a trainer that also runs on one device)."""
     creates_group: bool = False
     """Whether the process group exists only from then on."""
+    count: str = ""
+    """The argument with the number of processes; where it is given as 1, there is one."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 
 
 class Spawn(Entry, frozen=True, kw_only=True):

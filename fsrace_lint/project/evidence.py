@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign
@@ -81,9 +82,13 @@ class Evidences:
         waiting = [start]
         callers: dict[_Caller, tuple[Event, ...]] = {}
         roots: list[_Caller] = []
+        alone: tuple[Event, ...] | None = None
         while waiting:
             step = waiting.pop(0)
             (here, class_), way = step, ways[step]
+            if self._runs_alone(here.function):
+                alone = way
+                continue
             near = len(way) <= _CLASSES_DEPTH
             sign = self._sign(here) or (self._sign_of_class(here.function) if near else None)
             if sign is not None:
@@ -100,6 +105,8 @@ class Evidences:
                 if above is not None and above not in ways:
                     ways[above] = (*way, edge.event)
                     waiting.append(above)
+        if alone is not None and not roots:
+            return Trace(Evidence.NONE, alone, None)
         way = callers[roots[0]] if roots else ()
         one_shot = bool(roots) and all(self._is_one_shot(root) for root, _ in roots)
         if one_shot and not any(self._may_launch(caller) for caller, _ in callers):
@@ -207,6 +214,17 @@ class Evidences:
         """Tell whether anything in the file of a function shows that there are several processes."""
         return any(self._signs_of(other) for other in function.module.functions)
 
+    def _runs_alone(self, function: LinkedFunction) -> bool:
+        """Tell whether a function asks a launcher for one process, by a number that is written out."""
+        for event in self.linker.events(function):
+            entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+            entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
+            if entry is None or not entry.count:
+                continue
+            if given(event.call, entry.count) == m.Constant(1) and not _asks_for_nodes(event.call):
+                return True
+        return False
+
     def _is_launch(self, event: Event, *, certain: bool) -> bool:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
@@ -237,6 +255,11 @@ class Evidences:
                     what = f"{spell(decorator.expr)} runs it in several processes"
                     return _sign(function, function.facts.span, what)
         return None
+
+
+def _asks_for_nodes(call: m.Call) -> bool:
+    nodes = given(call, ":num_nodes")
+    return nodes is not None and nodes != m.Constant(1)
 
 
 def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
