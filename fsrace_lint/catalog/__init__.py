@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fsrace_lint.catalog.entries import KINDS, Argument, CatalogError, Effect, Entry, Op, argument, flags
+from fsrace_lint.catalog.arguments import Argument, argument, flags
+from fsrace_lint.catalog.entries import KINDS, CatalogError, Effect, Entry, Op
 from fsrace_lint.catalog.reading import read
 
 if sys.version_info >= (3, 11):

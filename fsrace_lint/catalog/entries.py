@@ -13,7 +13,6 @@ call does not give it.
 
 from __future__ import annotations
 
-import functools
 from typing import ClassVar, Final, Literal, TypeAlias
 
 import msgspec
@@ -47,20 +46,6 @@ Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation"]
 
 class CatalogError(Exception):
     """An entry that cannot be read; the message names the file, the kind and the key."""
-
-
-class Argument(msgspec.Struct, frozen=True):
-    """Which argument of a call: a position, a keyword, or `self`, the object of a method."""
-
-    position: int | None = None
-    keyword: str | None = None
-    default: str = ""
-    """What holds where it is not given: `true` for a flag, the letters of an open mode, a number."""
-
-    @property
-    def is_self(self) -> bool:
-        """Whether it is the object whose method is called."""
-        return self.keyword == "self"
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
@@ -409,33 +394,3 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "suppressor": Suppressor,
     "exit": Exit,
 }
-
-
-@functools.cache
-def argument(text: str) -> Argument:
-    """Parse `position:keyword`, `position`, `:keyword` or `self`, for a flag perhaps with `=true` behind it.
-
-    Args:
-        text: What the catalog says.
-
-    Returns:
-        The argument.
-
-    Raises:
-        ValueError: It is none of these.
-    """
-    body, _, default = text.partition("=")
-    if body == "self":
-        return Argument(keyword="self")
-    position, _, keyword = body.partition(":")
-    if not (position or keyword) or (keyword and not keyword.isidentifier()):
-        raise ValueError(text)
-    if position and not position.isdecimal():
-        raise ValueError(text)
-    return Argument(int(position) if position else None, keyword or None, default)
-
-
-@functools.cache
-def flags(text: bool | str) -> tuple[Argument, ...]:  # noqa: FBT001  # as the catalog writes it
-    """Parse the flags of an entry; none where it is so, or not so, by its nature."""
-    return tuple(argument(word) for word in text.split()) if isinstance(text, str) else ()

@@ -59,7 +59,7 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            site = None if step.act is None or step.act.op in ASKING else self.sites.of_step(step)
+            site = None if step.act is None or step.act.op in ASKING else self.sequences.site(step)
             if site is None or site.path is None:
                 continue
             is_here, known = step.event is step.origin, site.reach is Reach.NODE
@@ -117,7 +117,7 @@ class Elsewhere:
         for step in after:
             if step.act is None or step.act.op not in ASKING - {"probe"} or not self._are_others(step):
                 continue
-            use = self.sites.of_step(step)
+            use = self.sequences.site(step)
             if use is not None and _needs(use, site):
                 return use
         return None

@@ -123,7 +123,7 @@ class FileQueries(SiteQueries):
 
     def is_node_local(self, path: Path | None) -> bool:
         """Tell whether each node has a path of its own under this name."""
-        return self.linker.paths.is_node_local(path)
+        return self.linker.paths.node_local.holds(path)
 
     def is_scratch(self, site: Site) -> bool:
         """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""

@@ -117,7 +117,7 @@ class FileNames:
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
-            is_temporary=self.linker.paths.is_node_local(path)
+            is_temporary=self.linker.paths.node_local.holds(path)
             or "creation" in path.origins
             or "scratch" in self._meanings(word for text in named for word in _words(text)),
             is_numbered=self._is_numbered(_symbols(last))
@@ -153,7 +153,7 @@ class FileNames:
 
     def _is_in_scratch(self, path: Path) -> bool:
         """Tell whether a file lies in a scratch folder, or under a fixed name where everybody's lie."""
-        place = self.linker.paths.node_folder(path)
+        place = self.linker.paths.node_local.folder(path)
         texts = [_text(component) for component in path.components]
         if place and len(texts) == place + 1:
             return texts[-1] is not None

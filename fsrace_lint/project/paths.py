@@ -11,6 +11,7 @@ from fsrace_lint.project.bindings import source_of, target_name
 from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import Instance, Library, qualified_name
 from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_handed_in, is_new, renamed
+from fsrace_lint.project.node_local import NodeLocal
 from fsrace_lint.project.templates import filled_by_format, filled_by_percent
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Unpacked, Value
 
@@ -56,9 +57,7 @@ class Paths:
         self.guards = guards
         self.catalog = catalog
         self.privacy = privacy
-        self._node_folders = [
-            name.rstrip("/").split("/") for name in catalog.names("node-local") if name.startswith("/")
-        ]
+        self.node_local = NodeLocal(resolver, guards, catalog)
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
         """Give the normal form of a path.
@@ -123,7 +122,7 @@ class Paths:
             return Symbol(
                 ("rank", rank), spell(expr), NO_ORIGINS if here else frozenset({"rank"}), local=here
             )
-        place = self._node_local(expr, scope)
+        place = self.node_local.place(expr, scope)
         return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
 
     def _opaque(self, expr: m.Expr, scope: Scope) -> Symbol:
@@ -386,29 +385,6 @@ class Paths:
         known = self.guards.known(iterable.expr, iterable.scope)
         expr = known.expr if isinstance(known, Value) else iterable.expr
         return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)
-
-    def _node_local(self, expr: m.Expr, scope: Scope) -> str | None:
-        """Name the place on the node's own disk that an environment variable or a call gives."""
-        variable = self.guards.environment_variable(expr, scope)
-        name = f"${variable}" if variable is not None else None
-        if name is None and isinstance(expr, m.Call):
-            name = self.resolver.qualify(expr.function, scope)
-        return name if name is not None and self.catalog.exact("node-local", name) is not None else None
-
-    def is_node_local(self, path: Path | None) -> bool:
-        """Tell whether each node has a path of its own under this name."""
-        if path is None:
-            return False
-        return any(symbol.local for symbol in path.symbols()) or self.node_folder(path) > 0
-
-    def node_folder(self, path: Path) -> int:
-        """Count the components at the beginning of a path that name a folder on the node's own disk."""
-        literal = [
-            "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
-        ]
-        return max(
-            (len(folder) for folder in self._node_folders if literal[: len(folder)] == folder), default=0
-        )
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""

@@ -96,7 +96,7 @@ class Pauses:
                 continue
             if step.meeting:
                 return
-            site = self.sites.of_step(step)
+            site = self.sequences.site(step)
             if site is not None and step.processes & sleep.state.processes:
                 yield site
 
@@ -105,7 +105,7 @@ class Pauses:
         for step in reversed(before):
             if step.meeting:
                 return
-            site = self.sites.of_step(step)
+            site = self.sequences.site(step)
             if site is not None and site.act.op not in ASKING:
                 yield site
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.differences import Differences
     from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path
-    from fsrace_lint.project.model import Act, Sign
+    from fsrace_lint.project.model import Act, Sign, Site
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.sites import Sites
     from fsrace_lint.project.states import Event, Literal
@@ -222,6 +222,12 @@ class Sequences:
             ordinary = bool(saver.unless) and holds(saver.unless, event.call)
             return "" if ordinary else called
         return called if self.catalog.is_any(_MEETING, name) else ""
+
+    def site(self, step: Step) -> Site | None:
+        """Give the site of what happens in a function; None for what is no act."""
+        if step.act is None:
+            return None
+        return self.sites.seen_so(step.act, step.event, step.origin, step.path, step.processes)
 
     def is_save(self, event: Event) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.processes import Processes
     from fsrace_lint.project.propagate import Propagation
-    from fsrace_lint.project.sequences import Step
     from fsrace_lint.project.states import Event
     from fsrace_lint.project.values import Scope
 
@@ -147,13 +146,10 @@ class Sites:
         path = self.linker.paths.normalize(act.path, scope)
         return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
 
-    def of_step(self, step: Step) -> Site | None:
-        """Give the site of what happens in a function; None for what is no act."""
-        if step.act is None:
-            return None
-        here = step.event is step.origin or step.path is None
-        spelled = spell(step.act.path) if here or step.path is None else step.path.text
-        return self._judged(step.act, step.event, step.origin, step.path, spelled, step.processes)
+    def seen_so(self, act: Act, event: Event, origin: Event, path: Path | None, processes: Processes) -> Site:
+        """Give the site of an act as it looks from a call, with the path that it has there."""
+        spelled = spell(act.path) if event is origin or path is None else path.text
+        return self._judged(act, event, origin, path, spelled, processes)
 
     def is_settled_before(self, event: Event) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""
@@ -220,7 +216,7 @@ class Sites:
         named = self.storage.named(path, spelled)
         if named is not None:
             return Reach.SHARED if named else Reach.NODE
-        local = self.linker.paths.is_node_local(path) or self.storage.filesystem == "local"
+        local = self.linker.paths.node_local.holds(path) or self.storage.filesystem == "local"
         return Reach.NODE if local else Reach.SHARED
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
