@@ -134,7 +134,10 @@ class SiteQueries(Linked):
 
     def _missing(self, site: Site) -> Probe | None:
         """Give the nearest test before a site that found missing what it makes."""
-        for probe in self._tests.before(site.event):
+        probes = tuple(self._tests.before(site.event))
+        if any(not probe.absent and probe.asks_presence and probe.path == site.path for probe in probes):
+            return None
+        for probe in probes:
             if probe.absent and related(probe.path, site.path) and _asks_for(probe, site):
                 return probe
         return None
