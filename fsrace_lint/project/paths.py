@@ -11,6 +11,7 @@ from fsrace_lint.project.bindings import source_of, target_name
 from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import Instance, Library, qualified_name
 from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_handed_in, is_new, renamed
+from fsrace_lint.project.listings import Listings
 from fsrace_lint.project.node_local import NodeLocal
 from fsrace_lint.project.templates import filled_by_format, filled_by_percent
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Unpacked, Value
@@ -58,6 +59,7 @@ class Paths:
         self.catalog = catalog
         self.privacy = privacy
         self.node_local = NodeLocal(resolver, guards, catalog)
+        self._listings = Listings(resolver, guards, catalog)
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
         """Give the normal form of a path.
@@ -348,15 +350,8 @@ class Paths:
                 origins = self.privacy.origins_of(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
-                return (
-                    Symbol(
-                        ("bound", id(binding), name, source_of(binding)),
-                        name,
-                        origins,
-                        certain,
-                        varies=varies,
-                    ),
-                )
+                key = ("bound", id(binding), name, source_of(binding))
+                return (Symbol(key, name, origins, certain, varies=varies),)
 
     def _makes(self, call: m.Call, scope: Scope) -> bool:
         """Tell whether a call makes a file or folder that is a process's own."""
@@ -366,7 +361,7 @@ class Paths:
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
         match binding:
-            case Element(iterable=iterable, index=None) if self._is_written_out(iterable):
+            case Element(iterable=iterable, index=None) if self._is_equal_for_all(iterable):
                 return True
             case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
                 counting = "range" if index is None else "enumerate" if index == 0 else None
@@ -380,8 +375,10 @@ class Paths:
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(pieces is not None and all_certain(pieces) for pieces in forms)
 
-    def _is_written_out(self, iterable: Value) -> bool:
-        """Tell whether a list stands in the source with all its elements, the same for each process."""
+    def _is_equal_for_all(self, iterable: Value) -> bool:
+        """Tell whether each process goes over the same: what is written out there, or found in one folder."""
+        if self._listings.is_listing(iterable.expr, iterable.scope):
+            return not self.privacy.origins(iterable.expr, iterable.scope)
         known = self.guards.known(iterable.expr, iterable.scope)
         expr = known.expr if isinstance(known, Value) else iterable.expr
         return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)

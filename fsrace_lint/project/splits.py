@@ -82,7 +82,9 @@ def combine(operator: str, splits: list[Split]) -> Split:
 
 
 def choose(test: Split, then: Split, otherwise: Split) -> Split:
-    """Join the splits of `then if test else otherwise`."""
+    """Join the splits of `then if test else otherwise`; of two that pick one process, one is taken."""
+    if test == UNDIVIDED and {then[0], otherwise[0]} == {MAIN, ANOTHER}:
+        return MAIN, ALL
     return (
         (test[0] & then[0]) | (test[1] & otherwise[0]),
         (test[0] & then[1]) | (test[1] & otherwise[1]),
