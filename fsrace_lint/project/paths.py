@@ -350,8 +350,8 @@ class Paths:
                 origins = self.privacy.origins_of(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
-                key = ("bound", id(binding), name, source_of(binding))
-                return (Symbol(key, name, origins, certain, varies=varies),)
+                element = ("bound", id(binding), name, source_of(binding))
+                return (Symbol(element, name, origins, certain, varies=varies),)
 
     def _makes(self, call: m.Call, scope: Scope) -> bool:
         """Tell whether a call makes a file or folder that is a process's own."""
