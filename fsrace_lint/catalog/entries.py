@@ -251,6 +251,8 @@ class Collective(Entry, frozen=True, kw_only=True):
 
     orders: Literal["all", "source", "destination"] = "all"
     """Who waits: all for all, the receivers for the source, or the destination for the others."""
+    when: Literal["always", "model"] = "always"
+    """Whether that is always so, or only where it is given a model to divide among the processes."""
 
 
 class CollectiveSaver(Entry, frozen=True, kw_only=True):

@@ -140,9 +140,7 @@ class Sequences:
         scope = event.state.scope
         meeting = self._meeting(event, self.linker.resolver.entity(event.call.function, scope))
         if meeting:
-            saver = self._saver(event)
-            certain = saver is None or saver.when == "always"
-            yield replace(self._here(event), meeting=meeting, certain=certain)
+            yield replace(self._here(event), meeting=meeting, certain=self._meets_always(event))
             return
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
@@ -232,6 +230,15 @@ class Sequences:
     def is_save(self, event: Event) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""
         return self._saver(event) is not None
+
+    def _meets_always(self, event: Event) -> bool:
+        """Tell whether a call waits for the others whatever it is given."""
+        saver = self._saver(event)
+        if saver is not None:
+            return bool(saver.when == "always")
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        collective = self.catalog.find("collective", self.linker.resolver.type_name(entity))
+        return collective is None or bool(collective.when == "always")
 
     def _saver(self, event: Event) -> CollectiveSaver | None:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)

@@ -284,16 +284,23 @@ class Sites:
             return
         for event in self.linker.events(function):
             named = self.linker.resolver.callee(event.call, event.state.scope)
-            for callee in () if named is None or named is function else self._meant(named):
+            if named is None or named is function or self._saves_for_all(named):
+                continue
+            for callee in self._meant(named):
                 for site in self._opened(callee, depth + 1):
                     yield self.seen_at_call(event, callee, site)
 
-    def _meant(self, named: LinkedFunction) -> Iterator[LinkedFunction]:
-        """Give the function that a call names; for a method that does nothing, those that stand in for it."""
-        yield named
-        if named.owner is not None and _NOT_DONE.issuperset(named.facts.mentions):
-            found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
-            yield from (method for method in found if method is not None and method is not named)
+    def _saves_for_all(self, function: LinkedFunction) -> bool:
+        """Tell whether every process must call a function, which decides by itself who writes."""
+        return self.linker.catalog.exact("collective-saver", function.qualified) is not None
+
+    def _meant(self, named: LinkedFunction) -> tuple[LinkedFunction, ...]:
+        """Give the function that a call names, and for a method that does nothing what stands in for it."""
+        if named.owner is None or not _NOT_DONE.issuperset(named.facts.mentions):
+            return (named,)
+        found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
+        others = {method for method in found if method is not None and method is not named}
+        return (named, *others) if len(others) == 1 else (named,)
 
     def seen_at_call(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
         """Give a site of a function as it looks from a call of it."""
