@@ -228,6 +228,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
 
     _check(file, table)
     catalog = _catalog(file, table.catalog)
+    per_file = table.per_file_ignores.items()
     return Settings(
         root=root if table.root is None else _folder(file, table.root),
         profile=cast("Profile", _one_of(Profile, file, "profile", table.profile)),
@@ -236,10 +237,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         ignore=canonical("ignore", table.ignore),
         exclude=table.exclude,
         extend_exclude=table.extend_exclude,
-        per_file_ignores=tuple(
-            (text, canonical(f"per-file-ignores.{text}", selectors))
-            for text, selectors in table.per_file_ignores.items()
-        ),
+        per_file_ignores=tuple((text, canonical(f"per-file-ignores.{text}", of)) for text, of in per_file),
         helper_module=table.helper_module,
         include_tests=table.include_tests,
         respect_gitignore=table.respect_gitignore,

@@ -24,6 +24,13 @@ def last_name(expr: m.Expr) -> str:
     return expr.id if isinstance(expr, m.Name) else ""
 
 
+def unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:
+    """Take the `not`s off a test, and say how it came out then."""
+    while isinstance(test, m.Not):
+        test, truth = test.value, not truth
+    return test, truth
+
+
 def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression
     """Give the expressions whose values an expression is made of; a test that only selects is none."""
     match expr:

@@ -11,7 +11,7 @@ from fsrace_lint.project.bindings import bound_names, suites
 from fsrace_lint.project.entities import is_property, qualified_name
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import ASKING
-from fsrace_lint.project.processes import ALL, MAIN, NOBODY, Processes
+from fsrace_lint.project.processes import ALL, MAIN, NOBODY, SYNCHRONIZING, Processes
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.states import Literal as Tested
     from fsrace_lint.project.values import Binding, Scope
 
-SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
 _TELLING: Final = frozenset(
     {
         "*.endswith", "*.format", "*.item", "*.joinpath", "*.split", "*.startswith", "*.strip", "all", "any",

@@ -246,8 +246,7 @@ class Divergences:
 
     def _by_loops(self, meeting: Step) -> Iterator[Divergence]:
         """A meeting in a loop over what each process has found on the filesystem."""
-        for loop in meeting.event.loops:
-            value = loop.over
+        for value in meeting.event.loops:
             difference = self.differences.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":
                 place = Place(meeting.file, _span(value.expr) or meeting.span)

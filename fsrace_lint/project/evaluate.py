@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import last_name, unnegated
 from fsrace_lint.project.bindings import target_name, targets_of
 from fsrace_lint.project.processes import ALL, NOBODY, Processes
 from fsrace_lint.project.splits import UNDIVIDED
-from fsrace_lint.project.states import Event, Literal, Net, RankTest, Round, State, join
+from fsrace_lint.project.states import Event, Literal, Net, RankTest, State, join
 from fsrace_lint.project.values import Argument, Element, Scope, Value
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class Semantics:
 
 @dataclass(slots=True)
 class Loop:
-    """The loop being followed: its rounds, and the states in which `break` leaves it."""
+    """The loop being followed: its iterable or its test, and the states in which `break` leaves it."""
 
-    round: Round
+    over: Value
     breaks: list[State] = field(default_factory=list)
 
 
@@ -93,7 +93,7 @@ class Evaluator:
 
         After `if not path or rank == 0:` held, `if path:` leaves rank 0 only.
         """
-        name, holds = _unnegated(test, truth=truth)
+        name, holds = unnegated(test, truth=truth)
         processes = ALL
         if not isinstance(name, (m.Name, m.Attribute)):
             return processes
@@ -101,7 +101,7 @@ class Evaluator:
             earlier = literal.test
             if not isinstance(earlier, m.Boolean) or (earlier.operator == "or") != literal.truth:
                 continue
-            sides = [_unnegated(value, truth=literal.truth) for value in earlier.values]
+            sides = [unnegated(value, truth=literal.truth) for value in earlier.values]
             if (name, not holds) in sides and _same_binding(name, literal.scope, state.scope):
                 left = [v for v, side in zip(earlier.values, sides, strict=True) if side != (name, not holds)]
                 rest = left[0] if len(left) == 1 else m.Boolean(earlier.operator, tuple(left))
@@ -150,7 +150,7 @@ class Evaluator:
             return None
         self.can_fail(after)
         if not self.silent:
-            around = tuple(self.nets), tuple(self.contexts), tuple(loop.round for loop in self.loops)
+            around = tuple(self.nets), tuple(self.contexts), tuple(loop.over for loop in self.loops)
             self.events.append(Event(self.function, expr, after, *around))
         kind = self.kind(self.qualify(expr.function, after.scope))
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
@@ -232,7 +232,7 @@ class Evaluator:
             if inner is None:
                 break
             iterable = Value(generator.iterable, inner.scope)
-            self.loops.append(Loop(Round(iterable)))
+            self.loops.append(Loop(iterable))
             element = Element(iterable)
             inner = replace(inner, scope=inner.scope.bind(targets_of(generator.target, element)))
             for condition in generator.conditions:
@@ -246,12 +246,6 @@ class Evaluator:
         if after is None:
             return None
         return replace(after, scope=after.scope.bind({expr.name: Value(expr.value, after.scope)}))
-
-
-def _unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:
-    while isinstance(test, m.Not):
-        test, truth = test.value, not truth
-    return test, truth
 
 
 def _same_binding(expr: m.Name | m.Attribute, one: Scope, other: Scope) -> bool:

@@ -12,6 +12,7 @@ from fsrace_lint.project.effects import given
 from fsrace_lint.project.entities import as_function
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign
+from fsrace_lint.project.processes import SYNCHRONIZING
 from fsrace_lint.project.states import are_apart
 from fsrace_lint.spans import Place
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.spans import Span
 
-_COORDINATION: Final = ("barrier", "collective", "collective-saver")
 _HELPERS_DEPTH: Final = 3
 _WRAPPERS_DEPTH: Final = 1
 """How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
@@ -105,13 +105,13 @@ class Evidences:
                 if above is not None and above not in ways:
                     ways[above] = (*way, edge.event)
                     waiting.append(above)
-        if alone is not None and not roots:
-            return Trace(Evidence.NONE, alone, None)
-        way = callers[roots[0]] if roots else ()
-        one_shot = bool(roots) and all(self._is_one_shot(root) for root, _ in roots)
-        if one_shot and not any(self._may_launch(caller) for caller, _ in callers):
-            return Trace(Evidence.NONE, way, None)
-        return Trace(Evidence.PLAUSIBLE, way, None)
+        if not roots:
+            evidence = Evidence.PLAUSIBLE if alone is None else Evidence.NONE
+            return Trace(evidence, alone or (), None)
+        way = callers[roots[0]]
+        one_shot = all(self._is_one_shot(root) for root, _ in roots)
+        alone_here = one_shot and not any(self._may_launch(caller) for caller, _ in callers)
+        return Trace(Evidence.NONE if alone_here else Evidence.PLAUSIBLE, way, None)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
         """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
@@ -197,7 +197,7 @@ class Evidences:
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
             name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
-            meets = depth <= _WRAPPERS_DEPTH and self.catalog.is_any(_COORDINATION, name)
+            meets = depth <= _WRAPPERS_DEPTH and self.catalog.is_any(SYNCHRONIZING, name)
             callee = as_function(entity)
             if (
                 meets

@@ -9,7 +9,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.project.bindings import assigned, bound_names, targets_of
 from fsrace_lint.project.evaluate import Evaluator, Loop
 from fsrace_lint.project.processes import ALL
-from fsrace_lint.project.states import Exit, Flow, Literal, Net, Round, State, caught_by, join, join_all
+from fsrace_lint.project.states import Exit, Flow, Literal, Net, State, caught_by, join, join_all
 from fsrace_lint.project.values import Element, Entered, Value, merge
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Walker(Evaluator):
     def _while(self, statement: m.While, state: State) -> State | None:
         names = bound_names((statement,))
         entry = self.test(statement.test, replace(state, scope=state.scope.forget(names)))
-        over = Round(Value(statement.test, state.scope))
+        over = Value(statement.test, state.scope)
         loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
         return join_all([after, *loop.breaks], names)
@@ -135,12 +135,12 @@ class Walker(Evaluator):
         entry = replace(before, scope=before.scope.forget(names))
         iterable = Value(statement.iterable, before.scope)
         inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, Element(iterable))))
-        loop = self._loop(Round(iterable), statement.body, inside)
+        loop = self._loop(iterable, statement.body, inside)
         after = self.block(statement.orelse, entry)
         return join_all([after, *loop.breaks], names)
 
-    def _loop(self, round_: Round, body: Sequence[m.Statement], state: State | None) -> Loop:
-        loop = Loop(round_)
+    def _loop(self, over: Value, body: Sequence[m.Statement], state: State | None) -> Loop:
+        loop = Loop(over)
         self.loops.append(loop)
         self.block(body, state)
         self.loops.pop()

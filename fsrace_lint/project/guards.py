@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.states import Exit, Literal
     from fsrace_lint.project.values import Binding
 
-_FLIPPED: Final = {
+_MIRRORED: Final = {
     "<": ">",
     ">": "<",
     "<=": ">=",
@@ -173,8 +173,8 @@ class Guards(Ranks):
 
     def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
         rank = self.rank_scope(left, scope, depth + 1)
-        if rank is None and operator in _FLIPPED and self.rank_scope(right, scope, depth + 1) is not None:
-            left, right, operator = right, left, _FLIPPED[operator]
+        if rank is None and operator in _MIRRORED and self.rank_scope(right, scope, depth + 1) is not None:
+            left, right, operator = right, left, _MIRRORED[operator]
             rank = self.rank_scope(left, scope, depth + 1)
         if rank is not None:
             return self._compare_rank(rank, operator, right, scope, depth)

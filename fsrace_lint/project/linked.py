@@ -61,7 +61,6 @@ class Linked:
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
-        self._tests = self._found.tests
         self._names = FileNames(self.linker)
         self._groups = Groups(self.propagation)
         self._misuses = Misuses(self.propagation, self._found)
@@ -75,8 +74,8 @@ class Linked:
         self._polls = Polls(self.linker, self._found)
         self._pauses = Pauses(self._sequences, self._polls.limits)
         self._locks = Locks(self.propagation, self._found)
-        self._lock_misuses = LockMisuses(self._locks, self._tests, self._sequences)
-        self._vanishings = Vanishings(self._found, self._tests)
+        self._lock_misuses = LockMisuses(self._locks, self._found.tests, self._sequences)
+        self._vanishings = Vanishings(self._found, self._found.tests)
         self._markers = Markers(self.linker, self._found)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import last_name, unnegated
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.processes import ALL, ANOTHER, NOBODY, TWO, Processes
 from fsrace_lint.project.states import are_apart
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _KINDS: Final = tuple(kind for kind in Processes if kind)
 _GROUP: Final = re.compile(r"(?:^|_)(?:group|pg|mesh|parallel_mode)$")
 _WORLD: Final = frozenset({"WORLD", "world_group", "default_group", "get_world_group"})
-_FLIPPED: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
+_POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
 
 
 class Meetings:
@@ -129,15 +129,14 @@ def _is_opposite(one: Tested, other: Tested, *, stays: bool) -> bool:
     """Tell whether a test came out one way here, and there the same test the other way."""
     if one.attempt is not None or other.attempt is not None:
         return False
-    (test, truth), (others, other_truth) = _plain(one.test, one.truth), _plain(other.test, other.truth)
+    (test, truth), (others, other_truth) = _plain(one), _plain(other)
     text = spell(test)
     return truth != other_truth and text == spell(others) and "…" not in text and (stays or "(" not in text)
 
 
-def _plain(test: m.Expr, truth: bool) -> tuple[m.Expr, bool]:  # noqa: FBT001  # a pair goes in and out
+def _plain(tested: Tested) -> tuple[m.Expr, bool]:
     """Write a test without negation, and how it came out then."""
-    while isinstance(test, m.Not):
-        test, truth = test.value, not truth
-    if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _FLIPPED:
-        return m.Compare(test.left, (_FLIPPED[test.operators[0]],), test.rights), not truth
+    test, truth = unnegated(tested.test, truth=tested.truth)
+    if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _POSITIVE:
+        return m.Compare(test.left, (_POSITIVE[test.operators[0]],), test.rights), not truth
     return test, truth

@@ -89,8 +89,31 @@ class Act:
         return self.appends or self.exclusive or self.atomic or self.synchronized
 
 
+class AtCall:
+    """What is seen from a call, and reported there."""
+
+    __slots__ = ()
+
+    event: Event
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class Site(AtCall):
     """One filesystem act with everything known about it.
 
     `event` is the call it is seen from, `origin` the call that does it: another
@@ -126,21 +149,6 @@ class Site:
     settled: bool = False
     after: Site | None = None
     below: Site | None = None
-
-    @property
-    def span(self) -> Span:
-        """The call."""
-        return self.event.call.span
-
-    @property
-    def file(self) -> str:
-        """The path of the file it stands in, as reported."""
-        return self.event.function.module.path
-
-    @property
-    def function(self) -> str:
-        """The qualified name of the function it stands in."""
-        return self.event.function.facts.qualname
 
     @property
     def root(self) -> Site:
@@ -322,7 +330,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Misuse:
+class Misuse(AtCall):
     """A call for several processes that does not do what it is there for.
 
     `subject` says what it would do, or names what it was to run; `argument` is the
@@ -333,21 +341,8 @@ class Misuse:
     evidence: Evidence
     subject: str
     argument: str = ""
-
-    @property
-    def span(self) -> Span:
-        """The call."""
-        return self.event.call.span
-
-    @property
-    def file(self) -> str:
-        """The path of the file it stands in, as reported."""
-        return self.event.function.module.path
-
-    @property
-    def function(self) -> str:
-        """The qualified name of the function it stands in."""
-        return self.event.function.facts.qualname
+    way: tuple[Event, ...] = ()
+    sign: Sign | None = None
 
     @property
     def callee(self) -> str:

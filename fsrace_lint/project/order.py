@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -80,12 +81,12 @@ class Orders:
         if not alone or self.propagation.context(function).first is not None:
             return
         entering = self.propagation.context(function).processes
-        for index, step in enumerate(steps):
-            for later in steps[index + 1 :]:
+        for first, step in enumerate(steps):
+            for last, later in enumerate(steps[first + 1 :], first + 1):
                 pair = self._conflict(step, later)
                 if pair is None or not self._is_of_others(pair, entering):
                     continue
-                if not self._is_ordered(step, later, steps):
+                if not self._is_ordered(steps, first, last):
                     yield pair
                     break
 
@@ -128,24 +129,24 @@ class Orders:
         caught = self.propagation.protection.caught(pair.shared.event)
         return pair.kind not in {"undone", "refused"} and not _LOST.isdisjoint(caught)
 
-    def _is_ordered(self, step: Step, later: Step, steps: Sequence[Step]) -> bool:
-        """Tell whether the processes of both meet in between.
+    def _is_ordered(self, steps: Sequence[Step], first: int, last: int) -> bool:
+        """Tell whether the processes of two steps meet in between.
 
         Those of the first act meet after it, and those of the second before it, in one
         call or in two of the same kind for one each (`if rank != 0: barrier()`). After
         a test that leaves, those that stay are enough.
         """
-        first, last = steps.index(step), steps.index(later)
+        step, later = steps[first], steps[last]
         if step.op == "probe":
             return any(s.meeting and not step.processes & ~s.processes for s in steps[first:last])
-        after = [s for s in steps[first + 1 :] if self._meets(s, step, step.processes)]
-        before = [s for s in steps[:last] if self._meets(s, later, later.processes & ~step.processes)]
-        for one in after:
-            for other in before:
-                same = one is other
-                two_sided = one.meeting == other.meeting and not one.processes & other.processes
-                if same or two_sided or (steps.index(one) < last and steps.index(other) > first):
-                    return True
+        others = later.processes & ~step.processes
+        after = [i for i, s in enumerate(steps) if i > first and self._meets(s, step, step.processes)]
+        before = [i for i, s in enumerate(steps[:last]) if self._meets(s, later, others)]
+        for i, j in itertools.product(after, before):
+            one, other = steps[i], steps[j]
+            two_sided = one.meeting == other.meeting and not one.processes & other.processes
+            if i == j or two_sided or (i < last and j > first):
+                return True
         return False
 
     def _meets(self, meeting: Step, step: Step, processes: Processes) -> bool:

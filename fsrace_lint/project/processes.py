@@ -33,6 +33,9 @@ class Processes(enum.IntFlag):
     REST = 32
 
 
+SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
+"""The kinds of entries in the catalog for calls in which processes wait for each other."""
+
 ALL: Final = Processes(63)
 NOBODY: Final = Processes.NOBODY
 MAIN: Final = Processes.MAIN

@@ -82,9 +82,8 @@ class Ranks:
             case m.Walrus(value=value):
                 return self.rank_scope(value, scope, depth + 1)
             case m.Boolean(operator="or", values=values):
-                return next(
-                    filter(None, (self.rank_scope(value, scope, depth + 1) for value in values)), None
-                )
+                ranks = (self.rank_scope(value, scope, depth + 1) for value in values)
+                return next(filter(None, ranks), None)
             case m.Binary(operator="%", left=left, right=right) if not isinstance(right, m.Constant):
                 return "local" if self.rank_scope(left, scope, depth + 1) == "global" else None
             case _:

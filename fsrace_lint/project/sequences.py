@@ -16,8 +16,8 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.arguments import constant_passed
 from fsrace_lint.project.effects import given_for, holds
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.model import Evidence
-from fsrace_lint.project.processes import ALL, FIRST, MAIN, Processes
+from fsrace_lint.project.model import AtCall, Evidence
+from fsrace_lint.project.processes import ALL, MAIN, SYNCHRONIZING, Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,22 +26,19 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog.entries import CollectiveSaver
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.differences import Differences
-    from fsrace_lint.project.entities import Entity
     from fsrace_lint.project.forms import Path
     from fsrace_lint.project.model import Act, Sign, Site
     from fsrace_lint.project.modules import LinkedFunction
     from fsrace_lint.project.sites import Sites
     from fsrace_lint.project.states import Event, Literal
-    from fsrace_lint.spans import Span
 
 _DEEPEST: Final = 4
 _LONGEST: Final = 200
-_MEETING: Final = ("barrier", "collective", "collective-saver")
-_LEADING: Final = (*_MEETING, "effect", "program", "run-once", "decorator", "first", "lock")
+_LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Step(AtCall):
     """One thing that happens in a function: an act, or a meeting of all processes.
 
     `event` is the call in the function whose sequence it belongs to, `origin` the
@@ -73,11 +70,6 @@ class Step:
         return None if self.act is None else self.act.op
 
     @property
-    def span(self) -> Span:
-        """The call."""
-        return self.event.call.span
-
-    @property
     def told(self) -> str:
         """The call as a witness tells it."""
         return spell(self.event.call)
@@ -86,16 +78,6 @@ class Step:
     def is_for_main(self) -> bool:
         """Whether the main process comes here."""
         return bool(self.comers & MAIN)
-
-    @property
-    def file(self) -> str:
-        """The path of the file it stands in, as reported."""
-        return self.event.function.module.path
-
-    @property
-    def function(self) -> str:
-        """The qualified name of the function it stands in."""
-        return self.event.function.facts.qualname
 
 
 class Sequences:
@@ -138,14 +120,13 @@ class Sequences:
         if called not in self._leading:
             return
         scope = event.state.scope
-        meeting = self._meeting(event, self.linker.resolver.entity(event.call.function, scope))
+        meeting, certain = self._meeting(event)
         if meeting:
-            yield replace(self._here(event), meeting=meeting, certain=self._meets_always(event))
+            yield replace(self._here(event), meeting=meeting, certain=certain)
             return
-        act = self.sites.effects.act(event.call, scope)
+        act = self.sites.act(event)
         if act is not None:
-            here = self._here(event)
-            done = replace(here, act=act) if act.only is None else self._done_by_first(here, act, act.only)
+            done = replace(self._here(event), act=act, processes=self.sites.acting(act, event))
             yield replace(done, path=self.linker.paths.normalize(act.path, scope))
             if act.op == "rename" and act.target is not None:
                 made = replace(act, op="create", path=act.target, target=None)
@@ -157,10 +138,6 @@ class Sequences:
             after = self.propagation.meets_after(callee)
             if after:
                 yield replace(self._here(event), meeting=after)
-
-    @staticmethod
-    def _done_by_first(here: Step, act: Act, scope: str) -> Step:
-        return replace(here, act=act, processes=here.processes & FIRST[scope])
 
     def _here(self, event: Event) -> Step:
         protection = self.propagation.protection
@@ -196,30 +173,33 @@ class Sequences:
             value = constant_passed(literal.test, event.call, callee)
             if value is not None and bool(value.value) != literal.truth:
                 return True
-        entity = self.linker.resolver.entity(step.event.call.function, step.event.state.scope)
-        name = self.linker.resolver.type_name(entity) or f"*.{last_name(step.event.call.function)}"
-        first = self.catalog.find("first", name)
+        first = self.catalog.find("first", self._name(step.event))
         if first is None or not first.rank:
             return False
         rank = given_for(step.event.call, argument(first.rank))
         value = None if rank is None else constant_passed(rank, event.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 
-    def _meeting(self, event: Event, entity: Entity | None) -> str:
-        """Name what a call waits for the other processes in; empty where it does not wait."""
-        called = last_name(event.call.function)
-        name = self.linker.resolver.type_name(entity) or f"*.{called}"
-        once = self.catalog.find("run-once", name)
+    def _name(self, event: Event) -> str:
+        """Name what is called as the catalog does."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        return self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
+
+    def _meeting(self, event: Event) -> tuple[str, bool]:
+        """Name what a call waits for the others in, empty where it does not; and whether it always does."""
+        name, called = self._name(event), last_name(event.call.function)
+        once, first = self.catalog.find("run-once", name), self.catalog.find("first", name)
+        saver: CollectiveSaver | None = self.catalog.find("collective-saver", name)
         if once is not None and once.barrier:
-            return called
-        first = self.catalog.find("first", name)
+            return called, True
         if first is not None:
-            return called if first.waits == "barrier" else ""
-        saver = self._saver(event)
+            return called if first.waits == "barrier" else "", True
         if saver is not None:
             ordinary = bool(saver.unless) and holds(saver.unless, event.call)
-            return "" if ordinary else called
-        return called if self.catalog.is_any(_MEETING, name) else ""
+            return "" if ordinary else called, saver.when == "always"
+        collective = self.catalog.find("collective", name)
+        always = collective is None or bool(collective.when == "always")
+        return called if self.catalog.is_any(SYNCHRONIZING, name) else "", always
 
     def site(self, step: Step) -> Site | None:
         """Give the site of what happens in a function; None for what is no act."""
@@ -229,22 +209,7 @@ class Sequences:
 
     def is_save(self, event: Event) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""
-        return self._saver(event) is not None
-
-    def _meets_always(self, event: Event) -> bool:
-        """Tell whether a call waits for the others whatever it is given."""
-        saver = self._saver(event)
-        if saver is not None:
-            return bool(saver.when == "always")
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
-        collective = self.catalog.find("collective", self.linker.resolver.type_name(entity))
-        return collective is None or bool(collective.when == "always")
-
-    def _saver(self, event: Event) -> CollectiveSaver | None:
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
-        name = self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
-        saver: CollectiveSaver | None = self.catalog.find("collective-saver", name)
-        return saver
+        return self.catalog.find("collective-saver", self._name(event)) is not None
 
     def _is_certain(self, step: Step) -> bool:
         """Tell whether nothing decides over a meeting but whether there are several processes."""

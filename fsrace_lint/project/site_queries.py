@@ -100,7 +100,7 @@ class SiteQueries(Linked):
                 and other.act.op == site.act.op
                 and self._missing(other) is None
                 and _are_siblings(probe.path, other.path)
-                and any(before.span == probe.span for before in self._tests.before(other.event))
+                and any(before.span == probe.span for before in self._found.tests.before(other.event))
             ):
                 yield other
 
@@ -129,12 +129,14 @@ class SiteQueries(Linked):
         return (site for site in self.each(self._found.seen) if site.act.op in ops)
 
     def _nearest(self, event: Event, path: Path | None, *, absent: bool | None = None) -> Probe | None:
-        probes = (probe for probe in self._tests.before(event) if absent is None or probe.absent == absent)
+        probes = (
+            probe for probe in self._found.tests.before(event) if absent is None or probe.absent == absent
+        )
         return next((probe for probe in probes if related(probe.path, path)), None)
 
     def _missing(self, site: Site) -> Probe | None:
         """Give the nearest test before a site that found missing what it makes."""
-        probes = tuple(self._tests.before(site.event))
+        probes = tuple(self._found.tests.before(site.event))
         if any(not probe.absent and probe.asks_presence and probe.path == site.path for probe in probes):
             return None
         for probe in probes:
@@ -153,7 +155,7 @@ class SiteQueries(Linked):
             stands, else where its path is decided.
         """
         for site in self.exposed(*ops):
-            yield self._tests.wanting(site), site
+            yield self._found.tests.wanting(site), site
 
     def _at_origin(self, site: Site) -> Site:
         """Give a site as it stands where it is done, before its path is decided."""
@@ -162,7 +164,7 @@ class SiteQueries(Linked):
 
     def cache_test_of(self, site: Site) -> Probe | None:
         """Give the nearest test before a site that makes what it found missing, also by a helper."""
-        return self._tests.wanting(site)
+        return self._found.tests.wanting(site)
 
     def moved_after(self, site: Site) -> Iterator[Site]:
         """Give the moves of what a site has made in its function, as they look from where it arrives."""

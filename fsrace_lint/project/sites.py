@@ -86,7 +86,7 @@ class Sites:
             if self.is_open(site) and runs(site.own) is site.runs:
                 yield site
         for site in self.exposed(function):
-            if site.event is site.origin or runs(self._acting_here(site.act, site.origin)) is not site.runs:
+            if site.event is site.origin or runs(self.acting(site.act, site.origin)) is not site.runs:
                 yield site
 
     def arrival(self, rename: Site) -> Site | None:
@@ -96,7 +96,7 @@ class Sites:
             return None
         act = replace(rename.act, path=target)
         path = self._brought_up(self.linker.paths.normalize(target, scope), rename)
-        processes = self._acting_here(act, rename.event)
+        processes = self.acting(act, rename.event)
         return self._judged(act, rename.event, rename.origin, path, spell(target), processes)
 
     def _brought_up(self, path: Path | None, site: Site) -> Path | None:
@@ -122,13 +122,15 @@ class Sites:
                 made += [site] if site.act.op == "mkdir" else []
 
     def _site(self, event: Event) -> Site | None:
-        scope = event.state.scope
-        act = self.effects.act(event.call, scope)
-        if act is None or act.op in ASKING or self._is_sink(act.path, scope):
+        act = self.act(event)
+        return None if act is None or act.op in ASKING else self.at(act, event, event.state.scope)
+
+    def act(self, event: Event) -> Act | None:
+        """Give what a call does to the filesystem; None where that is nothing, or nothing that stays."""
+        act = self.effects.act(event.call, event.state.scope)
+        if act is None or self._is_sink(act.path, event.state.scope):
             return None
-        if act.op == "write" and self._responses.fills(event):
-            act = replace(act, op="download")
-        return self.at(act, event, scope)
+        return replace(act, op="download") if act.op == "write" and self._responses.fills(event) else act
 
     def at(self, act: Act, event: Event, scope: Scope) -> Site:
         """Give what is known of an act.
@@ -139,7 +141,7 @@ class Sites:
             scope: The names with which its path is read.
         """
         path = self.linker.paths.normalize(act.path, scope)
-        return self._judged(act, event, event, path, spell(act.path), self._acting_here(act, event))
+        return self._judged(act, event, event, path, spell(act.path), self.acting(act, event))
 
     def seen_from(self, event: Event, act: Act, scope: Scope) -> Site:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
@@ -164,7 +166,7 @@ class Sites:
                 settled = settled and (act is None or act.op in ASKING)
         return settled
 
-    def _acting_here(self, act: Act, event: Event) -> Processes:
+    def acting(self, act: Act, event: Event) -> Processes:
         """Tell which processes do it, of those that come to the call."""
         processes = self.propagation.processes(event)
         if act.only is not None:

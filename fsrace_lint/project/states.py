@@ -54,22 +54,18 @@ class Net:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
-    """A round of a loop, and what decides how many there are: the iterable or the test."""
-
-    over: Value
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """A call, and the circumstances in which it runs; `loops` are those around it, the outermost first."""
+    """A call, and the circumstances in which it runs.
+
+    `loops` are those around it, the outermost first: what decides how many rounds each has.
+    """
 
     function: LinkedFunction
     call: m.Call
     state: State
     nets: tuple[Net, ...]
     contexts: tuple[Value, ...]
-    loops: tuple[Round, ...]
+    loops: tuple[Value, ...]
 
     @property
     def repeated(self) -> bool:

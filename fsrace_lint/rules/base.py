@@ -35,7 +35,6 @@ __all__ = [
     "both_remake",
     "done_at",
     "missed",
-    "pointed",
     "related",
     "tested",
 ]
@@ -57,7 +56,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     def finding(
         self,
-        site: Site | Happening,
+        site: Site | Happening | Misuse,
         message: str,
         *,
         witness: Witness,
@@ -92,31 +91,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             fix=fix if site.event.call.exact else None,
         )
 
-    def misused(self, call: Misuse, message: str, *, witness: Witness) -> Finding:
-        """Make a finding at a call that does not do what it is there for.
 
-        Args:
-            call: The call.
-            message: One sentence without a full stop.
-            witness: The interleaving that goes wrong.
-
-        Returns:
-            The finding.
-        """
-        return Finding(
-            code=self.code,
-            name=self.name,
-            message=message,
-            place=Place(call.file, call.span),
-            function=call.function,
-            severity=self.severity,
-            evidence=call.evidence.name.lower(),
-            strict=self.default_from is None or call.evidence < self.default_from,
-            witness=witness,
-        )
-
-
-def _reached(site: Site | Happening) -> Iterable[Related]:
+def _reached(site: Site | Happening | Misuse) -> Iterable[Related]:
     """Point at the calls by which several processes come to a site, and at what shows that they do."""
     evident = site.evidence is Evidence.EVIDENT
     message = "several processes come here by this call" if evident else "reached by this call"
@@ -148,11 +124,6 @@ def done_at(site: Site) -> tuple[Related, ...]:
             f"{spell(origin.call.function)} does it here",
         ),
     )
-
-
-def pointed(site: Site, message: str) -> Related:
-    """Point at another site that belongs to a finding."""
-    return Related(Place(site.file, site.span), message)
 
 
 def both_pass(probe: Probe, site: Site, error: str) -> Witness:

@@ -52,7 +52,7 @@ RULE = Rule(code="FSR410", name="context-never-entered", default_from=Evidence.N
 def check(project: Project) -> Iterator[Finding]:
     """Find contexts for several processes that are made and dropped."""
     for context in project.never_entered():
-        yield RULE.misused(
+        yield RULE.finding(
             context,
             f"{context.callee} {context.subject} only where it is entered, and no process enters it here",
             witness=Witness(

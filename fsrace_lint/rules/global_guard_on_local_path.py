@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Rule, Step, Witness, done_at, one_per_call, pointed
+from fsrace_lint.rules.base import Rule, Step, Witness, done_at, one_per_call, related
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,6 +84,6 @@ def _told(absence: Absence) -> Finding:
         made = Step(0, site.told, "done, on the disk of node 0")
         steps = (Step(1, "is on node 1"), made, Step(1, use.told, "FileNotFoundError"))
         harm = _LOST
-    shown = () if use is site else (pointed(use, "processes of all nodes use it here"),)
-    related, strict = (*shown, *done_at(site)), not absence.is_known
-    return RULE.finding(site, said, witness=Witness(steps, harm), related=related, strict=strict)
+    shown = () if use is site else (related(use, "processes of all nodes use it here"),)
+    witness, strict = Witness(steps, harm), not absence.is_known
+    return RULE.finding(site, said, witness=witness, related=(*shown, *done_at(site)), strict=strict)

@@ -49,7 +49,7 @@ RULE = Rule(code="FSR409", name="run-once-called-eagerly", default_from=Evidence
 def check(project: Project) -> Iterator[Finding]:
     """Find results of calls where a function to be run once is expected."""
     for helper in project.eager():
-        yield RULE.misused(
+        yield RULE.finding(
             helper,
             f"every process has run {helper.subject} before {helper.callee} is given its result",
             witness=Witness(

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, pointed
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, related
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +57,8 @@ def check(project: Project) -> Iterator[Finding]:
             f"the processes sleep here and then {use.act.op} {use.spelled}, be the others done or not",
             witness=_witness(pause),
             related=[
-                *([] if pause.change is None else [pointed(pause.change, "what is to be seen")]),
-                pointed(use, "what needs the order"),
+                *([] if pause.change is None else [related(pause.change, "what is to be seen")]),
+                related(use, "what needs the order"),
             ],
         )
 
