@@ -212,7 +212,7 @@ class Resolver(Members):
                 return entity.method(name)
             case Instance(of=LinkedClass() as class_):
                 own = class_.method(name) or self._attribute_of_class(class_, name, depth)
-                return own or self._from_library(class_, name)
+                return own or self._from_library(class_, name, depth)
             case LinkedFunction() if is_property(entity):
                 return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
             case Instance(of=Library(name=owner)):
@@ -230,15 +230,15 @@ class Resolver(Members):
         entry = self.catalog.exact("returns", qualified)
         return None if entry is None or not entry.is_property else Instance(Library(entry.type))
 
-    def _from_library(self, class_: LinkedClass, name: str) -> Library | None:
+    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> Library | None:
         """Find the method of a library's class that a class of the project inherits, if the catalog has it.
 
         It may have it under the name of the class itself: the project may be the library.
         """
         for relative in class_.ancestors():
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
-            bases = () if outer is None else (self.qualify(base, outer) for base in relative.facts.bases)
-            for owner in (relative.qualified, *bases):
+            named = () if outer is None else (self.entity(b, outer, depth + 1) for b in relative.facts.bases)
+            for owner in (relative.qualified, *map(qualified_name, named)):
                 if self.catalog.is_listed(f"{owner}.{name}"):
                     return Library(f"{owner}.{name}")
         return None
