@@ -557,6 +557,9 @@ CYCLES = {
         "a.py": "from b import B\nclass A(B): pass\n",
         "b.py": "from a import A\nclass B(A): pass\n",
     },
+    "a class whose base is what an object of it has": {
+        "a.py": "class A(x.Base): pass\nx = A()\nx.Base.f()\n"
+    },
     "a function that returns itself": {"a.py": "def f(): return f()\nx = f().y.z\n"},
     "two functions that return each other": {
         "a.py": "def f(): return g()\ndef g(): return f()\nx = f() == 0\n"
