@@ -196,7 +196,7 @@ class Divergences:
         """
         if difference.kind == "error":
             fails = self._fails(literals, meeting)
-            return fails if not raises else False if fails is not None and self._is_alone(literals) else None
+            return fails if not raises or self._is_alone(literals) else None
         if not raises:
             return True
         found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in literals]

@@ -40,7 +40,8 @@ class Edge:
     it is handed over in, None for a keyword; `spawn` says that it starts
     processes, which run it; `first` is the scope whose first process the helper
     lets run it before the others; `mutes` that collectives return at once in it.
-    `receiver` is the class of the object whose method is called.
+    `receiver` is the class of the object whose method is called; `helper` is the
+    project's function that is handed it, as `parameter`.
     """
 
     event: Event
@@ -51,6 +52,8 @@ class Edge:
     first: str | None = None
     mutes: bool = False
     receiver: LinkedClass | None = None
+    helper: LinkedFunction | None = None
+    parameter: str | None = None
 
     @property
     def is_on_self(self) -> bool:
@@ -192,7 +195,9 @@ class Edges:
         if spawn is not None or first is not None:
             return edge
         if helper is not None:
-            return replace(edge, only=self.summaries.runs_given(helper, received(helper, position, keyword)))
+            parameter = received(helper, position, keyword)
+            only = self.summaries.runs_given(helper, parameter)
+            return replace(edge, only=only, helper=helper, parameter=parameter)
         for other in self.linker.events(event.function) if name == "functools.partial" else ():
             for index, value in enumerate(other.call.arguments):
                 if self._is_result(value, other.state.scope, event.call):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.edges import Edge
     from fsrace_lint.project.linker import Linker
-    from fsrace_lint.project.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.project.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.project.propagate import Propagation
     from fsrace_lint.project.states import Event, Literal
     from fsrace_lint.spans import Span
@@ -89,8 +89,7 @@ class Evidences:
             if self._runs_alone(here.function):
                 alone = way
                 continue
-            near = len(way) <= _CLASSES_DEPTH
-            sign = self._sign(here) or (self._sign_of_class(here.function) if near else None)
+            sign = self._sign(here) or self._sign_around(here, len(way))
             if sign is not None:
                 return Trace(Evidence.EVIDENT, way, sign)
             caller = here.function, class_
@@ -122,7 +121,7 @@ class Evidences:
             return False
         if not self._is_packaged(root):
             return True
-        return root.index == 0 and root.module not in self.linker.resolver.imported_modules()
+        return root.index == 0 and not self.linker.resolver.importers(root.module)
 
     def _is_packaged(self, function: LinkedFunction) -> bool:
         """Tell whether a file belongs to a package, so that more than its own main part may use it."""
@@ -148,18 +147,35 @@ class Evidences:
             self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
         return self._signs[function]
 
-    def _sign_of_class(self, function: LinkedFunction) -> Sign | None:
-        """Find what shows that several processes have objects of the class of a method.
+    def _sign_around(self, event: Event, depth: int) -> Sign | None:
+        """Find what shows that several processes import a file, or have objects of the class of a method.
 
         For a method that nobody calls, only tests of ranks and coordination count.
         """
-        if function.owner is None:
+        function = event.function
+        if function.index == 0:
+            imported = not any(map(_asks_for_main, event.state.literals))
+            return self._sign_of_importers(function.module) if imported else None
+        if function.owner is None or depth > _CLASSES_DEPTH:
             return None
         called = bool(self.propagation.ways_in(function))
         for method in function.owner.methods.values():
             signs: list[_Placed] = [*self._ordered(method), *(self._asked(method) if called else ())]
             for sign, _ in signs:
                 return sign
+        return None
+
+    def _sign_of_importers(self, module: Module) -> Sign | None:
+        """Find what shows that several processes run a file that imports another, which they then run too."""
+        found, waiting = {module}, [module]
+        while waiting:
+            for importer in self.linker.resolver.importers(waiting.pop(0)):
+                if importer in found:
+                    continue
+                for sign, _ in self._signs_of(importer.functions[0]):
+                    return sign
+                found.add(importer)
+                waiting.append(importer)
         return None
 
     def _asked(self, function: LinkedFunction) -> Iterator[_Placed]:
@@ -255,6 +271,11 @@ class Evidences:
                     what = f"{spell(decorator.expr)} runs it in several processes"
                     return _sign(function, function.facts.span, what)
         return None
+
+
+def _asks_for_main(literal: Literal) -> bool:
+    """Tell whether a test is `__name__ == "__main__"`, which does not hold where a file is imported."""
+    return isinstance(literal.test, m.Compare) and literal.test.left == m.Name("__name__")
 
 
 def _asks_for_nodes(call: m.Call) -> bool:

@@ -150,21 +150,24 @@ class Walker(Evaluator):
         if not statement.final:
             return self._handled(statement, state)
         breaks = self.loops[-1].breaks if self.loops else []
-        broken, exited = len(breaks), len(self.exits)
+        broken, exited, thrown = len(breaks), len(self.exits), len(self.raises)
         self.interrupted.append(None)
         after = self._handled(statement, state)
         raised = self.interrupted.pop()
-        breaking, exiting = breaks[broken:], self.exits[exited:]
-        del breaks[broken:], self.exits[exited:]
+        breaking, exiting, raising = breaks[broken:], self.exits[exited:], self.raises[thrown:]
+        del breaks[broken:], self.exits[exited:], self.raises[thrown:]
         self.block(statement.final, _amid(statement, state, state))
         self.can_fail(self._after_finally(statement.final, raised))
+        here = len(self.events)
+        self.raises += [replace(way, position=here) for way in raising]
         for way in breaking:
             end = self._after_finally(statement.final, way)
             breaks += [] if end is None else [end]
         for out in exiting:
             end = self._after_finally(statement.final, out.state)
             if end is not None:
-                self.exits.append(replace(out, state=replace(out.state, processes=end.processes)))
+                left = replace(out.state, processes=end.processes)
+                self.exits.append(replace(out, state=left, position=here))
         return self._after_finally(statement.final, after)
 
     def _handled(self, statement: m.Try, state: State) -> State | None:

@@ -9,7 +9,7 @@ from fsrace_lint.project.entities import Entity, Global, Library
 from fsrace_lint.project.modules import LinkedClass, Module, ModuleTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.modules import LinkedFunction
@@ -25,24 +25,28 @@ class Members:
         """Link the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
         self.table = table
         self.final_scope = final_scope
-        self._imported_modules: frozenset[Module] | None = None
+        self._importers: dict[Module, tuple[Module, ...]] | None = None
         for module in table.modules:
             for class_ in module.classes:
                 self._link_bases(class_)
 
-    def imported_modules(self) -> frozenset[Module]:
-        """Give the modules that another file of the project imports."""
-        if self._imported_modules is None:
-            found = set()
-            for module in self.table.modules:
-                for row in module.facts.imports:
-                    dotted = self.table.relative(row, module) if row.level else row.module
-                    for name in (dotted, f"{dotted}.{row.name}"):
-                        target = self.table.exact(name) if row.level else self.table.find(name, module)
-                        if target is not None and target is not module:
-                            found.add(target)
-            self._imported_modules = frozenset(found)
-        return self._imported_modules
+    def importers(self, module: Module) -> tuple[Module, ...]:
+        """Give the modules of the project that import a module."""
+        if self._importers is None:
+            found: dict[Module, dict[Module, None]] = {}
+            for importer in self.table.modules:
+                for target in self._imports(importer):
+                    found.setdefault(target, {})[importer] = None
+            self._importers = {target: tuple(importers) for target, importers in found.items()}
+        return self._importers.get(module, ())
+
+    def _imports(self, module: Module) -> Iterator[Module]:
+        for row in module.facts.imports:
+            dotted = self.table.relative(row, module) if row.level else row.module
+            for name in (dotted, f"{dotted}.{row.name}"):
+                target = self.table.exact(name) if row.level else self.table.find(name, module)
+                if target is not None and target is not module:
+                    yield target
 
     def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
         """Find what `module.name` denotes."""

@@ -13,6 +13,7 @@ from fsrace_lint.project.entities import Instance, Library, qualified_name
 from fsrace_lint.project.forms import NO_ORIGINS, Path, Symbol, all_certain, is_handed_in, is_new, renamed
 from fsrace_lint.project.listings import Listings
 from fsrace_lint.project.node_local import NodeLocal
+from fsrace_lint.project.privacy import is_given
 from fsrace_lint.project.templates import filled_by_format, filled_by_percent
 from fsrace_lint.project.values import Argument, Either, Element, Entered, Selected, Unknown, Unpacked, Value
 
@@ -103,6 +104,8 @@ class Paths:
             case m.Conditional(body=body, orelse=orelse):
                 sides = (self._pieces(body, scope, depth + 1), self._pieces(orelse, scope, depth + 1))
                 return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
+            case m.Boolean() if is_given(expr):
+                return (Symbol(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),)
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self._pieces(value, scope, depth + 1)
                 if base is None:
@@ -391,5 +394,5 @@ class Paths:
 
 def _is_path_like(expr: m.Expr) -> bool:
     return isinstance(
-        expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Call, m.Walrus, m.Subscript)
+        expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Boolean, m.Call, m.Walrus, m.Subscript)
     )

@@ -69,7 +69,7 @@ class PerNode:
         for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
             by = self._chosen_by(site)
             if by is not None and not site.locked and not self._is_meant(site):
-                known, plain = self._is_known_shared(site), self._is_plain(site)
+                known, plain = self._is_known_shared(site), self._is_plain(site, by)
                 yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
 
     def _is_made_anew(self, site: Site) -> bool:
@@ -118,14 +118,13 @@ class PerNode:
         named = self.storage.named(site.path, site.spelled)
         return self.storage.filesystem == "shared" if named is None else named
 
-    def _is_plain(self, site: Site) -> bool:
-        texts = [site.spelled, "" if site.path is None else site.path.text]
-        if site.act.target is not None:
-            texts = [spell(site.act.target)]
-        names = (site.callee, site.function, site.origin.function.facts.name)
+    def _is_plain(self, site: Site, by: By) -> bool:
+        names = (site.function, site.origin.function.facts.name)
+        made = (site.spelled, "" if site.path is None else site.path.text, site.callee)
+        texts = made if site.act.target is None else (spell(site.act.target),)
         is_result = purpose((*texts, *names)) is Purpose.RESULT
-        doubtful = _names_node(*names) or any(map(self._is_also_global, _tests(site)))
-        return is_result and not doubtful
+        doubtful = by != "filesystem" and any(map(self._is_also_global, _tests(site)))
+        return is_result and not doubtful and not _names_node(site.callee, *names)
 
     def _is_also_global(self, literal: Tested) -> bool:
         """Tell whether a test calls a function that asks for the local rank only where nothing is set up.

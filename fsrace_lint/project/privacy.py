@@ -97,6 +97,8 @@ class Privacy:
                 return own
             if last_name(expr.function) in _READING or self.is_agreed(expr, callee):
                 return NO_ORIGINS
+        elif isinstance(expr, m.Boolean) and is_given(expr):
+            return self.origins(expr.values[0], scope)
         told = _told(expr) if isinstance(expr, m.Call) else parts(expr)
         return NO_ORIGINS.union(*(self.origins(part, scope) for part in told))
 
@@ -140,6 +142,14 @@ class Privacy:
     def _source(self, expr: m.Expr, scope: Scope) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
         return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS
+
+
+def is_given(expr: m.Boolean) -> bool:
+    """Tell whether a value is a setting with a fallback, `args.folder or …`: all are given the same."""
+    setting = expr.values[0]
+    if expr.operator != "or" or not isinstance(setting, m.Attribute):
+        return False
+    return isinstance(setting.value, m.Name) and setting.value.id not in {"self", "cls"}
 
 
 def _told(call: m.Call) -> tuple[m.Expr, ...]:

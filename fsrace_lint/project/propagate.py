@@ -189,7 +189,8 @@ class Propagation:
         processes = ALL if reached and edge.starts_several else reached
         first = self.protection.first(edge.event) or outer.first
         if edge.handed:
-            return Context(processes, frozenset(), locked=False, first=edge.first)
+            locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
+            return Context(processes, frozenset(), locked, edge.first)
         here = self.protection.caught(edge.event) & _PASSED_ON
         locked = self.protection.locked(edge.event) or outer.locked
         return Context(processes, here | outer.caught, locked, first)
@@ -198,11 +199,18 @@ class Propagation:
         for name, target in self._decorators(function):
             if self.catalog.find("lock", name) is not None:
                 return True
-            if isinstance(target, LinkedFunction) and target is not function:
-                calls = tuple(self.summaries.calls_of_given(target, None))
-                if calls and all(map(self.protection.locked, calls)):
-                    return True
+            if (
+                isinstance(target, LinkedFunction)
+                and target is not function
+                and self._runs_locked(target, None)
+            ):
+                return True
         return False
+
+    def _runs_locked(self, helper: LinkedFunction, parameter: str | None) -> bool:
+        """Tell whether a helper or a decorator holds a lock wherever it runs the function it is given."""
+        calls = tuple(self.summaries.calls_of_given(helper, parameter))
+        return bool(calls) and all(map(self.protection.locked, calls))
 
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""

@@ -99,6 +99,9 @@ class Resolver(Members):
                 return _first(self.entity(value, scope, depth + 1) for value in values)
             case m.Walrus(value=value):
                 return self.entity(value, scope, depth + 1)
+            case m.Subscript(value=value):
+                of = self.entity(value, scope, depth + 1)
+                return of if isinstance(of, LinkedClass) or _is_library_class(of) else None
             case _:
                 return None
 
@@ -281,7 +284,7 @@ class Resolver(Members):
                 entry = self.catalog.exact("returns", name)
                 if entry is not None:
                     return Instance(Library(entry.type)) if not entry.item else None
-                return Instance(entity) if name.rpartition(".")[2][:1].isupper() else None
+                return Instance(entity) if _is_library_class(entity) else None
             case LinkedFunction():
                 found = self._returned_by(entity, depth) or self._listed(entity)
                 return self._built(call.function, scope, depth) if _is_own(found, entity) else found
@@ -338,6 +341,11 @@ def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
     decorators = {dotted(decorator) for decorator in function.facts.decorators}
     owner = function.owner
     return owner is not None and "classmethod" in decorators and found == Instance(owner)
+
+
+def _is_library_class(entity: Entity | None) -> bool:
+    """Tell whether something outside the project is a class, by its name."""
+    return isinstance(entity, Library) and entity.name.rpartition(".")[2][:1].isupper()
 
 
 def is_super(expr: m.Expr) -> bool:
