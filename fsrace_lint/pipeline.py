@@ -11,7 +11,7 @@ from fsrace_lint import catalog, discover, rules, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.findings import Applicability, Finding, Severity, Silenced
-from fsrace_lint.project.modules import link_module
+from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Outcome, Problem
 from fsrace_lint.source import Source, Unreadable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.fixes import Patch
-    from fsrace_lint.project.modules import Module
+    from fsrace_lint.project.names.modules import Module
     from fsrace_lint.rules import LoadedRule
     from fsrace_lint.settings import Settings
 

@@ -16,7 +16,7 @@ from fsrace_lint.source import Source, decode
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.project.divergence import Divergence
+    from fsrace_lint.project.order.divergence import Divergence
 
 
 @pytest.fixture(name="project")

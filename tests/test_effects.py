@@ -14,7 +14,8 @@ from fsrace_lint.catalog import Effect, argument
 from fsrace_lint.catalog import flags as flags_of
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.effects import Effects, given
+from fsrace_lint.project.acts.effects import Effects
+from fsrace_lint.project.names.given import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,16 +34,16 @@ from fsrace_lint import catalog
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.extract import extract
 from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.project.linker import Linker
-from fsrace_lint.project.modules import link_module
-from fsrace_lint.project.processes import ALL, MAIN, NOBODY
+from fsrace_lint.project.callers.linker import Linker
+from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY
+from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.source import Source, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType
 
-    from fsrace_lint.project.states import Literal
+    from fsrace_lint.project.flow.states import Literal
 
 Node: TypeAlias = "tuple[Any, ...]"
 """A statement or a test: its kind, then its parts."""

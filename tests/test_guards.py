@@ -11,7 +11,7 @@ import pytest
 from fsrace_lint import catalog
 from fsrace_lint.facts.extract import extract
 from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.project.processes import Runs
+from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.queries import Project, link_module
 from fsrace_lint.source import Source, decode
 

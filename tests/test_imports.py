@@ -34,6 +34,12 @@ class Room(NamedTuple):
 
 
 DATA = "facts.model facts.names facts.spell facts.annotations"
+# The floors of the project room, each with those below it.
+LINKED = f"{DATA} catalog catalog.entries spans project.memo"
+FOLLOWED = "project.names.* project.flow.*"
+READ = "project.ranks.* project.paths.*"
+CALLED = "project.model project.callers.*"
+DONE = "project.acts.* project.order.*"
 # Ordinary everywhere but these, which have a room; and what nobody here may use at all.
 SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})
 ROOMS = (
@@ -55,7 +61,18 @@ ROOMS = (
     Room("facts.model", "spans", "msgspec"),
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
     Room("facts.extract facts.expressions", f"{DATA} facts.expressions source spans", "ast msgspec"),
-    Room("project project.*", f"{DATA} catalog catalog.entries project.* spans", "msgspec"),
+    Room("project"),
+    Room("project.memo"),
+    Room("project.names project.names.*", f"{LINKED} project.names.*"),
+    Room("project.flow project.flow.*", f"{LINKED} {FOLLOWED}"),
+    Room("project.ranks project.ranks.*", f"{LINKED} {FOLLOWED} project.ranks.*"),
+    Room("project.paths project.paths.*", f"{LINKED} {FOLLOWED} {READ}", "msgspec"),
+    Room("project.model", f"{LINKED} {FOLLOWED} project.paths.forms"),
+    Room("project.callers project.callers.*", f"{LINKED} {FOLLOWED} {READ} {CALLED}"),
+    Room("project.acts project.acts.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} project.acts.*"),
+    Room("project.order project.order.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE}"),
+    Room("project.locks project.locks.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE} project.locks.*"),
+    Room("project.queries project.queries.*", f"{LINKED} project.*"),
     Room("rules.base", "facts.spell findings project.* spans", "msgspec"),
     Room("rules", "findings project.queries rules.base", "msgspec"),
     Room("rules.*", "findings project.* rules.base spans"),
@@ -68,7 +85,7 @@ ROOMS = (
     Room(
         "pipeline",
         "baseline cache catalog discover facts.extract facts.model findings fixes fixes.apply"
-        " project.modules project.queries report rules settings source spans suppress",
+        " project.names.modules project.queries report rules settings source spans suppress",
         "msgspec",
     ),
     Room(
@@ -191,7 +208,11 @@ def test_the_table_is_kept(module: str) -> None:
         ("suppress", "import pickle", ["pickle"]),
         ("spans", "import requests", ["requests"]),
         ("spans", "import os, re, functools", []),
-        ("project.flow", "import fsrace_lint.project.values\nfrom fsrace_lint.project import states", []),
+        (
+            "project.flow",
+            "import fsrace_lint.project.names.values\nfrom fsrace_lint.project.flow import states",
+            [],
+        ),
     ],
 )
 def test_the_table_forbids(module: str, text: str, found: list[str]) -> None:

@@ -16,7 +16,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.project.model import Reach
 
 if TYPE_CHECKING:
-    from fsrace_lint.project import forms as normal
+    from fsrace_lint.project.paths import forms as normal
 
 HEAD = """\
 import os

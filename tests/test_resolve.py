@@ -10,14 +10,14 @@ import pytest
 from test_guards import SITE, project, runs
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.modules import module_name
-from fsrace_lint.project.processes import Runs
+from fsrace_lint.project.flow.processes import Runs
+from fsrace_lint.project.names.modules import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.queries import Project
-    from fsrace_lint.project.states import Event
 
 LIB = "def f(): pass\nclass C:\n    def m(self): pass\n    @staticmethod\n    def s(): pass\nvalue = 1\n"
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.forms import Path
-from fsrace_lint.project.processes import Runs
+from fsrace_lint.project.flow.processes import Runs
+from fsrace_lint.project.paths.forms import Path
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.processes import Processes
-    from fsrace_lint.project.states import Event
-    from fsrace_lint.project.values import Scope
+    from fsrace_lint.project.flow.processes import Processes
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.values import Scope
     from fsrace_lint.spans import Span
 
 

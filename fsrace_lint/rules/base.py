@@ -14,9 +14,9 @@ from fsrace_lint.spans import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.project.divergence import Divergence
     from fsrace_lint.project.model import Misuse, Probe, Site
-    from fsrace_lint.project.sequences import Step as Happening
+    from fsrace_lint.project.order.divergence import Divergence
+    from fsrace_lint.project.order.sequences import Step as Happening
 
 _SHOWN_CALLS: Final = 4
 

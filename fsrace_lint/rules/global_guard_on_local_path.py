@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
-    from fsrace_lint.project.elsewhere import Absence
+    from fsrace_lint.project.order.elsewhere import Absence
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR406", name="global-guard-on-local-path")

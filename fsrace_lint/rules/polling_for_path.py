@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
-    from fsrace_lint.project.polls import Poll
+    from fsrace_lint.project.order.polls import Poll
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR407", name="polling-for-path", default_from=Evidence.EVIDENT)

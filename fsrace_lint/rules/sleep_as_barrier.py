@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
-    from fsrace_lint.project.pauses import Pause
+    from fsrace_lint.project.order.pauses import Pause
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR408", name="sleep-as-barrier", default_from=Evidence.EVIDENT)

@@ -1,0 +1,1 @@
+"""What is done to the filesystem, and what is known of it."""

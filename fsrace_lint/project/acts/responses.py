@@ -1,0 +1,96 @@
+"""Files that are filled with what a server answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.project.names.values import Entered, Value, expressions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Scope
+
+_DEEPEST: Final = 10
+_INTO_A_FILE: Final = frozenset({"write", "writelines"})
+_INTO_A_PATH: Final = frozenset({"write_bytes", "write_text"})
+_COPYING: Final = "copyfileobj"
+_FILLING: Final = _INTO_A_FILE | _INTO_A_PATH | {_COPYING}
+_FILE_POSITION: Final = 1
+
+
+class Responses:
+    """Finds the calls that open a file, or write it, for what a server answered."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self._filled: dict[LinkedFunction, frozenset[int]] = {}
+
+    def fills(self, event: Event) -> bool:
+        """Tell whether a call opens a file, or writes it, for what a server answered."""
+        function = event.function
+        if _FILLING.isdisjoint(function.facts.mentions):
+            return False
+        if function not in self._filled:
+            self._filled[function] = frozenset(map(id, self._calls(function)))
+        return id(event.call) in self._filled[function]
+
+    def _calls(self, function: LinkedFunction) -> Iterator[m.Expr]:
+        for event in self.linker.events(function):
+            call, scope = event.call, event.state.scope
+            name = last_name(call.function)
+            if name not in _FILLING or not call.arguments:
+                continue
+            if not self._is_answer(call.arguments[0], scope, 0):
+                continue
+            if name in _INTO_A_PATH:
+                yield call
+            elif name in _INTO_A_FILE and isinstance(call.function, m.Attribute):
+                yield from self._opened(call.function.value, scope)
+            elif name == _COPYING and len(call.arguments) > _FILE_POSITION:
+                yield from self._opened(call.arguments[_FILE_POSITION], scope)
+
+    def _opened(self, file: m.Expr, scope: Scope) -> Iterator[m.Expr]:
+        """Give the call that a file object comes from."""
+        bound = self.linker.guards.known(file, scope)
+        if isinstance(bound, Entered):
+            bound = bound.context
+        yield bound.expr if isinstance(bound, Value) else file
+
+    def _is_answer(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether a value is a response, or what is read from one."""
+        if depth > _DEEPEST:
+            return False
+        match expr:
+            case m.Name() | m.Attribute():
+                bound = self.linker.guards.known(expr, scope)
+                if bound is not None:
+                    return any(self._is_answer(v.expr, v.scope, depth + 1) for v in expressions_of(bound))
+                return isinstance(expr, m.Attribute) and self._is_answer(expr.value, scope, depth + 1)
+            case m.Call():
+                return self._is_answered(expr, scope, depth + 1)
+            case m.Constant() | m.Lambda():
+                return False
+            case _:
+                return any(self._is_answer(part, scope, depth + 1) for part in parts(expr))
+
+    def _is_answered(self, call: m.Call, scope: Scope, depth: int) -> bool:
+        """Tell whether a call asks a server, reads its answer, or only hands that on."""
+        name = self.linker.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
+        if self.catalog.find("response", name) is not None:
+            return True
+        callee = self.linker.resolver.callee(call, scope)
+        if callee is not None:
+            ways = self.linker.exits(callee)
+            return any(
+                way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1)
+                for way in ways
+            )
+        return any(self._is_answer(part, scope, depth + 1) for part in parts(call))

@@ -1,0 +1,395 @@
+"""Find the filesystem acts of functions, also those a call leads to."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.acts.effects import Effects
+from fsrace_lint.project.acts.probes import Probes
+from fsrace_lint.project.acts.responses import Responses
+from fsrace_lint.project.callers.arguments import differs, handed_on
+from fsrace_lint.project.callers.evidence import Evidences
+from fsrace_lint.project.flow.processes import ALL, FIRST, runs
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.model import ASKING, Reach, Site
+from fsrace_lint.project.names.given import passed
+from fsrace_lint.project.paths.forms import Path, Symbol
+from fsrace_lint.project.paths.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.flow.processes import Processes
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.model import Act
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Scope
+    from fsrace_lint.project.paths.forms import Piece
+
+_CALLERS_DEPTH: Final = 4
+_UNKNOWN_STORAGE: Final = Storage()
+_NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
+"""What is mentioned in methods that are there to be overridden."""
+_DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+
+
+class Sites:
+    """The sites of a project's functions, each function's found once.
+
+    A site is *open* where its path depends on a parameter and the callers are
+    known: what path it is, and who writes it, is decided where they call.
+    """
+
+    def __init__(self, linker: Linker, propagation: Propagation, storage: Storage = _UNKNOWN_STORAGE) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self.propagation = propagation
+        self.storage = storage
+        self.evidences = Evidences(linker, propagation)
+        self.effects = Effects(linker.resolver, linker.catalog)
+        self.tests = Probes(linker, self.effects)
+        self._responses = Responses(linker)
+        catalog = linker.catalog
+        self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
+        self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
+        self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
+
+    def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
+        """Give the sites that stand in a function, with what all its callers bring."""
+        if function not in self._direct:
+            self._direct[function] = tuple(self._find(function))
+        return self._direct[function]
+
+    def seen(self, function: LinkedFunction) -> tuple[Site, ...]:
+        """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
+        if function not in self._seen:
+            found = (*self.direct(function), *self._led_to(function, 0))
+            self._seen[function] = tuple(sorted(found, key=lambda site: site.span))
+        return self._seen[function]
+
+    def exposed(self, function: LinkedFunction) -> Iterator[Site]:
+        """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
+        for site in self.seen(function):
+            if not self.is_open(site) and not self._is_device(site.path):
+                yield site
+
+    def chosen(self, function: LinkedFunction) -> Iterator[Site]:
+        """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
+        for site in self.direct(function):
+            if self.is_open(site) and runs(site.own) is site.runs:
+                yield site
+        for site in self.exposed(function):
+            if site.event is site.origin or runs(self.acting(site.act, site.origin)) is not site.runs:
+                yield site
+
+    def arrival(self, rename: Site) -> Site | None:
+        """Give a rename as it looks from the path that it makes."""
+        target, scope = rename.act.target, rename.origin.state.scope
+        if target is None:
+            return None
+        act = replace(rename.act, path=target)
+        path = self._brought_up(self.linker.paths.normalize(target, scope), rename)
+        processes = self.acting(act, rename.event)
+        return self._judged(act, rename.event, rename.origin, path, spell(target), processes)
+
+    def _brought_up(self, path: Path | None, site: Site) -> Path | None:
+        """Give a path of the function that does it as it looks from where a site is seen."""
+        if site.below is None:
+            return path
+        return self.substituted(self._brought_up(path, site.below), site.event, site.below.event.function)
+
+    def _is_device(self, path: Path | None) -> bool:
+        """Tell whether callers hand over something that is no file: a null device, say."""
+        sink = self.linker.catalog.exact
+        return path is not None and any(sink("sink", symbol.text) is not None for symbol in path.symbols())
+
+    def _find(self, function: LinkedFunction) -> Iterator[Site]:
+        if self._acting.isdisjoint(function.facts.mentions):
+            return
+        made: list[Site] = []
+        for event in self.linker.events(function):
+            site = self._site(event)
+            if site is not None:
+                site = replace(site, after=next((m for m in made if _leaves_nothing(m, site)), None))
+                yield self._settled(site)
+                made += [site] if site.act.op == "mkdir" else []
+
+    def _site(self, event: Event) -> Site | None:
+        act = self.act(event)
+        return None if act is None or act.op in ASKING else self.at(act, event, event.state.scope)
+
+    def act(self, event: Event) -> Act | None:
+        """Give what a call does to the filesystem; None where that is nothing, or nothing that stays."""
+        act = self.effects.act(event.call, event.state.scope)
+        if act is None or self._is_sink(act.path, event.state.scope):
+            return None
+        return replace(act, op="download") if act.op == "write" and self._responses.fills(event) else act
+
+    def at(self, act: Act, event: Event, scope: Scope) -> Site:
+        """Give what is known of an act.
+
+        Args:
+            act: The act.
+            event: The call that does it.
+            scope: The names with which its path is read.
+        """
+        path = self.linker.paths.normalize(act.path, scope)
+        return self._judged(act, event, event, path, spell(act.path), self.acting(act, event))
+
+    def seen_from(self, event: Event, act: Act, scope: Scope) -> Site:
+        """Give the site of an act whose path is read in `scope`, as it looks from a call."""
+        path = self.linker.paths.normalize(act.path, scope)
+        return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
+
+    def seen_so(self, act: Act, event: Event, origin: Event, path: Path | None, processes: Processes) -> Site:
+        """Give the site of an act as it looks from a call, with the path that it has there."""
+        spelled = spell(act.path) if event is origin or path is None else path.text
+        return self._judged(act, event, origin, path, spelled, processes)
+
+    def is_settled_before(self, event: Event) -> bool:
+        """Tell whether all processes have met before a call, and none has changed anything since."""
+        settled = False
+        for earlier in self.linker.events(event.function):
+            if earlier is event:
+                break
+            if self.evidences.meets(earlier):
+                settled = True
+            elif earlier.state.processes != ALL:
+                act = self.effects.act(earlier.call, earlier.state.scope)
+                settled = settled and (act is None or act.op in ASKING)
+        return settled
+
+    def acting(self, act: Act, event: Event) -> Processes:
+        """Tell which processes do it, of those that come to the call."""
+        processes = self.propagation.processes(event)
+        if act.only is not None:
+            processes &= FIRST[act.only]
+        if act.condition is not None:
+            processes &= self.linker.guards.split(act.condition, event.state.scope)[0]
+        return processes
+
+    def _judged(
+        self,
+        act: Act,
+        event: Event,
+        origin: Event,
+        path: Path | None,
+        spelled: str,
+        processes: Processes,
+        caught: frozenset[str] = frozenset(),
+        *,
+        locked: bool = False,
+    ) -> Site:
+        """Add what is known of the call from which an act is seen."""
+        function = event.function
+        context = self.propagation.context(function)
+        own = processes & self.propagation.decorated(function)
+        private, certain = self._reach(path, function, 0)
+        trace = self.evidences.trace(event)
+        site = Site(
+            act=act,
+            event=event,
+            origin=origin,
+            path=path,
+            spelled=spelled,
+            caught=caught | self.propagation.protection.caught(event) | context.caught,
+            locked=locked or self.propagation.protection.locked(event) or context.locked,
+            first=self.propagation.protection.first(event) or context.first,
+            own=own,
+            runs=runs(own & context.processes),
+            reach=Reach.PRIVATE if private else self.shared_by(path, spelled),
+            certain=certain,
+            evidence=trace.evidence,
+            way=trace.way,
+            sign=trace.sign,
+        )
+        cached = act.op == "download" and self.tests.wanting(site) is not None
+        return replace(site, settled=True) if cached else site
+
+    def shared_by(self, path: Path | None, spelled: str) -> Reach:
+        """Tell who shares a path that is no process's own."""
+        named = self.storage.named(path, spelled)
+        if named is not None:
+            return Reach.SHARED if named else Reach.NODE
+        local = self.linker.paths.node_local.holds(path) or self.storage.filesystem == "local"
+        return Reach.NODE if local else Reach.SHARED
+
+    def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
+        """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
+        if isinstance(path, m.Constant) and path.value in _DEVICES:
+            return True
+        resolver = self.linker.resolver
+        name = resolver.type_name(resolver.entity(path, scope))
+        return name is not None and self.linker.catalog.exact("sink", name) is not None
+
+    def is_open(self, site: Site) -> bool:
+        """Tell whether the callers of its function decide the path of a site, and who writes it."""
+        return not site.settled and self._depends_on_callers(site)
+
+    @functools.cached_property
+    def _leading(self) -> frozenset[str]:
+        return self.propagation.leading_names(("effect", "program"), _CALLERS_DEPTH)
+
+    def _settled(self, site: Site) -> Site:
+        """Judge a site where it stands if it is what it is whoever calls.
+
+        Its file is named, or its processes are tested, right there, and every caller
+        brings several processes and a path that they share. Not so a download: its
+        caller may test whether it is there.
+        """
+        function = site.event.function
+        names_the_file = site.path is not None and site.path.spells_its_last_part
+        decided_here = names_the_file or site.event.state.processes != ALL
+        if not (decided_here and site.is_contended and self._depends_on_callers(site)):
+            return site
+        if site.act.op == "download":
+            return site
+        edges = self.propagation.edges(function)
+        if self.propagation.ways_in(function) != edges:
+            return site
+        certain = False
+        for edge in edges:
+            path = self.substituted(site.path, edge.event, function)
+            private, sure = self._reach(path, edge.event.function, 0)
+            if path is None or private or self.propagation.protection.locked(edge.event):
+                return site
+            certain = certain or sure
+        return replace(site, certain=certain, settled=True)
+
+    def _depends_on_callers(self, site: Site) -> bool:
+        function = site.event.function
+        if site.path is None or not any(
+            self.linker.paths.parameter_of(symbol, function) for symbol in site.path.symbols()
+        ):
+            return False
+        edges = self.propagation.edges(function)
+        return bool(edges) and not any(edge.handed for edge in edges)
+
+    def _opened(self, function: LinkedFunction, depth: int) -> tuple[Site, ...]:
+        """The open sites of a function, its own and those that its calls lead to."""
+        return self._open.get((function, depth), lambda: tuple(self._find_opened(function, depth)))
+
+    def _find_opened(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
+        found = (*self.direct(function), *self._led_to(function, depth))
+        return (site for site in found if self.is_open(site))
+
+    def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
+        """Give the open sites of the functions that a function calls, as they look from the call."""
+        if depth > _CALLERS_DEPTH or self._leading.isdisjoint(function.facts.mentions):
+            return
+        for event in self.linker.events(function):
+            named = self.linker.resolver.callee(event.call, event.state.scope)
+            if named is None or named is function or self._saves_for_all(named):
+                continue
+            for callee in self._meant(named):
+                for site in self._opened(callee, depth + 1):
+                    yield self.seen_at_call(event, callee, site)
+
+    def _saves_for_all(self, function: LinkedFunction) -> bool:
+        """Tell whether every process must call a function, which decides by itself who writes."""
+        return self.linker.catalog.exact("collective-saver", function.qualified) is not None
+
+    def _meant(self, named: LinkedFunction) -> tuple[LinkedFunction, ...]:
+        """Give the function that a call names, and for a method that does nothing what stands in for it."""
+        if named.owner is None or not _NOT_DONE.issuperset(named.facts.mentions):
+            return (named,)
+        found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
+        others = {method for method in found if method is not None and method is not named}
+        return (named, *others) if len(others) == 1 else (named,)
+
+    def seen_at_call(self, event: Event, callee: LinkedFunction, site: Site) -> Site:
+        """Give a site of a function as it looks from a call of it."""
+        path = self.substituted(site.path, event, callee)
+        spelled = site.spelled if path is None else path.text
+        processes = site.own & self.propagation.processes(event)
+        judged = self._judged(
+            site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
+        )
+        return replace(judged, below=site)
+
+    def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
+        """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
+        pieces: list[Piece] = []
+        for piece in path.pieces() if path is not None else ():
+            parameter = self.linker.paths.parameter_of(piece, callee) if isinstance(piece, Symbol) else None
+            if parameter is None:
+                pieces.append(piece)
+                continue
+            value = passed(event.call, parameter, callee) or parameter.default
+            inner = None if value is None else self.linker.paths.normalize(value, event.state.scope)
+            if inner is None:
+                return None
+            pieces.extend(inner.pieces())
+        return None if path is None else Path.of(pieces)
+
+    def _reach(self, path: Path | None, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        """Tell whether a path is a process's own, and whether that answer is certain.
+
+        A folder that an unknown caller hands over is taken for shared where the
+        name of the file in it is decided here.
+        """
+        if path is None:
+            return False, False
+        private, certain = path.private, path.certain
+        names_the_file = path.names_its_last_part
+        for symbol in path.symbols():
+            parameter = self.linker.paths.parameter_of(symbol, function)
+            if parameter is None or private:
+                certain = certain and (not symbol.parameter or names_the_file)
+                continue
+            if not self.propagation.edges(function):
+                certain = certain and names_the_file
+                continue
+            private, passed_certain = self._passed(parameter, function, depth)
+            certain = certain and passed_certain
+        return private, certain
+
+    def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        """Join over the callers what they pass for a parameter: private only if it is for all."""
+        key = (function, parameter.name, depth)
+        return self._passes.get(key, lambda: self._join_passed(parameter, function, depth))
+
+    def _join_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        answers = []
+        for edge in self.propagation.edges(function):
+            if depth > _CALLERS_DEPTH:
+                return False, False
+            if differs(edge, parameter, function):
+                answers.append((True, True))
+                continue
+            if edge.handed:
+                value = handed_on(edge, parameter, function)
+                if value is None:
+                    return False, False
+            else:
+                value = passed(edge.event.call, parameter, function)
+            if value is None:
+                answers.append((False, parameter.default is not None))
+                continue
+            path = self.linker.paths.normalize(value, edge.event.state.scope)
+            answers.append(self._reach(path, edge.event.function, depth + 1))
+        return all(private for private, _ in answers), all(certain for _, certain in answers)
+
+
+def _leaves_nothing(mkdir: Site, site: Site) -> bool:
+    """Tell whether a mkdir that always comes first leaves nothing to race for.
+
+    It has made the folder that the site makes; or it fails for all processes but one,
+    which alone goes on to what lies in that folder. Not so for what is unpacked or
+    downloaded: those that find the folder and skip that work on half of it.
+    """
+    before, here = mkdir.event.state.literals, site.event.state.literals
+    if mkdir.path is None or site.path is None or before != here[: len(before)]:
+        return False
+    if site.act.op == "mkdir" and mkdir.path.is_within(site.path):
+        return True
+    fails = not mkdir.tolerates("FileExistsError") and mkdir.is_surely_a_path
+    return fails and site.act.op not in {"extract", "download"} and site.path.is_within(mkdir.path)

@@ -1,0 +1,1 @@
+"""What the callers of a function bring, up to where the program starts."""

@@ -1,0 +1,153 @@
+"""What callers pass for the parameters of a function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts
+from fsrace_lint.project.flow.processes import NOBODY
+from fsrace_lint.project.flow.splits import UNDIVIDED
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.given import passed, positional
+from fsrace_lint.project.names.values import Element, Unpacked, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.project.callers.edges import Edge
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.flow.splits import Split
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Argument, Scope
+
+
+class Arguments:
+    """Joins what all callers pass for a parameter."""
+
+    def __init__(self, linker: Linker, edges: Callable[[LinkedFunction], tuple[Edge, ...]]) -> None:
+        """Prepare for a project whose functions are all followed; `edges` gives the ways into one."""
+        self.linker = linker
+        self.guards = linker.guards
+        self.edges = edges
+        self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED)
+        self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None)
+
+    def split(self, argument: Argument) -> Split:
+        """Tell which processes can be passed something true for a parameter, and which something false."""
+        key = argument.function, argument.parameter.name
+        return self._splits.get(key, lambda: self._split(argument))
+
+    def rank(self, argument: Argument) -> str | None:
+        """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
+        key = argument.function, argument.parameter.name
+        return self._ranks.get(key, lambda: self._rank(argument))
+
+    def _split(self, argument: Argument) -> Split:
+        true, false = NOBODY, NOBODY
+        for value in self._values(argument):
+            if value is None:
+                return UNDIVIDED
+            one = self.guards.split(value.expr, value.scope)
+            true, false = true | one[0], false | one[1]
+        return (true, false) if true or false else UNDIVIDED
+
+    def _rank(self, argument: Argument) -> str | None:
+        edges = self.edges(argument.function)
+        scopes: set[str | None] = {"global" for edge in edges if is_spawned_number(edge, argument)}
+        for value in self._values(argument):
+            scopes.add(None if value is None else self.guards.rank_scope(value.expr, value.scope))
+        return scopes.pop() if len(scopes) == 1 else None
+
+    def _values(self, argument: Argument) -> Iterator[Value | None]:
+        """Give what each caller passes, None where that is not known."""
+        function, parameter = argument.function, argument.parameter
+        for edge in self.edges(function):
+            if is_spawned_number(edge, argument):
+                continue
+            scope: Scope | None = edge.event.state.scope
+            value = (handed_on if edge.handed else _passed_by)(edge, parameter, function)
+            if value is None and not edge.handed:
+                value, scope = parameter.default, self._outside(function)
+            yield None if value is None or scope is None else Value(value, scope)
+
+    def _outside(self, function: LinkedFunction) -> Scope | None:
+        """Give the names with which the defaults of a function are read."""
+        outer = function.enclosing
+        return None if outer is None else self.linker.final_scope(outer)
+
+
+def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a call that is handed a function will pass it for a parameter.
+
+    Understands `submit(function, value, …)`, `partial(function, value, …)` and
+    `Process(target=function, args=(value, …))`.
+    """
+    names = positional(function)
+    if parameter.name not in names:
+        return None
+    position = names.index(parameter.name) - (1 if function.takes_object else 0)
+    call = edge.event.call
+    keywords = {keyword.name: keyword.value for keyword in call.keywords}
+    packed = keywords.get("args")
+    if packed is not None:
+        if not isinstance(packed, m.Sequence):
+            return None
+        values: tuple[m.Expr, ...] = packed.items
+        position -= 1 if edge.spawn is not None and edge.spawn.passes_rank else 0
+    elif edge.spawn is not None and edge.spawn.each:
+        return None
+    elif edge.position is not None:
+        values = call.arguments[edge.position + 1 :]
+    else:
+        return None
+    if any(isinstance(value, m.Starred) for value in values[: position + 1]):
+        return None
+    return values[position] if 0 <= position < len(values) else keywords.get(parameter.name)
+
+
+def is_spawned_number(edge: Edge, argument: Argument) -> bool:
+    """Tell whether a call that starts processes hands each its number for a parameter.
+
+    `spawn` does so by itself; a loop over `range` around `Process` does it in its arguments.
+    """
+    if not edge.handed or edge.spawn is None:
+        return False
+    if edge.spawn.passes_rank:
+        return positional(argument.function)[:1] == [argument.parameter.name]
+    value = handed_on(edge, argument.parameter, argument.function)
+    bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
+    if not isinstance(bound, Element) or bound.index is not None or not edge.event.repeated:
+        return False
+    counted = bound.iterable.expr
+    return isinstance(counted, m.Call) and counted.function == m.Name("range")
+
+
+def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> bool:
+    """Tell whether each of the processes that a call starts gets its own value for a parameter.
+
+    That is its number, its element of what the work is divided over, or what
+    depends on the variable of the loop around the call.
+    """
+    if edge.spawn is None:
+        return False
+    if edge.spawn.each:
+        return True
+    if edge.spawn.passes_rank:
+        return positional(function)[:1] == [parameter.name]
+    value = handed_on(edge, parameter, function)
+    values = edge.event.call.arguments if value is None else (value,)
+    return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)
+
+
+def _varies(expr: m.Expr, scope: Scope) -> bool:
+    if isinstance(expr, m.Name):
+        bound = scope.get(expr.id)
+        if isinstance(bound, Value):
+            return _varies(bound.expr, bound.scope)
+        return isinstance(bound, (Element, Unpacked))
+    return any(_varies(part, scope) for part in parts(expr))
+
+
+def _passed_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    return passed(edge.event.call, parameter, function)

@@ -1,0 +1,237 @@
+"""The ways into a function: who calls it, and who is handed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from fsrace_lint.catalog import argument
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
+from fsrace_lint.project.names.entities import as_function, qualified_name
+from fsrace_lint.project.names.given import given_for, received
+from fsrace_lint.project.names.resolve import is_super
+from fsrace_lint.project.names.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.catalog.entries import Spawn
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.callers.summarize import Summaries
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.entities import Entity
+    from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+    from fsrace_lint.project.names.values import Scope
+
+
+_CALLING_NOTHING: Final = frozenset(
+    {"super", "isinstance", "issubclass", "type", "hasattr", "getattr", "setattr", "id", "print", "repr"}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A way into a function: a call of it, or a call that is handed it (`handed`).
+
+    `only` is who the helper it is handed to lets run it, `position` the argument
+    it is handed over in, None for a keyword; `spawn` says that it starts
+    processes, which run it; `first` is the scope whose first process the helper
+    lets run it before the others; `mutes` that collectives return at once in it.
+    `receiver` is the class of the object whose method is called; `helper` is the
+    project's function that is handed it, as `parameter`.
+    """
+
+    event: Event
+    handed: bool
+    only: Processes = ALL
+    position: int | None = None
+    spawn: Spawn | None = None
+    first: str | None = None
+    mutes: bool = False
+    receiver: LinkedClass | None = None
+    helper: LinkedFunction | None = None
+    parameter: str | None = None
+
+    @property
+    def is_on_self(self) -> bool:
+        """Whether the caller calls another method of its own object."""
+        called, caller = self.event.call.function, self.event.function
+        if not isinstance(called, m.Attribute) or not caller.takes_object or not caller.facts.parameters:
+            return False
+        owner = called.value
+        return is_super(owner) or owner == m.Name(caller.facts.parameters[0].name)
+
+    @property
+    def starts_several(self) -> bool:
+        """Whether it starts more than one process."""
+        if self.spawn is None:
+            return False
+        return self.event.repeated or not (self.spawn.single or _starts_one(self.spawn, self.event.call))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Use:
+    """A call that runs a function, or is handed it in an argument.
+
+    `exact` rules out what overrides it, `receiver` is the class of the object whose
+    method it is.
+    """
+
+    event: Event
+    position: int | None = None
+    keyword: str | None = None
+    handed: bool = False
+    exact: bool = False
+    receiver: LinkedClass | None = None
+
+    def may_run(self, owner: LinkedClass) -> bool:
+        """Tell whether it may run the method of a class that overrides the one it names."""
+        if self.exact:
+            return False
+        return self.receiver is None or self.receiver in owner.ancestors()
+
+
+class Edges:
+    """Finds the ways into functions, each function's once."""
+
+    def __init__(self, linker: Linker, summaries: Summaries) -> None:
+        """Prepare for a project whose functions are all followed; nothing is looked at yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.summaries = summaries
+        self._uses: dict[LinkedFunction, list[_Use]] = {}
+        self._are_noted = False
+        self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
+        self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
+        self._aliases: dict[str, set[str]] = {}
+        for module in linker.table.modules:
+            for row in module.facts.imports:
+                if row.name is not None and row.local != row.name:
+                    self._aliases.setdefault(row.name, set()).add(row.local)
+
+    def aliases(self, name: str) -> set[str]:
+        """Give the names under which imports of the project bind `name`."""
+        return self._aliases.get(name, set())
+
+    def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give every way into a function that could be resolved."""
+        if function not in self._edges:
+            self._edges[function] = ()
+            self._edges[function] = tuple(self._edge(use) for use in self._uses_of(function))
+        return self._edges[function]
+
+    def presumed(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give the calls in its file of a method that has its name, on objects that nothing is known of.
+
+        They are looked at only where there is no other way in, and only for what
+        speaks for a function: a guard, a lock or a handler that a reader sees there.
+        """
+        if function.owner is None or self.of(function):
+            return ()
+        return tuple(self._unresolved.get((function.module, function.facts.name), ()))
+
+    def _uses_of(self, function: LinkedFunction) -> Iterator[_Use]:
+        """Give the uses of a function, and of the methods of base classes that it stands in for."""
+        if function.facts.name == "__call__":
+            return
+        if not self._are_noted:
+            self._are_noted = True
+            for module in self.linker.table.modules:
+                for caller in module.functions:
+                    for event in self.linker.events(caller):
+                        self._note(event)
+        yield from self._uses.get(function, ())
+        owner = function.owner
+        for class_ in owner.ancestors() if owner is not None else ():
+            inherited = class_.methods.get(function.facts.name)
+            if owner is not None and inherited is not None and inherited is not function:
+                yield from (use for use in self._uses.get(inherited, ()) if use.may_run(owner))
+
+    def _note(self, event: Event) -> None:
+        """Note which functions of the project a call runs or is handed."""
+        scope = event.state.scope
+        self._note_use(event.call.function, scope, _Use(event))
+        if isinstance(event.call.function, m.Name) and event.call.function.id in _CALLING_NOTHING:
+            return
+        for position, value in enumerate(event.call.arguments):
+            self._note_use(value, scope, _Use(event, position, handed=True))
+        for keyword in event.call.keywords:
+            self._note_use(keyword.value, scope, _Use(event, None, keyword.name, handed=True))
+
+    def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
+        if not isinstance(expr, (m.Name, m.Attribute, m.Lambda)):
+            return
+        resolver = self.linker.resolver
+        entity = resolver.entity(expr, scope)
+        receiver = resolver.class_of(resolver.entity(expr.value, scope)) if _is_method(expr, entity) else None
+        if isinstance(expr, m.Attribute):
+            use = replace(use, exact=is_super(expr.value), receiver=receiver)
+        for target in _targets(expr, entity, receiver):
+            self._uses.setdefault(target, []).append(use)
+        if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
+            key = use.event.function.module, expr.name
+            self._unresolved.setdefault(key, []).append(Edge(use.event, handed=False))
+
+    def _edge(self, use: _Use) -> Edge:
+        if not use.handed:
+            return Edge(use.event, handed=False, receiver=use.receiver)
+        found = self._handed(use.event, use.position, use.keyword)
+        return replace(found, event=use.event, position=use.position)
+
+    def _handed(self, event: Event, position: int | None, keyword: str | None) -> Edge:
+        """Tell who runs a function that is handed over in an argument, and whether in new processes."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        once = self.catalog.find("run-once", name)
+        spawn = self.catalog.find("spawn", name)
+        first = self.catalog.find("first", name)
+        helper = as_function(entity)
+        edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
+        if once is not None:
+            return replace(edge, only=FIRST[once.scope], mutes=once.mutes)
+        if spawn is not None or first is not None:
+            return edge
+        if helper is not None:
+            parameter = received(helper, position, keyword)
+            only = self.summaries.runs_given(helper, parameter)
+            return replace(edge, only=only, helper=helper, parameter=parameter)
+        for other in self.linker.events(event.function) if name == "functools.partial" else ():
+            for index, value in enumerate(other.call.arguments):
+                if self._is_result(value, other.state.scope, event.call):
+                    return self._handed(other, index, None)
+        return edge
+
+    def _is_result(self, value: m.Expr, scope: Scope, call: m.Call) -> bool:
+        """Tell whether an argument is the result of a call, itself or by name."""
+        if isinstance(value, m.Name):
+            bound = self.linker.resolver.binding(value.id, scope)
+            return isinstance(bound, Value) and bound.expr is call
+        return value is call
+
+
+def _starts_one(spawn: Spawn, call: m.Call) -> bool:
+    """Tell whether the number of processes that a call asks for is one."""
+    if not spawn.count:
+        return False
+    which = argument(spawn.count)
+    count = given_for(call, which)
+    return which.default == "1" if count is None else count == m.Constant(1)
+
+
+def _is_method(expr: m.Expr, entity: Entity | None) -> TypeGuard[m.Attribute]:
+    """Tell whether an expression may be a method of an object of the project."""
+    function = as_function(entity)
+    owned = function is not None and function.owner is not None
+    return isinstance(expr, m.Attribute) and (entity is None or owned)
+
+
+def _targets(expr: m.Expr, entity: Entity | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
+    """Give the functions an expression may mean; what a class lacks, those that derive from it have."""
+    function = as_function(entity)
+    if function is not None:
+        yield function
+    elif entity is None and receiver is not None and isinstance(expr, m.Attribute):
+        found = (class_.methods.get(expr.name) for class_ in receiver.descendants())
+        yield from (method for method in found if method is not None)

@@ -1,0 +1,306 @@
+"""How sure it is that several processes run a function, and what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.flow.processes import SYNCHRONIZING
+from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.model import Evidence, Sign
+from fsrace_lint.project.names.entities import as_function
+from fsrace_lint.project.names.given import given
+from fsrace_lint.spans import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.callers.edges import Edge
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.flow.states import Event, Literal
+    from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+    from fsrace_lint.spans import Span
+
+_HELPERS_DEPTH: Final = 3
+_WRAPPERS_DEPTH: Final = 1
+"""How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
+_CLASSES_DEPTH: Final = 1
+_ASKED: Final = frozenset({"global", "local", "group", "worker"})
+
+_Step: TypeAlias = "tuple[Event, LinkedClass | None]"
+"""A call on the way, and the class of the object whose method it stands in."""
+
+_Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
+"""A function on the way, and the class of the object whose method it is there."""
+
+_Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
+"""A sign, and what was tested before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
+
+    evidence: Evidence
+    way: tuple[Event, ...]
+    sign: Sign | None
+
+
+class Evidences:
+    """Looks for signs of several processes in functions, their callers and the helpers they call."""
+
+    def __init__(self, linker: Linker, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.propagation = propagation
+        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...]], Trace] = {}
+        self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._coordinates: Memo[tuple[LinkedFunction, int], tuple[Event, ...]] = Memo(())
+
+    def trace(self, event: Event) -> Trace:
+        """Tell how sure it is that several processes come to a call, and why."""
+        branches = ((id(x.branch), x.truth) for x in event.state.literals if x.branch is not None)
+        key = event.function, tuple(branches)
+        if key not in self._traces:
+            self._traces[key] = self._find_trace(event)
+        return self._traces[key]
+
+    def _find_trace(self, event: Event) -> Trace:
+        """Find the shortest way from a function with a sign, else from one that nobody calls.
+
+        A method is followed to those calls alone that can be on an object of its class,
+        and a sign counts only where a process can pass both it and the call.
+        """
+        start: _Step = (event, event.function.owner)
+        ways: dict[_Step, tuple[Event, ...]] = {start: ()}
+        waiting = [start]
+        callers: dict[_Caller, tuple[Event, ...]] = {}
+        roots: list[_Caller] = []
+        alone: tuple[Event, ...] | None = None
+        while waiting:
+            step = waiting.pop(0)
+            (here, class_), way = step, ways[step]
+            if self._runs_alone(here.function):
+                alone = way
+                continue
+            sign = self._sign(here) or self._sign_around(here, len(way))
+            if sign is not None:
+                return Trace(Evidence.EVIDENT, way, sign)
+            caller = here.function, class_
+            if caller in callers:
+                continue
+            callers[caller] = way
+            edges = self.propagation.ways_in(here.function)
+            if not edges:
+                roots.append(caller)
+            for edge in edges:
+                above = _above(edge, class_)
+                if above is not None and above not in ways:
+                    ways[above] = (*way, edge.event)
+                    waiting.append(above)
+        if not roots:
+            evidence = Evidence.PLAUSIBLE if alone is None else Evidence.NONE
+            return Trace(evidence, alone or (), None)
+        way = callers[roots[0]]
+        one_shot = all(self._is_one_shot(root) for root, _ in roots)
+        alone_here = one_shot and not any(self._may_launch(caller) for caller, _ in callers)
+        return Trace(Evidence.NONE if alone_here else Evidence.PLAUSIBLE, way, None)
+
+    def _is_one_shot(self, root: LinkedFunction) -> bool:
+        """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
+
+        In a package that is the main part of a script that no other file imports.
+        """
+        if not root.module.facts.is_script:
+            return False
+        if not self._is_packaged(root):
+            return True
+        return root.index == 0 and not self.linker.resolver.importers(root.module)
+
+    def _is_packaged(self, function: LinkedFunction) -> bool:
+        """Tell whether a file belongs to a package, so that more than its own main part may use it."""
+        package = function.module.name.rpartition(".")[0]
+        return bool(package) and self.linker.table.exact(package) is not None
+
+    def _may_launch(self, function: LinkedFunction) -> bool:
+        """Tell whether a function calls what also runs on one device: a trainer, say."""
+        return any(self._is_launch(event, certain=False) for event in self.linker.events(function))
+
+    def _sign(self, event: Event) -> Sign | None:
+        """Find what shows that several processes come to a call, in its own function."""
+        for sign, before in self._signs_of(event.function):
+            if not are_apart(before, event.state.literals):
+                return sign
+        return None
+
+    def _signs_of(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give all signs in a function, each with what was tested before it."""
+        if function not in self._signs:
+            whole = (self._spawned(function), self._hooked(function), self._decorated(function))
+            everywhere: list[_Placed] = [(sign, ()) for sign in whole if sign is not None]
+            self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
+        return self._signs[function]
+
+    def _sign_around(self, event: Event, depth: int) -> Sign | None:
+        """Find what shows that several processes import a file, or have objects of the class of a method.
+
+        For a method that nobody calls, only tests of ranks and coordination count.
+        """
+        function = event.function
+        if function.index == 0:
+            imported = not any(map(_asks_for_main, event.state.literals))
+            return self._sign_of_importers(function.module) if imported else None
+        if function.owner is None or depth > _CLASSES_DEPTH:
+            return None
+        called = bool(self.propagation.ways_in(function))
+        for method in function.owner.methods.values():
+            signs: list[_Placed] = [*self._ordered(method), *(self._asked(method) if called else ())]
+            for sign, _ in signs:
+                return sign
+        return None
+
+    def _sign_of_importers(self, module: Module) -> Sign | None:
+        """Find what shows that several processes run a file that imports another, which they then run too."""
+        found, waiting = {module}, [module]
+        while waiting:
+            for importer in self.linker.resolver.importers(waiting.pop(0)):
+                if importer in found:
+                    continue
+                for sign, _ in self._signs_of(importer.functions[0]):
+                    return sign
+                found.add(importer)
+                waiting.append(importer)
+        return None
+
+    def _asked(self, function: LinkedFunction) -> Iterator[_Placed]:
+        """Find where a function asks for a rank."""
+        for event in self.linker.events(function):
+            asks = isinstance(event.call.function, (m.Name, m.Attribute))
+            if asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED:
+                what = f"{spell(event.call)} asks for the number of the process"
+                yield _sign(function, event.call.span, what), event.state.literals
+
+    def _ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
+        """Find where a function tests ranks or coordinates processes."""
+        flow = self.linker.flow(function)
+        for test in () if flow is None else flow.rank_tests:
+            yield _sign(function, test.span, "a test here tells the processes apart"), test.literals
+        for event in self._coordinating(function, 0):
+            called, leaf = spell(event.call.function), self._leaf(event, 0)
+            what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
+            yield _sign(function, event.call.span, what), event.state.literals
+
+    def _leaf(self, event: Event, depth: int) -> str:
+        """Spell the call of the framework that a call leads to."""
+        callee = self.linker.resolver.callee(event.call, event.state.scope)
+        inner = () if callee is None else self._coordinating(callee, depth + 1)
+        return self._leaf(inner[0], depth + 1) if inner else spell(event.call.function)
+
+    def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[Event, ...]:
+        """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
+        if depth > _HELPERS_DEPTH:
+            return ()
+        return self._coordinates.get((function, depth), lambda: tuple(self._finds(function, depth)))
+
+    def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
+        resolver = self.linker.resolver
+        for event in self.linker.events(function):
+            entity = resolver.entity(event.call.function, event.state.scope)
+            name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
+            meets = depth <= _WRAPPERS_DEPTH and self.catalog.is_any(SYNCHRONIZING, name)
+            callee = as_function(entity)
+            if (
+                meets
+                or self._is_launch(event, certain=True)
+                or (callee is not None and self._coordinating(callee, depth + 1))
+            ):
+                yield event
+
+    def meets(self, event: Event) -> bool:
+        """Tell whether processes meet in a call, or in what it leads to."""
+        return any(event is meeting for meeting in self._coordinating(event.function, 0))
+
+    def is_shown_in_file(self, function: LinkedFunction) -> bool:
+        """Tell whether anything in the file of a function shows that there are several processes."""
+        return any(self._signs_of(other) for other in function.module.functions)
+
+    def _runs_alone(self, function: LinkedFunction) -> bool:
+        """Tell whether a function asks a launcher for one process, by a number that is written out."""
+        for event in self.linker.events(function):
+            entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+            entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
+            if entry is None or not entry.count:
+                continue
+            if given(event.call, entry.count) == m.Constant(1) and not _asks_for_nodes(event.call):
+                return True
+        return False
+
+    def _is_launch(self, event: Event, *, certain: bool) -> bool:
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
+        return entry is not None and entry.certain is certain
+
+    def _spawned(self, function: LinkedFunction) -> Sign | None:
+        for edge in self.propagation.edges(function):
+            if edge.starts_several:
+                event = edge.event
+                what = f"{spell(event.call.function)} starts the processes that run it"
+                return _sign(event.function, event.call.span, what)
+        return None
+
+    def _hooked(self, function: LinkedFunction) -> Sign | None:
+        hook = self.propagation.hooks.of(function)
+        if hook is None or hook.runs not in {"every", "worker"}:
+            return None
+        who = "every process" if hook.runs == "every" else "every worker of every process"
+        return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
+
+    def _decorated(self, function: LinkedFunction) -> Sign | None:
+        """Find a decorator that hands the function to several processes, or says where it is launched."""
+        for decorator in self.linker.decorators(function):
+            for expr in _calls_and_names(decorator.expr):
+                name = self.linker.resolver.qualify(expr, decorator.scope)
+                launch = self.catalog.find("launch", name)
+                if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
+                    what = f"{spell(decorator.expr)} runs it in several processes"
+                    return _sign(function, function.facts.span, what)
+        return None
+
+
+def _asks_for_main(literal: Literal) -> bool:
+    """Tell whether a test is `__name__ == "__main__"`, which does not hold where a file is imported."""
+    return isinstance(literal.test, m.Compare) and literal.test.left == m.Name("__name__")
+
+
+def _asks_for_nodes(call: m.Call) -> bool:
+    nodes = given(call, ":num_nodes")
+    return nodes is not None and nodes != m.Constant(1)
+
+
+def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
+    """Give the decorator, without the call that makes it, and what is called in its arguments."""
+    if not isinstance(decorator, m.Call):
+        return (decorator,)
+    values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
+    return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
+
+
+def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
+    """Give the call of a method on an object of a class; None where it is on another kind."""
+    function = edge.event.function
+    receiver = edge.receiver or (function.owner if edge.is_on_self else None)
+    if receiver is not None and class_ is not None and not edge.handed:
+        if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
+            return None
+        class_ = class_ if receiver in class_.ancestors() else receiver
+    return edge.event, class_ if edge.is_on_self and not edge.handed else function.owner
+
+
+def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
+    return Sign(Place(function.module.path, span), text)

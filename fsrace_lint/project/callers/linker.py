@@ -1,0 +1,169 @@
+"""Every function followed once, on demand, with what its result tells about ranks."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.project.flow.evaluate import Semantics
+from fsrace_lint.project.flow.processes import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
+from fsrace_lint.project.flow.splits import UNDIVIDED
+from fsrace_lint.project.flow.walk import Walker
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.modules import ModuleTable
+from fsrace_lint.project.names.resolve import Resolver
+from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.paths.normalize import Paths
+from fsrace_lint.project.paths.privacy import Privacy
+from fsrace_lint.project.ranks.guards import Guards
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.flow.splits import Split
+    from fsrace_lint.project.flow.states import Event, Exit, Flow
+    from fsrace_lint.project.names.modules import LinkedFunction, Module
+    from fsrace_lint.project.names.values import Scope
+
+_DEEPEST: Final = 20
+_NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
+_ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
+
+
+class Linker:
+    """Holds the flows of a project's functions and answers what they mean.
+
+    While a function is being followed, its own result and its later bindings are
+    unknown to the functions that it leads to. All are followed in the order of
+    the files, so that what is found does not depend on what is asked for.
+    """
+
+    def __init__(
+        self, modules: Iterable[Module], catalog: Catalog, also: Mapping[str, Module | None] = _NOTHING
+    ) -> None:
+        """Link `modules` by name, `also` by further paths; nothing is followed before follow_all."""
+        self.catalog = catalog
+        self.table = ModuleTable(modules, also)
+        self.resolver = Resolver(self.table, catalog, self.final_scope)
+        self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
+        self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
+        self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
+        self._semantics = Semantics(self.guards.split, self.resolver.qualify, self._kind, self._survivors)
+        self._flows: dict[LinkedFunction, Flow] = {}
+        self._following: dict[LinkedFunction, Walker] = {}
+        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED)
+
+    def follow_all(self) -> None:
+        """Follow every function, in the order of the files."""
+        for module in self.table.modules:
+            for function in module.functions:
+                self.flow(function)
+        self.resolver.is_settled = True
+
+    def flow(self, function: LinkedFunction) -> Flow | None:
+        """Follow a function.
+
+        Args:
+            function: The function.
+
+        Returns:
+            What was found, or None while it is being followed already, or where
+            too many functions are.
+        """
+        if function in self._flows:
+            return self._flows[function]
+        if function in self._following or len(self._following) >= _DEEPEST:
+            return None
+        walker = Walker(function, self._semantics)
+        self._following[function] = walker
+        try:
+            self._flows[function] = walker.follow()
+        finally:
+            del self._following[function]
+        return self._flows[function]
+
+    def events(self, function: LinkedFunction) -> tuple[Event, ...]:
+        """Give the calls of a function; none are known while it is being followed."""
+        flow = self.flow(function)
+        return () if flow is None else flow.events
+
+    def decorators(self, function: LinkedFunction) -> tuple[Value, ...]:
+        """Give the decorators of a function, to be read with the names at the end of what is around it."""
+        outer = function.enclosing if function.facts.decorators else None
+        scope = None if outer is None else self.final_scope(outer)
+        return () if scope is None else tuple(Value(expr, scope) for expr in function.facts.decorators)
+
+    def final_scope(self, function: LinkedFunction) -> Scope | None:
+        """Give the bindings at the end of a function's code, or those so far while it is being followed."""
+        if function in self._following:
+            return self._following[function].latest
+        flow = self.flow(function)
+        return None if flow is None else flow.scope
+
+    def exits(self, function: LinkedFunction) -> tuple[Exit, ...]:
+        """Give the ways out of a function; none are known while it is being followed."""
+        flow = self.flow(function)
+        return () if flow is None else flow.exits
+
+    def returned(self, function: LinkedFunction) -> Split:
+        """Tell which processes can see a function return something true, and which something false."""
+        if function.facts.is_generator:
+            return UNDIVIDED
+        return self._returned.get(function, lambda: self._split_by_result(function))
+
+    def _split_by_result(self, function: LinkedFunction) -> Split:
+        flow = self.flow(function)
+        if flow is None or not flow.exits:
+            return UNDIVIDED
+        true, false = NOBODY, NOBODY
+        each_picks_one = True
+        for way in flow.exits:
+            here = (NOBODY, way.state.processes)
+            if way.value is not None:
+                split = self.guards.split(way.value, way.state.scope)
+                here = (way.state.processes & split[0], way.state.processes & split[1])
+            each_picks_one = each_picks_one and here[0] in {NOBODY, MAIN, ANOTHER}
+            true, false = true | here[0], false | here[1]
+        if each_picks_one and true == TWO:
+            return MAIN, ALL
+        return true, false
+
+    def counts(self) -> dict[str, int]:
+        """Count the functions followed, their calls, and the calls whose callee is not known."""
+        events = [event for flow in self._flows.values() for event in flow.events]
+        unresolved = sum(
+            1 for event in events if self.resolver.entity(event.call.function, event.state.scope) is None
+        )
+        return {
+            "functions-followed": len(self._flows),
+            "calls-followed": len(events),
+            "calls-unresolved": unresolved,
+        }
+
+    def _survivors(self, call: m.Call, scope: Scope) -> Processes:
+        """Give the processes that return from a call; only what can end the process is followed."""
+        callee = self.resolver.callee(call, scope)
+        if callee is None or _ENDING.isdisjoint(callee.facts.mentions) or callee.facts.is_generator:
+            return ALL
+        flow = self.flow(callee)
+        if flow is None:
+            return ALL
+        processes = NOBODY
+        for way in flow.exits:
+            processes |= way.state.processes
+        return processes
+
+    def _kind(self, name: str | None) -> str:
+        if name is None:
+            return ""
+        if self.catalog.exact("exit", name) is not None:
+            return "exit"
+        if self.catalog.exact("suppressor", name) is not None:
+            return "suppressor"
+        lock = self.catalog.exact("lock", name)
+        if lock is not None:
+            return str(lock.kind) if lock.kind in {"acquire", "release"} else ""
+        last = name.rpartition(".")[2]
+        return last if last in {"acquire", "release"} and "." in name else ""

@@ -1,0 +1,268 @@
+"""What the callers of a function bring with them: guards, handlers, locks, evidence."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.callers.arguments import Arguments
+from fsrace_lint.project.callers.edges import Edges
+from fsrace_lint.project.callers.hooks import Hooks
+from fsrace_lint.project.callers.protection import Protection
+from fsrace_lint.project.callers.summarize import Summaries
+from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.entities import qualified_name
+from fsrace_lint.project.names.modules import LinkedFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsrace_lint.project.callers.edges import Edge
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.flow.states import Event, Literal
+    from fsrace_lint.project.names.entities import Entity
+
+_PASSED_ON: Final = frozenset(
+    {"FileExistsError", "FileNotFoundError", "OSError", "IOError", "EnvironmentError"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds whenever a function runs, whoever called it.
+
+    `caught` names the exceptions that every caller handles, `locked` says that
+    every caller holds a lock. `first` is the scope whose first process every
+    caller lets run it before the others.
+    """
+
+    processes: Processes
+    caught: frozenset[str]
+    locked: bool
+    first: str | None = None
+
+    def join(self, other: Context) -> Context:
+        """Give what holds whichever of two callers it was."""
+        return Context(
+            self.processes | other.processes,
+            self.caught & other.caught,
+            self.locked and other.locked,
+            self.first if other.first is not None else None,
+        )
+
+
+_ANYBODY: Final = Context(ALL, frozenset(), locked=False)
+
+
+class Propagation:
+    """Joins what callers bring, over all call sites, to a fixpoint."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project whose functions are all followed."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.summaries = Summaries(linker)
+        self.protection = Protection(linker, self.summaries)
+        self.hooks = Hooks(linker)
+        self._edges = Edges(linker, self.summaries)
+        self._contexts: dict[LinkedFunction, Context] = {}
+        self._decided: dict[int, Processes] = {}
+        self._muted: Memo[LinkedFunction, bool] = Memo(unknown=False)
+        linker.guards.arguments = Arguments(linker, self.edges)
+
+    def leading_names(self, kinds: Iterable[str], depth: int) -> frozenset[str]:
+        """Name the functions that may lead to a call of what the catalog knows.
+
+        Args:
+            kinds: The kinds of the catalog.
+            depth: How many calls deep that is followed.
+
+        Returns:
+            What is called so by the catalog, and the functions and classes of the
+            project that lead there, also under the names that imports give them.
+        """
+        known = frozenset().union(*(self.catalog.last_names[kind] for kind in kinds))
+        names = set(known)
+        functions = [function for module in self.linker.table.modules for function in module.functions]
+        for _ in range(depth):
+            leading = (f for f in functions if not known.isdisjoint((*f.facts.mentions, *_decorating(f))))
+            names |= {f.facts.name for f in leading}
+            known = frozenset(names)
+        names |= {alias for name in tuple(names) for alias in self._edges.aliases(name)}
+        owners = (f.owner for f in functions if f.facts.name == "__init__")
+        return frozenset(names | {owner.facts.name for owner in owners if owner is not None})
+
+    def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give every way into a function that could be resolved."""
+        return self._edges.of(function)
+
+    def context(self, function: LinkedFunction) -> Context:
+        """Tell what holds whenever a function runs."""
+        if function not in self._contexts:
+            self._solve(self.upward(function, self.edges))
+        return self._contexts[function]
+
+    def processes(self, event: Event) -> Processes:
+        """Tell who reaches a call within its function, also by tests of what the callers pass.
+
+        `if chosen:` on a parameter divides the processes as what is passed for it does.
+        """
+        processes = event.state.processes
+        for literal in event.state.literals:
+            processes &= self.deciding(literal)
+        return processes
+
+    def deciding(self, literal: Literal) -> Processes:
+        """Tell who can see a test come out as it did, now that all callers are known."""
+        if id(literal) not in self._decided:
+            split = self.linker.guards.split(literal.test, literal.scope)
+            self._decided[id(literal)] = split[0 if literal.truth else 1] or ALL
+        return self._decided[id(literal)]
+
+    def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give the ways into a function that several processes take."""
+        contended = []
+        for edge in self.edges(function):
+            processes = self.processes(edge.event) & edge.only & self.context(edge.event.function).processes
+            if runs(processes) is not Runs.ONE or (processes and edge.starts_several):
+                contended.append(edge)
+        return tuple(contended)
+
+    @staticmethod
+    def upward(
+        function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[Edge, ...]]
+    ) -> list[LinkedFunction]:
+        """Give a function and all its direct and indirect callers by some ways in."""
+        seen = {function: None}
+        waiting = [function]
+        while waiting:
+            for edge in ways(waiting.pop()):
+                if edge.event.function not in seen:
+                    seen[edge.event.function] = None
+                    waiting.append(edge.event.function)
+        return list(seen)
+
+    def _solve(self, functions: list[LinkedFunction]) -> None:
+        contexts: dict[LinkedFunction, Context] = {}
+        open_ended = {function for function in functions if not self.edges(function)}
+        while True:
+            changed = True
+            while changed:
+                changed = False
+                for function in functions:
+                    context = self._join(function, contexts, open_ended)
+                    if context is not None and contexts.get(function) != context:
+                        contexts[function] = context
+                        changed = True
+            unreached = {function for function in functions if function not in contexts}
+            if not unreached:
+                break
+            open_ended |= unreached
+        self._contexts.update(contexts)
+
+    def _join(
+        self,
+        function: LinkedFunction,
+        contexts: dict[LinkedFunction, Context],
+        open_ended: set[LinkedFunction],
+    ) -> Context | None:
+        if function in open_ended:
+            presumed = self._edges.presumed(function)
+            brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
+        else:
+            outer = [(edge, self._contexts.get(edge.event.function)) for edge in self.edges(function)]
+            known = [(edge, known or contexts.get(edge.event.function)) for edge, known in outer]
+            brought = [self._brought(edge, context) for edge, context in known if context is not None]
+        if not brought:
+            return None
+        joined = functools.reduce(Context.join, brought)
+        locked = joined.locked or self._is_locked_by_decorator(function)
+        return replace(joined, processes=joined.processes & self.decorated(function), locked=locked)
+
+    def _brought(self, edge: Edge, outer: Context) -> Context:
+        """Tell what one caller brings, given what holds whenever it runs."""
+        reached = self.processes(edge.event) & edge.only & outer.processes
+        processes = ALL if reached and edge.starts_several else reached
+        first = self.protection.first(edge.event) or outer.first
+        if edge.handed:
+            locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
+            return Context(processes, frozenset(), locked, edge.first)
+        here = self.protection.caught(edge.event) & _PASSED_ON
+        locked = self.protection.locked(edge.event) or outer.locked
+        return Context(processes, here | outer.caught, locked, first)
+
+    def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
+        for name, target in self._decorators(function):
+            if self.catalog.find("lock", name) is not None:
+                return True
+            if (
+                isinstance(target, LinkedFunction)
+                and target is not function
+                and self._runs_locked(target, None)
+            ):
+                return True
+        return False
+
+    def _runs_locked(self, helper: LinkedFunction, parameter: str | None) -> bool:
+        """Tell whether a helper or a decorator holds a lock wherever it runs the function it is given."""
+        calls = tuple(self.summaries.calls_of_given(helper, parameter))
+        return bool(calls) and all(map(self.protection.locked, calls))
+
+    def decorated(self, function: LinkedFunction) -> Processes:
+        """Give the processes that the decorators of a function let through."""
+        hook = self.hooks.of(function)
+        processes = ALL if hook is None or self._is_built_with(function) else FIRST.get(hook.runs, ALL)
+        for name, target in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None:
+                processes &= FIRST[entry.scope]
+            elif isinstance(target, LinkedFunction) and target is not function:
+                processes &= self.summaries.runs_given(target, None)
+        return processes
+
+    def _is_built_with(self, function: LinkedFunction) -> bool:
+        """Tell whether the constructor of an object calls a method of it, whoever else does."""
+        return any(
+            edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function)
+        )
+
+    def meets_after(self, function: LinkedFunction) -> str:
+        """Name the decorator by which all who call a function wait for those that it lets in; else empty."""
+        for name, _ in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None and entry.barrier:
+                return name.rpartition(".")[2]
+        return ""
+
+    def is_muted(self, function: LinkedFunction) -> bool:
+        """Tell whether a function is meant for where the library's own collectives return at once.
+
+        One call that hands it to such a helper shows that, whoever else calls it.
+        """
+        return self._muted.get(function, lambda: self._find_muted(function))
+
+    def _find_muted(self, function: LinkedFunction) -> bool:
+        entries = (self.catalog.find("decorator", name) for name, _ in self._decorators(function))
+        if any(entry is not None and entry.mutes for entry in entries):
+            return True
+        edges = self.edges(function)
+        if any(edge.mutes for edge in edges):
+            return True
+        return bool(edges) and all(self.is_muted(edge.event.function) for edge in edges)
+
+    def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
+        """Give the decorators of a function, by qualified name and by what they denote."""
+        for decorator in self.linker.decorators(function):
+            expr = decorator.expr
+            target = expr.function if isinstance(expr, m.Call) else expr
+            entity = self.linker.resolver.entity(target, decorator.scope)
+            yield qualified_name(entity) or f"*.{last_name(target)}", entity
+
+
+def _decorating(function: LinkedFunction) -> Iterator[str]:
+    """Name the decorators of a function."""
+    return (last_name(decorator) for decorator in function.facts.decorators)

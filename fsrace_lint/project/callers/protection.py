@@ -1,0 +1,132 @@
+"""What protects a call in its own function: handlers, locks, contexts that let one process go first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.flow.states import caught_by
+from fsrace_lint.project.names.entities import qualified_name
+from fsrace_lint.project.names.modules import LinkedFunction
+from fsrace_lint.project.names.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.callers.summarize import Summaries
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.values import Scope
+
+_ALIASES_DEPTH: Final = 4
+_LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
+
+
+class Protection:
+    """Reads what stands around calls."""
+
+    def __init__(self, linker: Linker, summaries: Summaries) -> None:
+        """Prepare for a project."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.summaries = summaries
+
+    def caught(self, event: Event) -> frozenset[str]:
+        """Name the exceptions that are handled around a call."""
+        names: set[str] = set()
+        for net in event.nets:
+            for handler in net.handlers:
+                spelled = self._exceptions(caught_by(handler), net.scope, 0)
+                names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
+            for suppressed in net.suppressed:
+                names |= self._exceptions(suppressed, net.scope, 0)
+        return frozenset(names)
+
+    def _exceptions(self, caught: m.Expr, scope: Scope, depth: int) -> set[str]:
+        """Name the exceptions of an `except` clause, also those of a tuple that has a name."""
+        if isinstance(caught, m.Sequence):
+            return {name for item in caught.items for name in self._exceptions(item, scope, depth)}
+        if depth < _ALIASES_DEPTH and isinstance(caught, (m.Name, m.Attribute)):
+            bound = self.linker.guards.known(caught, scope)
+            if isinstance(bound, Value):
+                return self._exceptions(bound.expr, bound.scope, depth + 1)
+        return {_last(self.linker.resolver.qualify(caught, scope))}
+
+    def locked(self, event: Event) -> bool:
+        """Tell whether a lock between processes is held around a call, in its own function."""
+        return bool(self.held(event))
+
+    def held(self, event: Event) -> tuple[m.Expr, ...]:
+        """Give the locks between processes that are held around a call, in its own function."""
+        contexts = (context.expr for context in event.contexts if self.is_lock(context))
+        return (*event.state.locks, *contexts)
+
+    def first(self, event: Event) -> str | None:
+        """Give the scope whose first process runs a call before the others, where a context does that."""
+        return next((scope for _, scope, _ in self._firsts(event)), None)
+
+    def door(self, event: Event) -> m.Expr | None:
+        """Give the context around a call at whose barrier the others wait for the first process."""
+        return next((context for context, _, waits in self._firsts(event) if waits == "barrier"), None)
+
+    def _firsts(self, event: Event) -> Iterator[tuple[m.Expr, str, str]]:
+        """Give the contexts that let one process in first: their scopes, and what the others wait in."""
+        resolver = self.linker.resolver
+        for named in event.contexts:
+            bound = self.linker.guards.known(named.expr, named.scope)
+            context = bound if isinstance(bound, Value) else named
+            if isinstance(context.expr, m.Call):
+                entity = resolver.entity(context.expr.function, context.scope)
+                name = qualified_name(entity) or "*." + last_name(context.expr.function)
+                entry = self.catalog.find("first", name)
+                own = self.summaries.first_scope(entity) if isinstance(entity, LinkedFunction) else None
+                given = self._rank_given(context.expr, context.scope)
+                if entry is not None:
+                    yield named.expr, given or entry.scope, entry.waits
+                elif own is not None:
+                    yield named.expr, given or own, "barrier"
+
+    def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
+        """Give the scope of the rank that a context is handed, and goes by."""
+        scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
+        return next((found for found in scopes if found in {"global", "local"}), None)
+
+    def is_lock(self, context: Value) -> bool:
+        """Tell whether a context is a lock between processes, of a library or of the project."""
+        resolver = self.linker.resolver
+        expr, scope = context.expr, context.scope
+        entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
+        name = resolver.type_name(entity)
+        if name is not None and self.catalog.is_in_process(name):
+            return False
+        entry = self.catalog.find("lock", name)
+        if entry is not None:
+            return bool(entry.kind == "context")
+        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self.takes_lock(entity):
+            return True
+        class_ = self.linker.resolver.class_of(entity)
+        enter = None if class_ is None else class_.method("__enter__")
+        if enter is not None and self.takes_lock(enter):
+            return True
+        return _LOCK_NAME.search(last_name(expr)) is not None
+
+    def takes_lock(self, function: LinkedFunction) -> bool:
+        """Tell whether a context manager of the project takes a lock for its body."""
+        events = self.linker.events(function)
+        contexts = {id(context): context for event in events for context in event.contexts}
+        if any(self.is_lock(context) for context in contexts.values()):
+            return True
+        called = (self.linker.resolver.qualify(event.call.function, event.state.scope) for event in events)
+        entries = (self.catalog.find("lock", name) for name in called)
+        return any(entry is not None and entry.kind != "within" for entry in entries)
+
+
+def gives_up(handler: m.Handler) -> bool:
+    """Tell whether a handler always raises again."""
+    return any(isinstance(statement, m.Raise) for statement in handler.body)
+
+
+def _last(name: str | None) -> str:
+    return "" if name is None else name.rpartition(".")[2]

@@ -1,0 +1,111 @@
+"""What a function of the project does with what it is given, in one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.entities import as_function
+from fsrace_lint.project.names.values import Argument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.modules import LinkedFunction
+
+_DEEPEST: Final = 3
+
+
+class Summaries:
+    """Summaries of functions, each made once."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
+        self._firsts: dict[LinkedFunction, str | None] = {}
+
+    def runs_given(self, function: LinkedFunction, parameter: str | None) -> Processes:
+        """Tell who runs the function that a helper or a decorator is given.
+
+        Args:
+            function: The helper (`run_on_main(prepare)`) or the decorator.
+            parameter: The parameter that receives it; any where None.
+
+        Returns:
+            The processes that reach a call of that parameter, in its own code or
+            in a function it defines; everybody where there is none.
+        """
+        processes = NOBODY
+        for event in self.calls_of_given(function, parameter):
+            processes |= event.state.processes
+        return processes or ALL
+
+    def calls_of_given(self, function: LinkedFunction, parameter: str | None) -> Iterator[Event]:
+        """Give the calls by which a helper or a decorator runs the function that it is given."""
+        for inner in _with_nested(function):
+            for event in self.linker.events(inner):
+                if self._calls_given(event, function, parameter):
+                    yield event
+
+    def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
+        """Tell whether every process that calls a function waits there for the others."""
+        if depth > _DEEPEST:
+            return False
+        return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
+
+    def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
+        events = self.linker.events(function)
+        return any(event.state.processes == ALL and self.waits(event, depth + 1) for event in events)
+
+    def waits(self, event: Event, depth: int = 0) -> bool:
+        """Tell whether a call is a barrier, the framework's or the project's own."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = self.linker.resolver.type_name(entity)
+        if self.linker.catalog.find("barrier", name or "*." + last_name(event.call.function)) is not None:
+            return True
+        callee = as_function(entity)
+        return callee is not None and self.is_barrier(callee, depth)
+
+    def first_scope(self, function: LinkedFunction) -> str | None:
+        """Tell whether `with function():` lets the main process run the body before all others.
+
+        Returns:
+            `global` or `local`: the main process of the job, or of each node. None
+            where it is no such context manager.
+        """
+        if function not in self._firsts:
+            self._firsts[function] = None
+            self._firsts[function] = self._find_first(function)
+        return self._firsts[function]
+
+    def _find_first(self, function: LinkedFunction) -> str | None:
+        if not function.facts.is_generator:
+            return None
+        waiting = [e.state.processes for e in self.linker.events(function) if self.waits(e)]
+        if any(processes == MAIN for processes in waiting) and any(
+            not processes & MAIN for processes in waiting
+        ):
+            return "global"
+        first = [p for p in waiting if p & MAIN and not p & ~NODE_FIRSTS]
+        return "local" if first and any(not processes & MAIN for processes in waiting) else None
+
+    def _calls_given(self, event: Event, outer: LinkedFunction, parameter: str | None) -> bool:
+        called = event.call.function
+        if not isinstance(called, m.Name):
+            return False
+        binding = self.linker.resolver.binding(called.id, event.state.scope)
+        if not isinstance(binding, Argument) or binding.function not in _with_nested(outer):
+            return False
+        return parameter is None or binding.parameter.name == parameter
+
+
+def _with_nested(function: LinkedFunction) -> Iterator[LinkedFunction]:
+    yield function
+    for inner in function.nested.values():
+        yield from _with_nested(inner)

@@ -1,0 +1,94 @@
+"""Loops as they are written: what ends them, and what they call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.names.bindings import children, evaluated, suites
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Loop: TypeAlias = "m.While | m.For"
+
+
+def loops_in(statements: Sequence[m.Statement]) -> Iterator[Loop]:
+    """Give the loops among some statements, an outer one before those in it."""
+    for statement in statements:
+        if isinstance(statement, (m.While, m.For)):
+            yield statement
+        for suite in suites(statement):
+            yield from loops_in(suite)
+
+
+def calls_in(statements: Sequence[m.Statement]) -> Iterator[m.Call]:
+    """Give the calls among some statements; functions defined there are not entered."""
+    for statement in all_in(statements):
+        for expr in evaluated(statement):
+            yield from calls_of(expr)
+
+
+def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
+    """Give the calls that an expression is written with, the outer one first."""
+    if isinstance(expr, m.Call):
+        yield expr
+    for child in () if expr is None else children(expr):
+        yield from calls_of(child)
+
+
+def all_in(statements: Sequence[m.Statement]) -> Iterator[m.Statement]:
+    """Give some statements and all that stand in them."""
+    for statement in statements:
+        yield statement
+        for suite in suites(statement):
+            yield from all_in(suite)
+
+
+def ends_of(loop: Loop) -> Iterator[tuple[m.Expr, bool]]:
+    """Give the tests that end a loop, and how each of them comes out then."""
+    if isinstance(loop, m.While):
+        yield loop.test, False
+    for statement in all_in(loop.body):
+        if isinstance(statement, m.If):
+            for suite, truth in ((statement.body, True), (statement.orelse, False)):
+                if any(isinstance(inner, (m.Break, m.Return)) for inner in suite):
+                    yield statement.test, truth
+
+
+def tests_of(loop: Loop) -> Iterator[m.Expr]:
+    """Give all tests of a loop, also those that end it with an exception."""
+    if isinstance(loop, m.While):
+        yield loop.test
+    for statement in all_in(loop.body):
+        if isinstance(statement, m.If):
+            yield statement.test
+
+
+def asked_by(loop: Loop) -> Iterator[tuple[m.Call, bool]]:
+    """Give the calls whose results end a loop, and how they come out then, also by a name in the loop."""
+    for test, truth in ends_of(loop):
+        yield from _asked(test, loop, truth=truth, named=False)
+
+
+def _asked(test: m.Expr, loop: Loop, *, truth: bool, named: bool) -> Iterator[tuple[m.Call, bool]]:
+    match test:
+        case m.Call():
+            yield test, truth
+            for argument in test.arguments:
+                yield from ((call, True) for call in calls_of(argument))
+        case m.Not(value=value):
+            yield from _asked(value, loop, truth=not truth, named=named)
+        case m.Boolean(values=values):
+            for value in values:
+                yield from _asked(value, loop, truth=truth, named=named)
+        case m.Walrus(value=value):
+            yield from _asked(value, loop, truth=truth, named=named)
+        case m.Name(id=name) if not named:
+            for statement in all_in(loop.body):
+                if isinstance(statement, m.Assign) and m.Name(name) in statement.targets and statement.value:
+                    yield from _asked(statement.value, loop, truth=truth, named=True)
+        case m.Compare():
+            yield from ((call, True) for call in calls_of(test))
+        case _:
+            return

@@ -1,0 +1,149 @@
+"""What holds at one point of a function, and what was met on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.names.values import Scope, Value, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsrace_lint.project.flow.processes import Processes
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.spans import Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A test that came out one way before this point.
+
+    `exit` says how the other way left the code (`return`, `raise`, `exit`,
+    `break` or `continue`), or is empty where it stands in a branch of its own;
+    `branch` is that branch. Where `attempt` is set, the test is whether one of
+    the exceptions it names was caught from that `try`.
+    """
+
+    test: m.Expr
+    truth: bool
+    scope: Scope
+    branch: m.If | None = None
+    exit: str = ""
+    attempt: m.Try | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What holds at one point: who can be here, what was tested, what names mean, what is locked."""
+
+    processes: Processes
+    literals: tuple[Literal, ...]
+    scope: Scope
+    locks: tuple[m.Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Net:
+    """What catches an exception around a call: handlers of a `try`, or the types a context suppresses."""
+
+    handlers: tuple[m.Handler, ...]
+    suppressed: tuple[m.Expr, ...]
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """A call, and the circumstances in which it runs.
+
+    `loops` are those around it, the outermost first: what decides how many rounds each has.
+    """
+
+    function: LinkedFunction
+    call: m.Call
+    state: State
+    nets: tuple[Net, ...]
+    contexts: tuple[Value, ...]
+    loops: tuple[Value, ...]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a loop is around it."""
+        return bool(self.loops)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exit:
+    """A way out of the function: the value returned (None at the end of the code) and the state there.
+
+    `position` counts the calls that stand before it.
+    """
+
+    value: m.Expr | None
+    state: State
+    position: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankTest:
+    """A test of a rank: where it stands, and what was tested before it."""
+
+    span: Span
+    literals: tuple[Literal, ...]
+
+
+def caught_by(handler: m.Handler) -> m.Expr:
+    """Give the exceptions that a handler names; a bare one catches all."""
+    return m.Name("BaseException") if handler.caught is None else handler.caught
+
+
+def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
+    """Tell whether two points lie on different sides of one branch, so that no process passes both."""
+    taken = {id(literal.branch): literal.truth for literal in one if literal.branch is not None}
+    return any(
+        literal.branch is not None and taken.get(id(literal.branch), literal.truth) != literal.truth
+        for literal in other
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """All that was found while following one function; `raises` are the ways out by a raised exception."""
+
+    events: tuple[Event, ...]
+    exits: tuple[Exit, ...]
+    raises: tuple[Exit, ...]
+    scope: Scope
+    rank_tests: tuple[RankTest, ...]
+
+
+def join(
+    first: State | None, second: State | None, names: Iterable[str], test: Value | None = None
+) -> State | None:
+    """Join two ways that meet; a way that does not get here is None."""
+    if first is None or second is None:
+        return second if first is None else first
+    return State(
+        first.processes | second.processes,
+        _common(first.literals, second.literals),
+        merge(first.scope, second.scope, dict.fromkeys(names), test),
+        tuple(lock for lock in first.locks if lock in second.locks),
+    )
+
+
+def join_all(states: Iterable[State | None], names: Sequence[str]) -> State | None:
+    """Join several ways that meet; those that do not get here are None."""
+    joined: State | None = None
+    for state in states:
+        joined = join(joined, state, names)
+    return joined
+
+
+def _common(first: tuple[Literal, ...], second: tuple[Literal, ...]) -> tuple[Literal, ...]:
+    length = 0
+    for one, two in zip(first, second, strict=False):
+        if one is not two:
+            break
+        length += 1
+    return first[:length]

@@ -1,0 +1,1 @@
+"""What names mean: modules, things, values, calls."""

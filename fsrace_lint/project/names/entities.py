@@ -1,0 +1,63 @@
+"""What names can denote: things of libraries, and the project's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard
+
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Something outside the project, by qualified name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a class."""
+
+    of: Library | LinkedClass
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """A variable of a module of the project."""
+
+    module: Module
+    name: str
+
+
+Entity: TypeAlias = Library | Instance | Global | Module | LinkedFunction | LinkedClass
+
+
+def qualified_name(entity: Entity | None) -> str | None:
+    """Spell an entity as the catalog would, or None where it has no such name."""
+    match entity:
+        case Library(name=name):
+            return name
+        case LinkedFunction() | LinkedClass():
+            return entity.qualified
+        case Global(module=module, name=name):
+            return f"{module.name}.{name}"
+        case _:
+            return None
+
+
+def as_function(entity: Entity | None) -> LinkedFunction | None:
+    """Give the function that calling an entity runs."""
+    if isinstance(entity, LinkedFunction):
+        return entity
+    return entity.method("__init__") if isinstance(entity, LinkedClass) else None
+
+
+def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
+    """Tell whether reading an attribute runs this function."""
+    if not isinstance(entity, LinkedFunction):
+        return False
+    return any(
+        last_name(decorator) in {"property", "cached_property"} for decorator in entity.facts.decorators
+    )

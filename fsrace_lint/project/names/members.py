@@ -1,0 +1,131 @@
+"""What the names of modules denote: imported, re-exported, starred."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts.names import dotted
+from fsrace_lint.project.names.entities import Entity, Global, Library
+from fsrace_lint.project.names.modules import LinkedClass, Module, ModuleTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Scope
+
+_DEEPEST: Final = 16
+
+
+class Members:
+    """Finds the members of the modules of a project, and links classes with their bases."""
+
+    def __init__(self, table: ModuleTable, final_scope: Callable[[LinkedFunction], Scope | None]) -> None:
+        """Link the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
+        self.table = table
+        self.final_scope = final_scope
+        self._importers: dict[Module, tuple[Module, ...]] | None = None
+        for module in table.modules:
+            for class_ in module.classes:
+                self._link_bases(class_)
+
+    def importers(self, module: Module) -> tuple[Module, ...]:
+        """Give the modules of the project that import a module."""
+        if self._importers is None:
+            found: dict[Module, dict[Module, None]] = {}
+            for importer in self.table.modules:
+                for target in self._imports(importer):
+                    found.setdefault(target, {})[importer] = None
+            self._importers = {target: tuple(importers) for target, importers in found.items()}
+        return self._importers.get(module, ())
+
+    def _imports(self, module: Module) -> Iterator[Module]:
+        for row in module.facts.imports:
+            dotted = self.table.relative(row, module) if row.level else row.module
+            for name in (dotted, f"{dotted}.{row.name}"):
+                target = self.table.exact(name) if row.level else self.table.find(name, module)
+                if target is not None and target is not module:
+                    yield target
+
+    def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
+        """Find what `module.name` denotes."""
+        if depth > _DEEPEST:
+            return None
+        if name in module.top_functions:
+            return module.top_functions[name]
+        if name in module.top_classes:
+            return module.top_classes[name]
+        if name in module.imports:
+            return self._imported(module.imports[name], module, depth + 1)
+        submodule = (
+            self.table.exact(f"{module.name}.{name}") if module.is_package or not module.name else None
+        )
+        if submodule is not None:
+            return submodule
+        final = self.final_scope(module.code)
+        if final is not None and final.get(name) is not None:
+            return Global(module, name)
+        return self._starred(module, name, depth + 1)
+
+    def _link_bases(self, class_: LinkedClass) -> None:
+        found = []
+        for base in class_.facts.bases:
+            name = dotted(base)
+            entity = None if name is None else self._dotted_member(class_.module, name)
+            if isinstance(entity, LinkedClass) and entity is not class_:
+                found.append(entity)
+                entity.subclasses.append(class_)
+        class_.bases = tuple(found)
+
+    def _dotted_member(self, module: Module, chain: str) -> Entity | None:
+        first, *rest = chain.split(".")
+        entity: Entity | None
+        if first in module.top_classes:
+            entity = module.top_classes[first]
+        elif first in module.imports:
+            entity = self._imported(module.imports[first], module, 0, follow_variables=False)
+        else:
+            return None
+        for name in rest:
+            if isinstance(entity, Module):
+                entity = entity.top_classes.get(name) or (
+                    self._imported(entity.imports[name], entity, 0, follow_variables=False)
+                    if name in entity.imports
+                    else self.table.exact(f"{entity.name}.{name}")
+                )
+            else:
+                return None
+        return entity
+
+    def _imported(
+        self, row: m.Import, importer: Module, depth: int, *, follow_variables: bool = True
+    ) -> Entity | None:
+        dotted = self.table.relative(row, importer) if row.level else row.module
+        module = self.table.exact(dotted) if row.level else self.table.find(dotted, importer)
+        if row.name is None:
+            return module or Library(dotted)
+        if module is None or module is importer:
+            submodule = self.table.find(f"{dotted}.{row.name}", importer)
+            return submodule or Library(f"{dotted}.{row.name}")
+        if not follow_variables:
+            return module.top_classes.get(row.name) or self._reexported(module, row.name, depth)
+        return self.member(module, row.name, depth + 1) or Library(f"{dotted}.{row.name}")
+
+    def _reexported(self, module: Module, name: str, depth: int) -> Entity | None:
+        if depth > _DEEPEST:
+            return None
+        if name in module.imports:
+            return self._imported(module.imports[name], module, depth + 1, follow_variables=False)
+        return self.table.exact(f"{module.name}.{name}")
+
+    def _starred(self, module: Module, name: str, depth: int) -> Entity | None:
+        if depth > _DEEPEST or name.startswith("_"):
+            return None
+        for row in module.stars:
+            dotted = self.table.relative(row, module) if row.level else row.module
+            source = self.table.exact(dotted) if row.level else self.table.find(dotted, module)
+            entity = None if source is None or source is module else self.member(source, name, depth + 1)
+            if entity is not None:
+                return entity
+        return None

@@ -1,0 +1,357 @@
+"""What a name or an attribute means: a library's, or the project's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.annotations import class_names
+from fsrace_lint.facts.names import dotted
+from fsrace_lint.project.names.entities import (
+    Entity,
+    Global,
+    Instance,
+    Library,
+    as_function,
+    is_property,
+    qualified_name,
+)
+from fsrace_lint.project.names.members import Members
+from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module, ModuleTable
+from fsrace_lint.project.names.values import (
+    REBOUND,
+    Argument,
+    Either,
+    Element,
+    Entered,
+    Scope,
+    Selected,
+    Unknown,
+    Unpacked,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.names.values import Binding
+
+_DEEPEST: Final = 16
+
+
+class Resolver(Members):
+    """Resolves expressions in the scopes of a project."""
+
+    def __init__(
+        self, table: ModuleTable, catalog: Catalog, final_scope: Callable[[LinkedFunction], Scope | None]
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            table: Its modules.
+            catalog: What library names mean.
+            final_scope: Gives the bindings at the end of a function's code, or
+                None while that very code is being followed.
+        """
+        super().__init__(table, final_scope)
+        self.catalog = catalog
+        self.is_settled = False
+        """Whether all functions are followed, so that what is found is final."""
+        self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
+        self._eithers: dict[tuple[Binding, ...], Either] = {}
+
+    def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Give the qualified name of what an expression denotes, as the catalog spells it."""
+        return qualified_name(self.entity(expr, scope))
+
+    def callee(self, call: m.Call, scope: Scope) -> LinkedFunction | None:
+        """Find the function of the project that a call runs; for a class, its `__init__`."""
+        return as_function(self.entity(call.function, scope))
+
+    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:  # one line a kind
+        """Find what an expression denotes.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+            depth: How many steps were taken to get here; past a bound the answer is None.
+
+        Returns:
+            The entity, or None where it cannot be told.
+        """
+        if depth > _DEEPEST:
+            return None
+        match expr:
+            case m.Name(id=name):
+                return self._name(name, scope, depth + 1)
+            case m.Attribute(value=value, name=name):
+                return self._attribute(value, name, scope, depth + 1)
+            case m.Call():
+                return self._result(expr, scope, depth + 1)
+            case m.Lambda(function=index):
+                return scope.function.module.functions[index]
+            case m.Binary(operator="/", left=left, right=right):
+                return self._division(left, right, scope, depth + 1)
+            case m.Conditional(body=body, orelse=orelse):
+                return self.entity(body, scope, depth + 1) or self.entity(orelse, scope, depth + 1)
+            case m.Boolean(operator="or", values=values):
+                return _first(self.entity(value, scope, depth + 1) for value in values)
+            case m.Walrus(value=value):
+                return self.entity(value, scope, depth + 1)
+            case m.Subscript(value=value):
+                of = self.entity(value, scope, depth + 1)
+                return of if isinstance(of, LinkedClass) or _is_library_class(of) else None
+            case _:
+                return None
+
+    def of_binding(self, binding: Binding, depth: int = 0) -> Entity | None:
+        """Find what a bound name denotes."""
+        match binding:
+            case Value(expr=expr, scope=scope) | Entered(context=Value(expr=expr, scope=scope)):
+                return self.entity(expr, scope, depth + 1)
+            case Argument(function=function, parameter=parameter):
+                return self._argument(function, parameter, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
+            case Either(options=options):
+                return _first(self.of_binding(option, depth + 1) for option in options)
+            case Unpacked(whole=Value(expr=m.Call(function=called), scope=scope), index=int(index)):
+                entity = self.entity(called, scope, depth + 1)
+                entry = self.catalog.exact("returns", entity.name) if isinstance(entity, Library) else None
+                return None if entry is None or entry.item != str(index) else Instance(Library(entry.type))
+            case Element() | Unpacked() | Unknown():
+                return None
+
+    def binding(self, name: str, scope: Scope) -> Binding | None:
+        """Find the binding of a variable: local, of an enclosing function, or of the module."""
+        function: LinkedFunction | None = scope.function
+        local: Scope | None = scope
+        while function is not None:
+            found = None if local is None else local.get(name)
+            if found is not None:
+                outside = function.index == 0 and function is not scope.function
+                return self._from_module(found, function.module, name) if outside else found
+            function = function.enclosing
+            local = None if function is None else self.final_scope(function)
+        return None
+
+    def either(self, options: tuple[Binding, ...]) -> Either:
+        """Give one of several bindings, always the same object for the same ones."""
+        return self._eithers.setdefault(options, Either(options))
+
+    def _from_module(self, found: Binding, module: Module, name: str) -> Binding:
+        """Give what a variable of a module is bound to, also by functions that declare it `global`."""
+        options = [found]
+        for function in module.functions[1:] if name in module.rebound else ():
+            if name in function.facts.outer_names:
+                final = self.final_scope(function)
+                options.append((None if final is None else final.get(name)) or REBOUND)
+        return found if len(options) == 1 else self.either(tuple(options))
+
+    def variable(self, entity: Entity | None) -> Binding | None:
+        """Give the binding of a module's variable."""
+        if not isinstance(entity, Global):
+            return None
+        final = self.final_scope(entity.module.code)
+        found = None if final is None else final.get(entity.name)
+        return None if found is None else self._from_module(found, entity.module, entity.name)
+
+    @staticmethod
+    def type_name(entity: Entity | None) -> str | None:
+        """Spell an entity; for an object, its class."""
+        return qualified_name(entity.of if isinstance(entity, Instance) else entity)
+
+    @staticmethod
+    def class_of(entity: Entity | None) -> LinkedClass | None:
+        """Give the class of the project that an object belongs to, or the class itself."""
+        if isinstance(entity, Instance):
+            entity = entity.of
+        return entity if isinstance(entity, LinkedClass) else None
+
+    def _name(self, name: str, scope: Scope, depth: int) -> Entity | None:
+        function: LinkedFunction | None = scope.function
+        local: Scope | None = scope
+        while function is not None:
+            found = None if local is None else local.get(name)
+            if found is not None:
+                return self.of_binding(found, depth)
+            if name in function.nested:
+                return function.nested[name]
+            if function.index == 0:
+                break
+            function = function.enclosing
+            local = None if function is None else self.final_scope(function)
+        module = scope.function.module
+        entity = self.member(module, name, depth)
+        return Library(name) if entity is None else entity
+
+    def _attribute(self, value: m.Expr, name: str, scope: Scope, depth: int) -> Entity | None:
+        if isinstance(value, m.Name):
+            bound = scope.get(f"{value.id}.{name}")
+            if bound is not None:
+                return self.of_binding(bound, depth)
+        if is_super(value):
+            return self._inherited(scope.function, name)
+        return self._step(self.entity(value, scope, depth), name, depth)
+
+    @staticmethod
+    def _inherited(function: LinkedFunction | None, name: str) -> Entity | None:
+        """Find what `super().name` denotes in a function."""
+        while function is not None and function.owner is None:
+            function = function.enclosing
+        if function is None or function.owner is None:
+            return None
+        above = (class_ for class_ in function.owner.ancestors() if class_ is not function.owner)
+        return _first(class_.methods.get(name) for class_ in above)
+
+    def _step(self, entity: Entity | None, name: str, depth: int) -> Entity | None:
+        match entity:
+            case Module():
+                return self.member(entity, name, depth) or Library(f"{entity.name}.{name}")
+            case Library(name=owner):
+                return Library(f"{owner}.{name}")
+            case LinkedClass():
+                return entity.method(name)
+            case Instance(of=LinkedClass() as class_):
+                own = class_.method(name) or self._attribute_of_class(class_, name, depth)
+                return own or self._from_library(class_, name, depth)
+            case LinkedFunction() if is_property(entity):
+                return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
+            case Instance(of=Library(name=owner)):
+                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
+            case Global():
+                bound = None if depth > _DEEPEST else self.variable(entity)
+                return (
+                    None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
+                )
+            case _:
+                return None
+
+    def _returned(self, qualified: str) -> Instance | None:
+        """Properties of library classes, such as `Path.parent`, that are objects themselves."""
+        entry = self.catalog.exact("returns", qualified)
+        return None if entry is None or not entry.is_property else Instance(Library(entry.type))
+
+    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> Library | None:
+        """Find the method of a library's class that a class of the project inherits, if the catalog has it.
+
+        It may have it under the name of the class itself: the project may be the library.
+        """
+        for relative in class_.ancestors():
+            outer = self.final_scope(relative.module.functions[relative.facts.parent])
+            named = () if outer is None else (self.entity(b, outer, depth + 1) for b in relative.facts.bases)
+            for owner in (relative.qualified, *map(qualified_name, named)):
+                if self.catalog.is_listed(f"{owner}.{name}"):
+                    return Library(f"{owner}.{name}")
+        return None
+
+    def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+        values = self.attribute_values(class_, name)
+        return _first(self.of_binding(value, depth + 1) for value in values)
+
+    def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
+        """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
+        key = class_, name
+        if key in self._attribute_values:
+            return self._attribute_values[key]
+        found: list[Binding] = []
+        for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
+            outer = self.final_scope(relative.module.functions[relative.facts.parent])
+            bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
+            if bound is not None:
+                found.append(bound)
+            found += self._bound_in_methods(relative, name)
+        if self.is_settled:
+            self._attribute_values[key] = found
+        return found
+
+    def _bound_in_methods(self, class_: LinkedClass, name: str) -> Iterator[Binding]:
+        for method in class_.methods.values():
+            if name not in method.facts.attributes or not method.facts.parameters:
+                continue
+            final = self.final_scope(method)
+            bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")
+            if bound is not None:
+                yield bound
+
+    def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
+        entity = self.entity(call.function, scope, depth)
+        match entity:
+            case LinkedClass():
+                return Instance(entity)
+            case Library(name=name):
+                entry = self.catalog.exact("returns", name)
+                if entry is not None:
+                    return Instance(Library(entry.type)) if not entry.item else None
+                return Instance(entity) if _is_library_class(entity) else None
+            case LinkedFunction():
+                found = self._returned_by(entity, depth) or self._listed(entity)
+                return self._built(call.function, scope, depth) if _is_own(found, entity) else found
+            case _:
+                return None
+
+    def _listed(self, function: LinkedFunction) -> Instance | None:
+        """Give what the catalog says that a function of the project returns, which may be the library."""
+        entry = self.catalog.exact("returns", function.qualified)
+        return None if entry is None or entry.item else Instance(Library(entry.type))
+
+    def _built(self, called: m.Expr, scope: Scope, depth: int) -> Entity | None:
+        """Find the object that `Class.build()` gives, which is one of the class it is called on."""
+        receiver = self.entity(called.value, scope, depth) if isinstance(called, m.Attribute) else None
+        class_ = self.class_of(receiver)
+        return None if class_ is None else Instance(class_)
+
+    def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
+        results = [statement for statement in function.facts.body if isinstance(statement, m.Return)]
+        final = self.final_scope(function)
+        if len(results) != 1 or results[0].value is None or final is None or function.facts.is_generator:
+            return None
+        return self.entity(results[0].value, final, depth + 2)
+
+    def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
+        path = Instance(Library("pathlib.Path"))
+        if isinstance(right, m.Format) or (isinstance(right, m.Constant) and isinstance(right.value, str)):
+            return path
+        return path if path in {self.entity(left, scope, depth), self.entity(right, scope, depth)} else None
+
+    def _argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
+        first = function.facts.parameters[0].name if function.facts.parameters else None
+        if function.owner is not None and parameter.name == first:
+            decorators = {dotted(decorator) for decorator in function.facts.decorators}
+            if "staticmethod" not in decorators:
+                return function.owner if "classmethod" in decorators else Instance(function.owner)
+        if parameter.annotation is None or parameter.kind in {"args", "kwargs"}:
+            return None
+        return self._annotated(parameter.annotation, function, depth)
+
+    def _annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
+        for name in class_names(annotation):
+            first, *rest = name.split(".")
+            entity = self.member(function.module, first, depth)
+            for part in rest:
+                entity = self._step(entity, part, depth)
+            if isinstance(entity, (Library, LinkedClass)):
+                return Instance(entity)
+        return None
+
+
+def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
+    """Tell whether a class method gives an object of its own class."""
+    decorators = {dotted(decorator) for decorator in function.facts.decorators}
+    owner = function.owner
+    return owner is not None and "classmethod" in decorators and found == Instance(owner)
+
+
+def _is_library_class(entity: Entity | None) -> bool:
+    """Tell whether something outside the project is a class, by its name."""
+    return isinstance(entity, Library) and entity.name.rpartition(".")[2][:1].isupper()
+
+
+def is_super(expr: m.Expr) -> bool:
+    """Tell whether an expression is `super()`."""
+    return isinstance(expr, m.Call) and isinstance(expr.function, m.Name) and expr.function.id == "super"
+
+
+def _first(entities: Iterable[Entity | None]) -> Entity | None:
+    return next((entity for entity in entities if entity is not None), None)

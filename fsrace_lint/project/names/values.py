@@ -1,0 +1,177 @@
+"""What a name stands for at one point of a function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.modules import LinkedFunction
+
+_DEEPEST: Final = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """An expression, to be read with the names as they stood when it was evaluated."""
+
+    expr: m.Expr
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """Whatever the callers pass for a parameter."""
+
+    function: LinkedFunction
+    parameter: m.Parameter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
+
+    iterable: Value
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unpacked:
+    """One part of a value that was unpacked into several names; `index` where it can be counted."""
+
+    whole: Value
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entered:
+    """What `with value as name` binds."""
+
+    context: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selected:
+    """The first binding where the test held, else the second."""
+
+    test: Value
+    then: Binding
+    otherwise: Binding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Either:
+    """One of several bindings."""
+
+    options: tuple[Binding, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """Something that was not followed."""
+
+
+REBOUND: Final = Unknown()
+"""What some function binds a variable of a module to."""
+
+Binding: TypeAlias = Value | Argument | Element | Unpacked | Entered | Selected | Either | Unknown
+
+
+def expressions_of(binding: Binding | None) -> list[Value]:
+    """Give the expressions that what a name is bound to may come from."""
+    match binding:
+        case Value():
+            return [binding]
+        case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+            return [value]
+        case Selected(then=then, otherwise=otherwise):
+            return [*expressions_of(then), *expressions_of(otherwise)]
+        case Either(options=options):
+            return [value for option in options for value in expressions_of(option)]
+        case _:
+            return []
+
+
+class Scope:
+    """The bindings of one function at one point; never changed once made.
+
+    Dotted targets (`self.x = …`) are bound under their dotted name.
+    """
+
+    __slots__ = ("_depth", "_names", "_parent", "function")
+
+    def __init__(
+        self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None
+    ) -> None:
+        """Make a scope of `function` with `names` on top of those of `parent`."""
+        self.function = function
+        self._names = names
+        self._parent = parent
+        self._depth: int = 0 if parent is None else parent._depth + 1
+
+    def get(self, name: str) -> Binding | None:
+        """Give the binding of a local name, or None where this function has not bound it."""
+        scope: Scope | None = self
+        while scope is not None:
+            binding = scope._names.get(name)
+            if binding is not None:
+                return binding
+            scope = scope._parent
+        return None
+
+    def bind(self, names: dict[str, Binding]) -> Scope:
+        """Give the scope after `names` are bound."""
+        if not names:
+            return self
+        if self._depth < _DEEPEST:
+            return Scope(self.function, names, self)
+        flat: dict[str, Binding] = {}
+        chain: list[Scope] = []
+        scope: Scope | None = self
+        while scope is not None:
+            chain.append(scope)
+            scope = scope._parent
+        for link in reversed(chain):
+            flat.update(link._names)
+        flat.update(names)
+        return Scope(self.function, flat)
+
+    def forget(self, names: Iterable[str]) -> Scope:
+        """Give the scope in which nothing is known of `names`."""
+        return self.bind({name: Unknown() for name in names})
+
+
+def _lives_outside(name: str, scope: Scope) -> bool:
+    """Tell whether a name can have a value that this function did not bind."""
+    return "." in name or name in scope.function.facts.outer_names
+
+
+def merge(first: Scope, second: Scope, names: Iterable[str], test: Value | None = None) -> Scope:
+    """Join two ways that meet.
+
+    Args:
+        first: The bindings of one way (the one on which `test` held).
+        second: Those of the other.
+        names: The names that either way may have bound.
+        test: What decided between the ways, where that was a test.
+
+    Returns:
+        The bindings after both.
+    """
+    joined: dict[str, Binding] = {}
+    for name in names:
+        one, two = first.get(name), second.get(name)
+        if one is two:
+            if one is not None:
+                joined[name] = one
+        elif one is None or two is None:
+            bound = tuple(option for option in (one, two) if option is not None)
+            joined[name] = Either((*bound, Unknown()) if _lives_outside(name, first) else bound)
+        elif test is not None:
+            joined[name] = Selected(test, one, two)
+        else:
+            joined[name] = Either((one, two))
+    return second.bind(joined)

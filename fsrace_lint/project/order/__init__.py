@@ -1,0 +1,1 @@
+"""Who waits for whom: sequences of acts and meetings, and what goes wrong with them."""

@@ -1,0 +1,165 @@
+"""What the main process makes on the disk of its node, and processes of other nodes use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.flow.loops import all_in
+from fsrace_lint.project.flow.processes import MAIN, Runs
+from fsrace_lint.project.model import ASKING, Act, Reach
+from fsrace_lint.project.names.bindings import children, evaluated
+from fsrace_lint.project.paths.purposes import Purpose, purpose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.acts.sites import Sites
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.order.sequences import Sequences, Step
+
+_NEW: Final = frozenset({"creation"})
+_FETCHING: Final = frozenset({"download", "extract"})
+_DEPTH_OF_DISKS: Final = 2
+"""How many components the path of a disk has: `/tmp`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absence:
+    """A path that one process of the job makes, and that others use where it is not.
+
+    `site` is the act of the one, `use` that of the others. The kind is `first` where
+    the others do the same as `site` after it, all of those of another node at once,
+    and `sent` where `site` sends them the path of what is new on one node.
+    `is_known` is false where nothing tells that nodes have the path for themselves,
+    as they may have the data and caches of a job.
+    """
+
+    site: Site
+    use: Site
+    kind: Literal["missing", "first", "sent"] = "missing"
+    is_known: bool = True
+
+
+class Elsewhere:
+    """Finds what is missing on all nodes but the first."""
+
+    def __init__(self, sites: Sites, sequences: Sequences) -> None:
+        """Prepare for a project."""
+        self.sites = sites
+        self.sequences = sequences
+        self.storage = sites.storage
+        self.propagation = sites.propagation
+
+    def of(self, function: LinkedFunction) -> Iterator[Absence]:
+        """Give what a function makes on one node and uses on all, in the order of the code."""
+        steps = self.sequences.of(function)
+        for position, step in enumerate(steps):
+            site = None if step.act is None or step.act.op in ASKING else self.sequences.site(step)
+            if site is None or site.path is None:
+                continue
+            is_here, known = step.event is step.origin, site.reach is Reach.NODE
+            if not (is_here if known else self._may_be_local(site)):
+                continue
+            comes_first = site.first == "global" and site.runs is not Runs.ONE
+            if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
+                yield Absence(site, site, "first", known)
+            elif not is_here or site.runs is not Runs.ONE:
+                continue
+            elif self._is_said(site) or not self._is_one_node(function):
+                use = self._use(site, steps[position + 1 :])
+                if use is not None and not self._is_made_by_others(site, steps):
+                    yield Absence(site, use, is_known=known)
+        yield from self._sent(function)
+
+    def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
+        """Give what is made new on the disk of one node, where its path is sent to other processes."""
+        told = set()
+        for step in self.sequences.of(function):
+            call, scope = step.event.call, step.event.state.scope
+            if not step.meeting or call in told or self._is_one_node(function):
+                continue
+            told.add(call)
+            for value in call.arguments:
+                path = self.sites.linker.paths.normalize(value, scope)
+                own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+                is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
+                if is_new and self._is_for_all(call, function):
+                    act = Act("name", value, spell(call.function), tolerant=False)
+                    site = self.sites.at(act, step.event, scope)
+                    yield Absence(site, site, "sent", is_known=False)
+
+    def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
+        """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
+        if last_name(call.function) in self.sites.linker.privacy.sources:
+            return True
+        exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
+        items = (item for expr in exprs for item in _within(expr) if isinstance(item, m.Subscript))
+        return any(item.value == call and isinstance(item.index, m.Constant) for item in items)
+
+    def _may_be_local(self, site: Site) -> bool:
+        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
+        if site.reach is not Reach.SHARED or site.locked or self._is_one_node(site.event.function):
+            return False
+        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
+            return False
+        if site.act.op in _FETCHING:
+            return True
+        texts = (site.spelled, "" if site.path is None else site.path.text, site.function, site.callee)
+        return site.act.op in {"write", "copy"} and purpose(texts) is Purpose.CACHE
+
+    def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
+        """Find where other processes read or list what a site makes."""
+        for step in after:
+            if step.act is None or step.act.op not in ASKING - {"probe"} or not self._are_others(step):
+                continue
+            use = self.sequences.site(step)
+            if use is not None and _needs(use, site):
+                return use
+        return None
+
+    def _is_made_by_others(self, site: Site, steps: tuple[Step, ...]) -> bool:
+        """Tell whether other processes make the same path, each node its own."""
+        made = (step for step in steps if step.act is not None and step.act.op not in ASKING)
+        return any(
+            self._are_others(step)
+            and step.path is not None
+            and site.path is not None
+            and step.path.is_within(site.path)
+            for step in made
+        )
+
+    def _are_others(self, step: Step) -> bool:
+        context = self.propagation.context(step.event.function)
+        return bool(step.processes & context.processes & ~MAIN)
+
+    def _is_said(self, site: Site) -> bool:
+        """Tell whether the settings say that each node has the path for itself."""
+        named = self.storage.named(site.path, site.spelled)
+        return self.storage.filesystem == "local" if named is None else not named
+
+    def _is_one_node(self, function: LinkedFunction) -> bool:
+        """Tell whether the processes of a function are started by one that runs on the same node."""
+        above = self.propagation.upward(function, self.propagation.edges)
+        return any(edge.starts_several for caller in above for edge in self.propagation.edges(caller))
+
+
+def _within(expr: m.Expr | None) -> Iterator[m.Expr]:
+    """Give an expression and all that it is written with."""
+    if expr is not None:
+        yield expr
+        for child in children(expr):
+            yield from _within(child)
+
+
+def _needs(use: Site, site: Site) -> bool:
+    """Tell whether a use is of what a site makes, or of the folder in which it does, but for a whole disk."""
+    if use.path is None or site.path is None:
+        return False
+    folder = len(site.path.components) - 1
+    is_folder = site.path.is_within(use.path) and len(use.path.components) == folder > _DEPTH_OF_DISKS
+    return use.path.is_within(site.path) or is_folder

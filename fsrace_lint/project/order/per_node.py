@@ -1,0 +1,157 @@
+"""What the first process of every node does to paths that the nodes may share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.flow.loops import calls_of
+from fsrace_lint.project.flow.processes import MAIN, Runs
+from fsrace_lint.project.model import ASKING, Reach
+from fsrace_lint.project.names.bindings import children
+from fsrace_lint.project.paths.purposes import Purpose, purpose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.acts.sites import Sites
+    from fsrace_lint.project.flow.states import Literal as Tested
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.names.modules import LinkedFunction
+
+By = Literal["test", "path", "filesystem"]
+
+_COUNT: Final = re.compile(r"(?:gpu|proc|device|rank|worker|task|size)(?:es|s)?_?per_?node", re.IGNORECASE)
+_LOCAL_RANK: Final = ("rank", "local")
+# Clocks of nodes that start a job together show the same second.
+_BY_CLOCK: Final = frozenset({"clock"})
+_NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerNodeAct:
+    """An act that one process of each node does at one path.
+
+    `is_known_shared` says that the settings name the path as shared, and
+    `is_plain` that it is a result of the run, by its name, and that nothing hints
+    at one for each node. `by` tells what picks the processes: the local rank in a
+    test, that in the path, or a rank that counts the processes of a filesystem.
+    `is_made_anew` says that a folder is made again after the act has removed it.
+    """
+
+    site: Site
+    is_known_shared: bool
+    is_plain: bool
+    by: By
+    is_made_anew: bool
+
+
+class PerNode:
+    """Finds the acts that one process of each node does."""
+
+    def __init__(self, sites: Sites) -> None:
+        """Prepare for a project."""
+        self.sites = sites
+        self.linker = sites.linker
+        self.storage = sites.storage
+        self.propagation = sites.propagation
+
+    def of(self, function: LinkedFunction) -> Iterator[PerNodeAct]:
+        """Give such acts of a function.
+
+        An act stands where its processes are chosen, else where its path is decided.
+        Nothing is said of what a framework calls once a node by itself, nor of what a
+        test wants for each node: `save_on_each_node`, `node_rank == 0`.
+        """
+        for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
+            by = self._chosen_by(site)
+            if by is not None and not site.locked and not self._is_meant(site):
+                known, plain = self._is_known_shared(site), self._is_plain(site, by)
+                yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
+
+    def _is_made_anew(self, site: Site) -> bool:
+        """Tell whether something is made, later in the same function, where a site removes all there is."""
+        if not (site.act.op == "delete" and site.act.tree) or site.path is None:
+            return False
+        later = (other for other in self.sites.seen(site.event.function) if other.span > site.span)
+        made = (other.path for other in later if other.act.op not in ASKING | {"delete"})
+        return any(path is not None and path.is_within(site.path) for path in made)
+
+    def _chosen_by(self, site: Site) -> By | None:
+        """Tell what picks one process of each node; None where more do it, or on a path of one node."""
+        path = site.path
+        private = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+        if site.reach is Reach.PRIVATE:
+            if path is None or self.sites.shared_by(path, site.spelled) is not Reach.SHARED:
+                return None
+            if private and all(symbol.key == _LOCAL_RANK for symbol in private):
+                return "path" if site.runs_several else None
+            if not private or path.origins != _BY_CLOCK:
+                return None
+        elif site.reach is not Reach.SHARED:
+            return None
+        if site.runs is Runs.PER_NODE:
+            return "test"
+        is_one = site.runs is Runs.ONE and any(map(self._counts_filesystem, _tests(site)))
+        return "filesystem" if is_one else None
+
+    def _counts_filesystem(self, literal: Tested) -> bool:
+        """Tell whether a test compares a rank that counts processes once a filesystem, if so configured."""
+        if not isinstance(literal.test, m.Compare):
+            return False
+        return self.linker.guards.rank_scope(literal.test.left, literal.scope) == "filesystem"
+
+    def _is_meant(self, site: Site) -> bool:
+        """Tell whether one act for each node is what the program wants."""
+        names = {name for literal in _tests(site) for name in _identifiers(literal.test)}
+        if _names_node(*(name for name in names if _COUNT.search(name) is None)):
+            return True
+        above = self.propagation.upward(site.event.function, self.propagation.edges)
+        hooks = (self.propagation.hooks.of(function) for function in above)
+        return any(hook is not None and hook.runs == "local" for hook in hooks)
+
+    def _is_known_shared(self, site: Site) -> bool:
+        """Tell whether the settings say that all nodes share the path."""
+        named = self.storage.named(site.path, site.spelled)
+        return self.storage.filesystem == "shared" if named is None else named
+
+    def _is_plain(self, site: Site, by: By) -> bool:
+        names = (site.function, site.origin.function.facts.name)
+        made = (site.spelled, "" if site.path is None else site.path.text, site.callee)
+        texts = made if site.act.target is None else (spell(site.act.target),)
+        is_result = purpose((*texts, *names)) is Purpose.RESULT
+        doubtful = by != "filesystem" and any(map(self._is_also_global, _tests(site)))
+        return is_result and not doubtful and not _names_node(site.callee, *names)
+
+    def _is_also_global(self, literal: Tested) -> bool:
+        """Tell whether a test calls a function that asks for the local rank only where nothing is set up.
+
+        `is_main_process` does, if it goes by the environment before there is a
+        process group, and by the rank in it afterwards.
+        """
+        for call in calls_of(literal.test):
+            callee = self.linker.resolver.callee(call, literal.scope)
+            ways = () if callee is None else self.linker.exits(callee)
+            values = [(way.value, way.state.scope) for way in ways if way.value is not None]
+            if any(self.linker.guards.split(value, scope)[0] == MAIN for value, scope in values):
+                return True
+        return False
+
+
+def _identifiers(expr: m.Expr) -> Iterator[str]:
+    """Give the names that an expression is written with."""
+    if isinstance(expr, (m.Name, m.Attribute)):
+        yield expr.id if isinstance(expr, m.Name) else expr.name
+    for child in children(expr):
+        yield from _identifiers(child)
+
+
+def _tests(site: Site) -> tuple[Tested, ...]:
+    return (*site.event.state.literals, *site.origin.state.literals)
+
+
+def _names_node(*texts: str) -> bool:
+    return any(_NODE.search(text) is not None for text in texts)

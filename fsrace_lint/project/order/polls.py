@@ -1,0 +1,207 @@
+"""Loops that look again and again until a path is there, and helpers that loop over what they are handed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.flow.loops import all_in, asked_by, calls_in, loops_in
+from fsrace_lint.project.flow.processes import Runs
+from fsrace_lint.project.model import ASKING, Reach
+from fsrace_lint.project.names.given import passed
+from fsrace_lint.project.names.modules import LinkedFunction
+from fsrace_lint.project.order.limits import Limit, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.project.acts.sites import Sites
+    from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.flow.loops import Loop
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.model import Act, Site
+    from fsrace_lint.project.names.values import Scope
+
+_LOCK: Final = re.compile(r"lock", re.IGNORECASE)
+_LOOKING: Final = frozenset({"probe", "list"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poll:
+    """A wait for a path by looking again and again.
+
+    `site` is where it looks, or where a helper is handed the look. `is_for_presence`
+    is false where it waits until the path is gone. `limit` tells how long it waits
+    at most, and `is_ordered` that all processes met before it, with nothing made since.
+    `looked` is the call that looked before the loop began; `at_call` says that `site`
+    is the call of a function that waits for the path it is handed.
+    """
+
+    site: Site
+    is_for_presence: bool
+    limit: Limit
+    is_ordered: bool
+    looked: Event | None = None
+    at_call: bool = False
+
+    @property
+    def is_for_others(self) -> bool:
+        """Whether another process can make or remove the path meanwhile."""
+        return self.site.reach is not Reach.PRIVATE and not self.site.locked
+
+    @property
+    def is_for_one(self) -> bool:
+        """Whether one process of the job waits, for the others or for another job."""
+        return self.site.runs is Runs.ONE
+
+    @property
+    def is_for_lock(self) -> bool:
+        """Whether its name says that the path is a lock."""
+        spelled = "" if self.site.path is None else self.site.path.text
+        return _LOCK.search(f"{spelled} {self.site.spelled}") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    """A function that calls the parameter `condition` again and again until it comes out as `truth`."""
+
+    condition: m.Parameter
+    truth: bool
+    limit: Limit
+
+
+class Polls:
+    """Finds the polls of functions."""
+
+    def __init__(self, linker: Linker, sites: Sites) -> None:
+        """Prepare for a project."""
+        self.linker = linker
+        self.sites = sites
+        self.limits = Limits(linker)
+        self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
+        self._waiting: dict[str, dict[LinkedFunction, _Waiter]] | None = None
+
+    def of(self, function: LinkedFunction) -> Iterator[Poll]:
+        """Give the polls of a function, in the order of the code."""
+        events = {id(event.call): event for event in self.linker.events(function)}
+        for loop in loops_in(function.facts.body):
+            if self._is_waiting(loop, events):
+                yield from self._of_loop(loop, events)
+        for event in events.values():
+            yield from self._of_call(event)
+
+    def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
+        """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
+        called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
+        acts = [self.sites.effects.act(event.call, event.state.scope) for event in called]
+        if any(act is not None and act.op not in ASKING for act in acts):
+            return False
+        if isinstance(loop, m.For) and any(isinstance(inner, m.Try) for inner in all_in(loop.body)):
+            return False
+        idle = isinstance(loop, m.While) and all(isinstance(inner, m.Continue) for inner in loop.body)
+        return idle or any(self.limits.is_sleep(event) for event in called)
+
+    def _of_loop(self, loop: Loop, events: dict[int, Event]) -> Iterator[Poll]:
+        for call, truth in asked_by(loop):
+            event = events.get(id(call))
+            act = None if event is None else self._look(call, event.state.scope)
+            if event is not None and act is not None:
+                limit = self.limits.of(loop, events, call)
+                poll = self._poll(event, act, event.state.scope, truth=truth, limit=limit)
+                yield replace(poll, looked=self._looked_before(poll, events.values()))
+                return
+
+    def _looked_before(self, poll: Poll, events: Iterable[Event]) -> Event | None:
+        """Find the look for the same path, by the same call, before a loop."""
+        site, called = poll.site, poll.site.event.call.function
+        for event in events:
+            is_earlier = event.call.span < site.span and event.call.function == called
+            act = self._look(event.call, event.state.scope) if is_earlier else None
+            if act is not None and self.sites.at(act, event, event.state.scope).path == site.path:
+                return event
+        return None
+
+    def _look(self, call: m.Call, scope: Scope) -> Act | None:
+        act = self.sites.effects.act(call, scope)
+        return act if act is not None and act.op in _LOOKING else None
+
+    def _poll(self, event: Event, act: Act, scope: Scope, *, truth: bool, limit: Limit) -> Poll:
+        site = self.sites.seen_from(event, replace(act, op="poll"), scope)
+        return Poll(site, truth, limit, self.sites.is_settled_before(event))
+
+    def _of_call(self, event: Event) -> Iterator[Poll]:
+        """Find the look that a call hands to a function that waits for it, or that is one by itself."""
+        callee = self.linker.resolver.callee(event.call, event.state.scope)
+        act = self.sites.effects.act(event.call, event.state.scope) if callee is None else None
+        if act is not None and act.op == "poll":
+            yield self._poll(event, act, event.state.scope, truth=True, limit=Limit(is_set=False))
+        if callee is not None and callee is not event.function:
+            yield from self._at_call(event, callee)
+        waiters = self._waiters().get(last_name(event.call.function))
+        waiter = None if waiters is None or callee is None else waiters.get(callee)
+        if waiter is None or callee is None:
+            return
+        value = passed(event.call, waiter.condition, callee)
+        for act, scope in () if value is None else self._handed(value, event):
+            limit = self.limits.passed(waiter.limit, event, callee)
+            yield self._poll(event, act, scope, truth=waiter.truth, limit=limit)
+            return
+
+    def _at_call(self, event: Event, callee: LinkedFunction) -> Iterator[Poll]:
+        """Give the waits of a function for a path that a call hands to it."""
+        for poll in self._polls_of_parameters(callee):
+            seen = self.sites.seen_at_call(event, callee, poll.site)
+            if seen.path is not None:
+                limit = self.limits.passed(poll.limit, event, callee)
+                ordered = self.sites.is_settled_before(event)
+                yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered)
+
+    def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
+        """Give the loops of a function that wait for a path which its callers hand to it."""
+        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+            return ()
+        if function not in self._of_parameters:
+            events = {id(event.call): event for event in self.linker.events(function)}
+            loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, events))
+            found = (poll for loop in loops for poll in self._of_loop(loop, events))
+            self._of_parameters[function] = tuple(poll for poll in found if self.sites.is_open(poll.site))
+        return self._of_parameters[function]
+
+    def _handed(self, value: m.Expr, event: Event) -> Iterator[tuple[Act, Scope]]:
+        """Give the looks of what is handed over: a lambda, a function, or a method of a path."""
+        scope = event.state.scope
+        entity = self.linker.resolver.entity(value, scope)
+        if isinstance(value, m.Lambda):
+            entity = event.function.module.functions[value.function]
+        inner = [(m.Call(value, (), (), event.call.span), scope)]
+        if isinstance(entity, LinkedFunction):
+            inner = [(each.call, each.state.scope) for each in self.linker.events(entity)]
+        for call, names in inner:
+            act = self._look(call, names)
+            if act is not None:
+                yield act, names
+
+    def _waiters(self) -> dict[str, dict[LinkedFunction, _Waiter]]:
+        """Give the functions that wait for what they are handed, by name."""
+        if self._waiting is None:
+            self._waiting = {}
+            for module in self.linker.table.modules:
+                for function in module.functions:
+                    waiter = self._waiter(function)
+                    if waiter is not None:
+                        self._waiting.setdefault(function.facts.name, {})[function] = waiter
+        return self._waiting
+
+    def _waiter(self, function: LinkedFunction) -> _Waiter | None:
+        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+            return None
+        events = {id(event.call): event for event in self.linker.events(function)}
+        for loop in loops_in(function.facts.body):
+            for call, truth in asked_by(loop) if self._is_waiting(loop, events) else ():
+                name = call.function.id if isinstance(call.function, m.Name) else ""
+                if name in function.parameters:
+                    return _Waiter(function.parameters[name], truth, self.limits.of(loop, events, call))
+        return None

@@ -1,0 +1,1 @@
+"""Paths: whether two are one, whose they are, and where they lie."""

@@ -1,0 +1,415 @@
+"""Normal forms of path expressions, and whether a path is a process's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts as parts_of
+from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.names.bindings import source_of, target_name
+from fsrace_lint.project.names.entities import Instance, Library, qualified_name
+from fsrace_lint.project.names.given import given
+from fsrace_lint.project.names.values import (
+    Argument,
+    Either,
+    Element,
+    Entered,
+    Selected,
+    Unknown,
+    Unpacked,
+    Value,
+)
+from fsrace_lint.project.paths.forms import (
+    NO_ORIGINS,
+    Path,
+    Symbol,
+    all_certain,
+    is_handed_in,
+    is_new,
+    renamed,
+)
+from fsrace_lint.project.paths.listings import Listings
+from fsrace_lint.project.paths.node_local import NodeLocal
+from fsrace_lint.project.paths.privacy import is_given
+from fsrace_lint.project.paths.templates import filled_by_format, filled_by_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Private
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.resolve import Resolver
+    from fsrace_lint.project.names.values import Binding, Scope
+    from fsrace_lint.project.paths.forms import Piece
+    from fsrace_lint.project.paths.privacy import Privacy
+    from fsrace_lint.project.ranks.guards import Guards
+
+_DEEPEST: Final = 24
+_SAME_PATH: Final = frozenset(
+    {
+        "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
+        "pathlib.Path.absolute", "pathlib.Path.resolve", "pathlib.Path.as_posix",
+    }
+)  # fmt: skip
+_PURE: Final = frozenset(
+    {
+        "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath",
+        "len",
+    }
+)  # fmt: skip
+_PURE_METHODS: Final = frozenset(
+    {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
+)
+_JOINING: Final = frozenset(
+    {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
+)
+
+
+class Paths:
+    """Normalizes path expressions in the scopes of a project."""
+
+    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog, privacy: Privacy) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.guards = guards
+        self.catalog = catalog
+        self.privacy = privacy
+        self.node_local = NodeLocal(resolver, guards, catalog)
+        self._listings = Listings(resolver, guards, catalog)
+
+    def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
+        """Give the normal form of a path.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+
+        Returns:
+            The normal form, or None where nothing is known of it. Equal forms
+            mean equal paths; two unknown paths are never the same.
+        """
+        pieces = self._pieces(expr, scope, 0)
+        return None if pieces is None else Path.of(pieces)
+
+    def _pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
+        if depth > _DEEPEST:
+            return None
+        own = self._process_or_node(expr, scope)
+        if own is not None:
+            return (own,)
+        match expr:
+            case m.Constant(value=str() as text):
+                return (text,)
+            case m.Constant(value=value) if value is not None:
+                return (str(value),)
+            case m.Name() | m.Attribute():
+                return self._variable(expr, scope, depth + 1)
+            case m.Format(parts=parts):
+                return self._concatenated(parts, scope, depth + 1)
+            case m.Binary(operator="+", left=left, right=right):
+                return self._concatenated((left, right), scope, depth + 1)
+            case m.Binary(operator="/", left=left, right=right):
+                return self._joined((left, right), scope, depth + 1)
+            case m.Binary(operator="%", left=m.Constant(value=str() as template), right=values):
+                return self._percent(template, values, scope, depth + 1)
+            case m.Call():
+                return self._call(expr, scope, depth + 1)
+            case m.Walrus(value=value):
+                return self._pieces(value, scope, depth + 1)
+            case m.Conditional(body=body, orelse=orelse):
+                sides = (self._pieces(body, scope, depth + 1), self._pieces(orelse, scope, depth + 1))
+                return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
+            case m.Boolean() if is_given(expr):
+                return (Symbol(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),)
+            case m.Subscript(value=value, index=m.Constant(value=key)):
+                base = self._pieces(value, scope, depth + 1)
+                if base is None:
+                    return None
+                return (self._derived("item", (base, repr(key)), expr, scope),)
+            case m.Opaque(parts=parts) if parts:
+                pieces = self._concatenated(parts, scope, depth + 1)
+                if pieces is None:
+                    return None
+                return (self._derived("opaque", (id(expr), pieces), expr, scope),)
+            case _:
+                return (self._opaque(expr, scope),)
+
+    def _process_or_node(self, expr: m.Expr, scope: Scope) -> Symbol | None:
+        """Read what is a process's own, its number, or a node's own, its number or its disk."""
+        rank = self.guards.rank_scope(expr, scope)
+        if rank is not None:
+            here = rank == "node"
+            return Symbol(
+                ("rank", rank), spell(expr), NO_ORIGINS if here else frozenset({"rank"}), local=here
+            )
+        place = self.node_local.place(expr, scope)
+        return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
+
+    def _opaque(self, expr: m.Expr, scope: Scope) -> Symbol:
+        return Symbol(
+            ("expression", id(expr), id(scope)),
+            spell(expr),
+            self.privacy.origins(expr, scope),
+            certain=False,
+            varies=self._is_dealt_out(expr, scope),
+        )
+
+    def _is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether something is looked up by what each process has another of."""
+        if isinstance(expr, m.Name):
+            bound = self.guards.known(expr, scope)
+            return isinstance(bound, Argument) and self._is_data_of(bound)
+        return any(self._is_dealt_out(part, scope) for part in parts_of(expr))
+
+    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
+        """A symbol whose text follows from that of others.
+
+        An attribute or an item of an object is taken for a setting, which is equal
+        everywhere unless the object itself is private, or one of many.
+        """
+        symbols = [
+            piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
+        ]
+        origins = self.privacy.origins(expr, scope).union(*(symbol.origins for symbol in symbols))
+        varies = any(symbol.varies for symbol in symbols)
+        is_setting = kind in {"attribute", "item"} and not varies
+        certain = is_setting or all(symbol.certain for symbol in symbols)
+        return Symbol((kind, *key), spell(expr), origins, certain, varies=varies)
+
+    def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        pieces: list[Piece] = []
+        for part in parts:
+            found = self._pieces(part, scope, depth)
+            if found is None:
+                return None
+            pieces.extend(found)
+        return tuple(pieces)
+
+    def _joined(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        joined: list[Piece] = []
+        for part in parts:
+            found = self._pieces(part, scope, depth)
+            if found is None:
+                return None
+            written = [piece for piece in found if piece != ""]
+            if not joined or (written and isinstance(written[0], str) and written[0].startswith("/")):
+                joined = written
+            else:
+                joined += ["/", *written]
+        return tuple(joined)
+
+    def _call(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        entity = self.resolver.entity(call.function, scope)
+        name = qualified_name(entity) or ""
+        if name in _JOINING:
+            return self._joined(call.arguments, scope, depth)
+        if name in _SAME_PATH and call.arguments:
+            return self._pieces(call.arguments[0], scope, depth)
+        if isinstance(call.function, m.Attribute):
+            receiver = call.function.value
+            if name in _SAME_PATH:
+                return self._pieces(receiver, scope, depth)
+            if name == "pathlib.Path.joinpath":
+                return self._joined((receiver, *call.arguments), scope, depth)
+            if call.function.name == "format":
+                return self._formatted(call, receiver, scope, depth)
+        if name == "os.path.dirname" and call.arguments:
+            return self._parent(call.arguments[0], call, scope, depth)
+        own = self.catalog.find("private", name)
+        if own is not None and own.scope == "node":
+            return (Symbol(("node", name), spell(call), local=True),)
+        if own is not None:
+            return self._own(own, call, scope, depth)
+        return self._result(call, scope, depth)
+
+    def _own(self, own: Private, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...]:
+        """Give a value that is a process's own; a file or folder newly made lies where the call says."""
+        folder = given(call, own.folder) if own.folder else None
+        is_local = own.folder != "" and folder in {None, m.Constant(None)}
+        name = Symbol(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
+        before = None if folder is None or is_local else self._pieces(folder, scope, depth)
+        return (name,) if before is None else (*before, "/", name)
+
+    def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        origins = self.privacy.origins(call, scope)
+        function = self.resolver.callee(call, scope)
+        certain = (
+            self._is_pure(call, scope, depth) if function is None else self._is_followed(function, depth)
+        )
+        key: tuple[object, ...] = ("call", id(call), id(scope))
+        forms = self._given(call, scope, depth) if certain else None
+        if forms is not None:
+            key = (
+                "result",
+                function or self.resolver.qualify(call.function, scope),
+                spell(call.function),
+                *forms,
+            )
+        return (Symbol(key, spell(call), origins, certain),)
+
+    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[object, ...] | None:
+        """Give what a call is given, in normal form: its result follows from that, and from nothing else."""
+        receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
+        forms = [self._pieces(value, scope, depth) for value in (*receiver, *call.arguments)]
+        named = [(keyword.name, self._pieces(keyword.value, scope, depth)) for keyword in call.keywords]
+        if None in forms or any(form is None for _, form in named):
+            return None
+        return (*forms, *named)
+
+    def _is_pure(self, call: m.Call, scope: Scope, depth: int) -> bool:
+        """Tell whether the result follows from arguments that are known here."""
+        name = self.resolver.qualify(call.function, scope)
+        if name in _PURE:
+            values: tuple[m.Expr, ...] = call.arguments
+        elif isinstance(call.function, m.Attribute) and call.function.name in _PURE_METHODS:
+            values = (call.function.value, *call.arguments)
+        else:
+            return False
+        forms = [self._pieces(value, scope, depth) for value in values]
+        return all(
+            pieces is not None and all_certain(pieces) and not is_handed_in(pieces) for pieces in forms
+        )
+
+    def _is_followed(self, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether all that a function returns is known, but for what it is given."""
+        ways = self.privacy.exits(function) if depth < _DEEPEST else ()
+        forms = [
+            None if way.value is None else self._pieces(way.value, way.state.scope, depth + 2) for way in ways
+        ]
+        return bool(forms) and all(pieces is not None and all_certain(pieces) for pieces in forms)
+
+    def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        items = values.items if isinstance(values, m.Sequence) else (values,)
+        filled = filled_by_percent(template, items)
+        if filled is None:
+            return (
+                self._derived("percent", (template, self._concatenated(items, scope, depth)), values, scope),
+            )
+        return self._concatenated(filled, scope, depth)
+
+    def _formatted(
+        self, call: m.Call, template: m.Expr, scope: Scope, depth: int
+    ) -> tuple[Piece, ...] | None:
+        filled = None if call.keywords else filled_by_format(template, call.arguments)
+        if filled is None:
+            return self._result(call, scope, depth)
+        return self._concatenated(filled, scope, depth)
+
+    def _parent(self, inner: m.Expr, whole: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        pieces = self._pieces(inner, scope, depth)
+        if pieces is None:
+            return None
+        path = Path.of(pieces)
+        last = path.components[-1] if path.components else ()
+        ends = pieces[-1] if pieces else ""
+        open_ended = isinstance(ends, str) and ends.endswith("/")
+        if len(path.components) > 1 and not open_ended and any(isinstance(piece, str) for piece in last):
+            return tuple(Path(path.components[:-1]).pieces())
+        return (self._derived("parent", (pieces,), whole, scope),)
+
+    def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        binding = self.guards.known(expr, scope)
+        if binding is not None:
+            return self._bound(binding, expr, depth)
+        if isinstance(expr, m.Attribute):
+            own = self.privacy.of_property(expr, scope)
+            if own:
+                return (Symbol(("property", spell(expr)), spell(expr), own),)
+            owner = self.resolver.entity(expr.value, scope)
+            if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
+                return self._parent(expr.value, expr, scope, depth)
+            base = self._pieces(expr.value, scope, depth)
+            if base is None or (expr.name == "name" and is_new(base)):
+                return base
+            return (self._derived("attribute", (base, expr.name), expr, scope),)
+        name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
+        divided = self._is_data(expr.id)
+        return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
+
+    def _is_data_of(self, argument: Argument) -> bool:
+        """Tell whether each process is passed another value: a sample, or the index of one."""
+        return argument.function.facts.name == "__getitem__" or self._is_data(argument.parameter.name)
+
+    def _is_data(self, name: str) -> bool:
+        """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
+        variable = self.catalog.exact("variable", name)
+        return variable is not None and variable.means == "data"
+
+    def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
+        name = target_name(expr) or spell(expr)
+        match binding:
+            case Value(expr=value, scope=scope) if _is_path_like(value):
+                return self._pieces(value, scope, depth + 1)
+            case Value(expr=value, scope=scope):
+                return (
+                    Symbol(
+                        ("value", id(value), id(scope)),
+                        name,
+                        self.privacy.origins(value, scope),
+                        certain=False,
+                    ),
+                )
+            case Argument(function=function, parameter=parameter):
+                key = ("parameter", id(function), parameter.name)
+                divided = self._is_data_of(binding)
+                return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
+            case Unknown():
+                return None
+            case (
+                Entered(context=Value(expr=m.Call() as call, scope=scope))
+                | Unpacked(whole=Value(expr=m.Call() as call, scope=scope), index=1)
+            ) if self._makes(call, scope):
+                return renamed(self._pieces(call, scope, depth + 1), name)
+            case Unpacked(whole=Value(expr=whole)) if not (
+                self.privacy.origins_of(binding) or isinstance(whole, m.Call)
+            ):
+                return None
+            case _:
+                origins = self.privacy.origins_of(binding)
+                certain = self._is_certain(binding, expr, depth + 1)
+                varies = isinstance(binding, Element) and not certain
+                element = ("bound", id(binding), name, source_of(binding))
+                return (Symbol(element, name, origins, certain, varies=varies),)
+
+    def _makes(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether a call makes a file or folder that is a process's own."""
+        entry = self.catalog.find("private", self.resolver.qualify(call.function, scope))
+        return entry is not None and entry.folder != ""
+
+    def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
+        """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
+        match binding:
+            case Element(iterable=iterable, index=None) if self._is_equal_for_all(iterable):
+                return True
+            case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
+                counting = "range" if index is None else "enumerate" if index == 0 else None
+                return self.resolver.qualify(function, scope) == counting
+            case Selected(then=then, otherwise=otherwise):
+                options: tuple[Binding, ...] = (then, otherwise)
+            case Either():
+                options = binding.options
+            case _:
+                return False
+        forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
+        return all(pieces is not None and all_certain(pieces) for pieces in forms)
+
+    def _is_equal_for_all(self, iterable: Value) -> bool:
+        """Tell whether each process goes over the same: what is written out there, or found in one folder."""
+        if self._listings.is_listing(iterable.expr, iterable.scope):
+            return not self.privacy.origins(iterable.expr, iterable.scope)
+        known = self.guards.known(iterable.expr, iterable.scope)
+        expr = known.expr if isinstance(known, Value) else iterable.expr
+        return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)
+
+    def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
+        """Find the parameter of `function` that a symbol stands for."""
+        parameter = function.parameters.get(symbol.parameter)
+        return parameter if parameter is not None and symbol.key[1] == id(function) else None
+
+
+def _is_path_like(expr: m.Expr) -> bool:
+    return isinstance(
+        expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Boolean, m.Call, m.Walrus, m.Subscript)
+    )

@@ -1,0 +1,158 @@
+"""Whether a value differs from process to process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.entities import is_property
+from fsrace_lint.project.names.values import Either, Element, Entered, Selected, Unpacked, Value
+from fsrace_lint.project.paths.forms import NO_ORIGINS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.flow.states import Exit
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.resolve import Resolver
+    from fsrace_lint.project.names.values import Binding, Scope
+    from fsrace_lint.project.paths.forms import Origins
+    from fsrace_lint.project.ranks.guards import Guards
+
+_RANK: Final = frozenset({"rank"})
+# What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
+_READING: Final = frozenset(
+    {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
+)
+_PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
+
+
+class Privacy:
+    """Finds ranks, process ids and temporary names in values."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        guards: Guards,
+        catalog: Catalog,
+        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+    ) -> None:
+        """Prepare for a project; `exits` gives the ways out of a function as far as they are known."""
+        self.resolver = resolver
+        self.guards = guards
+        self.catalog = catalog
+        self.exits = exits
+        self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
+        self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self.sources = frozenset(
+            name.rpartition(".")[2]
+            for name in catalog.names("collective")
+            if catalog.exact("collective", name).orders == "source"
+        )
+
+    def is_private(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether the value of an expression differs from process to process.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+
+        Returns:
+            True if a rank, a process id or the like is part of it.
+        """
+        return bool(self.origins(expr, scope))
+
+    def origins(self, expr: m.Expr, scope: Scope) -> Origins:
+        """Tell by what the value of an expression differs from process to process.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+
+        Returns:
+            `rank`, and the origins of the catalog; empty where the value is the same everywhere.
+        """
+        key = (id(expr), id(scope))
+        self._kept[key] = expr, scope
+        return self._answers.get(key, lambda: self._find(expr, scope))
+
+    def _find(self, expr: m.Expr, scope: Scope) -> Origins:
+        rank = self.guards.rank_scope(expr, scope)
+        if rank is not None:
+            return NO_ORIGINS if rank == "node" else _RANK
+        if isinstance(expr, (m.Name, m.Attribute)):
+            binding = self.guards.known(expr, scope)
+            if binding is not None:
+                return self.origins_of(binding)
+            own = self.of_property(expr, scope) or self._source(expr, scope)
+            if own:
+                return own
+        elif isinstance(expr, m.Call):
+            callee = self.resolver.callee(expr, scope)
+            own = self._source(expr.function, scope) or self.returned_by(callee)
+            if own:
+                return own
+            if last_name(expr.function) in _READING or self.is_agreed(expr, callee):
+                return NO_ORIGINS
+        elif isinstance(expr, m.Boolean) and is_given(expr):
+            return self.origins(expr.values[0], scope)
+        told = _told(expr) if isinstance(expr, m.Call) else parts(expr)
+        return NO_ORIGINS.union(*(self.origins(part, scope) for part in told))
+
+    def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
+        """Tell whether the result of a call is what one process has sent to all others."""
+        if last_name(call.function) in self.sources:
+            return True
+        return callee is not None and not self.sources.isdisjoint(callee.facts.mentions)
+
+    def agrees(self, function: LinkedFunction) -> bool:
+        """Tell whether a function, by its own calls, sends to all processes what one of them has."""
+        return not self.sources.isdisjoint(function.facts.mentions)
+
+    def origins_of(self, binding: Binding) -> Origins:
+        """Tell by what the value that a name is bound to differs from process to process."""
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.origins(expr, scope)
+            case Unpacked() if parts := tuple(self.guards.parts(binding)):
+                return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
+            case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+                return self.origins(value.expr, value.scope)
+            case Selected(then=then, otherwise=otherwise):
+                return self.origins_of(then) | self.origins_of(otherwise)
+            case Either(options=options):
+                return NO_ORIGINS.union(*(self.origins_of(option) for option in options))
+            case _:
+                return NO_ORIGINS
+
+    def of_property(self, expr: m.Expr, scope: Scope) -> Origins:
+        """Tell by what an attribute differs that is a property and returns something private."""
+        entity = self.resolver.entity(expr, scope) if isinstance(expr, m.Attribute) else None
+        return self.returned_by(entity) if is_property(entity) else NO_ORIGINS
+
+    def returned_by(self, function: LinkedFunction | None) -> Origins:
+        """Tell by what that which a function returns differs from process to process."""
+        ways = () if function is None or self.agrees(function) else self.exits(function)
+        found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)
+        return NO_ORIGINS.union(*found)
+
+    def _source(self, expr: m.Expr, scope: Scope) -> Origins:
+        entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
+        return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS
+
+
+def is_given(expr: m.Boolean) -> bool:
+    """Tell whether a value is a setting with a fallback, `args.folder or …`: all are given the same."""
+    setting = expr.values[0]
+    if expr.operator != "or" or not isinstance(setting, m.Attribute):
+        return False
+    return isinstance(setting.value, m.Name) and setting.value.id not in {"self", "cls"}
+
+
+def _told(call: m.Call) -> tuple[m.Expr, ...]:
+    """Give the parts of a call that its result can follow from: how much it prints is none."""
+    quiet = [keyword.value for keyword in call.keywords if keyword.name in _PRINTING]
+    return tuple(part for part in parts(call) if not any(part is value for value in quiet))

@@ -1,0 +1,87 @@
+"""A linked project, and what all queries share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from fsrace_lint.project.acts.filenames import FileNames
+from fsrace_lint.project.acts.silence import Silences
+from fsrace_lint.project.acts.sites import Sites
+from fsrace_lint.project.acts.vanishing import Vanishings
+from fsrace_lint.project.callers.linker import Linker
+from fsrace_lint.project.callers.propagate import Propagation
+from fsrace_lint.project.locks.locks import Locks
+from fsrace_lint.project.locks.markers import Markers
+from fsrace_lint.project.locks.misuses import LockMisuses
+from fsrace_lint.project.order.differences import Differences
+from fsrace_lint.project.order.divergence import Divergences
+from fsrace_lint.project.order.elsewhere import Elsewhere
+from fsrace_lint.project.order.groups import Groups
+from fsrace_lint.project.order.misuses import Misuses
+from fsrace_lint.project.order.pauses import Pauses
+from fsrace_lint.project.order.per_node import PerNode
+from fsrace_lint.project.order.polls import Polls
+from fsrace_lint.project.order.sequences import Sequences
+from fsrace_lint.project.order.unordered import Orders
+from fsrace_lint.project.paths.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.names.modules import LinkedFunction, Module
+
+Found = TypeVar("Found")
+
+
+class Linked:
+    """All files of a project, linked; what is asked of them is found on demand, in the files asked for."""
+
+    def __init__(
+        self,
+        modules: Sequence[Module],
+        catalog: Catalog,
+        targets: Iterable[str] | None = None,
+        also: Mapping[str, Module | None] | None = None,
+        storage: Storage | None = None,
+    ) -> None:
+        """Link the modules of a project.
+
+        Args:
+            modules: The modules, as link_module makes them.
+            catalog: What library names mean.
+            targets: The relative paths of the files to report on; all where None.
+            also: Further relative paths under which modules can be imported.
+            storage: What the user says of the filesystems.
+        """
+        self.storage = storage or Storage()
+        self.catalog = catalog
+        self.linker = Linker(modules, catalog, also or {})
+        self.linker.follow_all()
+        self.propagation = Propagation(self.linker)
+        self._found = Sites(self.linker, self.propagation, self.storage)
+        self._names = FileNames(self.linker)
+        self._groups = Groups(self.propagation)
+        self._misuses = Misuses(self.propagation, self._found)
+        self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._silences = Silences(self.propagation)
+        self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
+        self._divergences = Divergences(self._sequences)
+        self._orders = Orders(self._sequences)
+        self._elsewhere = Elsewhere(self._found, self._sequences)
+        self._per_node = PerNode(self._found)
+        self._polls = Polls(self.linker, self._found)
+        self._pauses = Pauses(self._sequences, self._polls.limits)
+        self._locks = Locks(self.propagation, self._found)
+        self._lock_misuses = LockMisuses(self._locks, self._found.tests, self._sequences)
+        self._vanishings = Vanishings(self._found, self._found.tests)
+        self._markers = Markers(self.linker, self._found)
+        wanted = None if targets is None else frozenset(targets)
+        self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
+
+    def each(self, find: Callable[[LinkedFunction], Iterable[Found]]) -> Iterator[Found]:
+        """Give what is found in the functions of the files asked for, in the order of the code."""
+        for module in self.targets:
+            for function in module.functions:
+                yield from find(function)

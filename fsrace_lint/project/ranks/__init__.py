@@ -1,0 +1,1 @@
+"""Which processes see a test come out true."""

@@ -1,0 +1,279 @@
+"""Which processes can see a test come out true, or false."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.flow.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
+from fsrace_lint.project.flow.splits import (
+    UNDIVIDED,
+    choose,
+    combine,
+    compare_rank,
+    compare_size,
+    is_first,
+    union,
+)
+from fsrace_lint.project.names.entities import as_function, is_property, qualified_name
+from fsrace_lint.project.names.given import constant_passed
+from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Value
+from fsrace_lint.project.ranks.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Guard
+    from fsrace_lint.project.flow.splits import Split
+    from fsrace_lint.project.flow.states import Exit, Literal
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.resolve import Resolver
+    from fsrace_lint.project.names.values import Binding
+
+_MIRRORED: Final = {
+    "<": ">",
+    ">": "<",
+    "<=": ">=",
+    ">=": "<=",
+    "==": "==",
+    "!=": "!=",
+    "is": "is",
+    "is not": "is not",
+}
+
+
+class Guards(Ranks):
+    """Reads rank tests in the scopes of a project."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        catalog: Catalog,
+        returned: Callable[[LinkedFunction], Split],
+        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            resolver: Resolves its names.
+            catalog: What library names mean.
+            returned: Gives which processes can see a function return something
+                true, and which something false.
+            exits: Gives the ways out of a function as far as they are known.
+        """
+        super().__init__(resolver, catalog, exits)
+        self.returned = returned
+
+    def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
+        """Tell which processes can see a test true, and which false.
+
+        Args:
+            test: The test.
+            scope: The names as they stand where it is evaluated.
+            depth: How many aliases were followed to get here.
+
+        Returns:
+            Two sets. A test that says nothing about ranks gives everybody twice.
+        """
+        if depth > DEEPEST:
+            return UNDIVIDED
+        test = as_attribute(test)
+        match test:
+            case m.Constant(value=value):
+                return (ALL, NOBODY) if value else (NOBODY, ALL)
+            case m.Not(value=value):
+                return self.split(value, scope, depth)[::-1]
+            case m.Boolean(operator=operator, values=values):
+                return combine(operator, [self.split(value, scope, depth) for value in values])
+            case m.Conditional(test=inner, body=body, orelse=orelse):
+                return choose(
+                    self.split(inner, scope, depth),
+                    self.split(body, scope, depth),
+                    self.split(orelse, scope, depth),
+                )
+            case m.Compare(left=left, operators=(operator,), rights=(right,)):
+                return self._compare(left, operator, right, scope, depth)
+            case m.Binary(operator="&" | "|" as operator, left=left, right=right):
+                sides = [self.split(side, scope, depth + 1) for side in (left, right)]
+                return combine("and" if operator == "&" else "or", sides)
+            case m.Call(function=m.Name(id="bool"), arguments=(value,)):
+                return self.split(value, scope, depth + 1)
+            case m.Walrus(value=value):
+                return self.split(value, scope, depth)
+            case m.Name() | m.Attribute() | m.Call() | m.Subscript():
+                return self._truth(test, scope, depth)
+            case _:
+                return UNDIVIDED
+
+    def _truth(self, test: m.Expr, scope: Scope, depth: int) -> Split:
+        """The truth of a name, an attribute, an item or a call."""
+        if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
+            found = self._bound_split(known, depth + 1)
+            if found != UNDIVIDED or _is_understood(known):
+                return found
+        target = test.function if isinstance(test, m.Call) else test
+        entity = self.resolver.entity(target, scope)
+        name = qualified_name(entity)
+        guard = self.catalog.find("guard", name or f"*.{last_name(target)}")
+        if guard is not None and _is_meant(guard, test, target, name):
+            return is_first(guard.scope)
+        world = self.catalog.find("world", name)
+        if world is not None and world.kind == "initialized":
+            return ALL, MAIN
+        function = as_function(entity)
+        if function is not None and (isinstance(test, m.Call) or is_property(function)):
+            found = self._decided(test, function, depth) or self.returned(function)
+            if found != UNDIVIDED:
+                return found
+        rank = self.rank_scope(test, scope, depth + 1)
+        if rank is not None and self.environment_variable(test, scope) is not None:
+            return ALL, MAIN
+        if rank is not None:
+            return NOT_FIRST[rank], FIRST[rank]
+        return self._heuristic(target)
+
+    def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> Split | None:
+        """Read what a function returns where a constant that this call passes picks one of its results."""
+        if not isinstance(test, m.Call) or not function.parameters:
+            return None
+        ways = [
+            way
+            for way in self.exits(function)
+            if not any(_is_refuted(literal, test, function) for literal in way.state.literals)
+        ]
+        value = ways[0].value if len(ways) == 1 else None
+        decided = len(ways) < len(self.exits(function))
+        if isinstance(value, m.Conditional):
+            chosen = constant_passed(value.test, test, function)
+            if chosen is not None:
+                value, decided = value.body if chosen.value else value.orelse, True
+        return self.split(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
+
+    def _heuristic(self, target: m.Expr) -> Split:
+        """What the usual name of a guard or of a setup test promises."""
+        variable = self.catalog.find("variable", last_name(target))
+        if variable is not None and variable.means == "guard":
+            return is_first(variable.scope)
+        if variable is not None and variable.means == "initialized":
+            return ALL, MAIN
+        return UNDIVIDED
+
+    def _bound_split(self, binding: Binding, depth: int) -> Split:
+        if depth > DEEPEST:
+            return UNDIVIDED
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.split(expr, scope, depth + 1)
+            case Selected(test=test, then=then, otherwise=otherwise):
+                return choose(
+                    self.split(test.expr, test.scope, depth + 1),
+                    self._bound_split(then, depth + 1),
+                    self._bound_split(otherwise, depth + 1),
+                )
+            case Either(options=options):
+                return union([self._bound_split(option, depth + 1) for option in _informative(options)])
+            case Argument() if self.arguments is not None:
+                return self.arguments.split(binding)
+            case _:
+                return UNDIVIDED
+
+    def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+        rank = self.rank_scope(left, scope, depth + 1)
+        if rank is None and operator in _MIRRORED and self.rank_scope(right, scope, depth + 1) is not None:
+            left, right, operator = right, left, _MIRRORED[operator]
+            rank = self.rank_scope(left, scope, depth + 1)
+        if rank is not None:
+            return self._compare_rank(rank, operator, right, scope, depth)
+        if operator == "==" and self._is_shifted_rank(left, scope, depth) and self._is_size(right, scope):
+            return ANOTHER, ALL
+        if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
+            return compare_size(operator, right.value)
+        if (
+            isinstance(right, m.Constant)
+            and isinstance(right.value, bool)
+            and operator in {"==", "is", "!=", "is not"}
+        ):
+            true, false = self.split(left, scope, depth + 1)
+            return (true, false) if right.value == (operator in {"==", "is"}) else (false, true)
+        return UNDIVIDED
+
+    def _is_shifted_rank(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
+        if not isinstance(expr, m.Binary) or not isinstance(expr.right, m.Constant):
+            return False
+        return self.rank_scope(expr.left, scope, depth + 1) in {"global", "filesystem"}
+
+    def _compare_rank(self, rank: str, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+        if operator in {"in", "not in"}:
+            true, false = _among(rank, right)
+            return (true, false) if operator == "in" else (false, true)
+        if isinstance(right, m.Constant) and right.value is None:
+            return (MAIN, ALL) if operator in {"is", "=="} else (ALL, MAIN)
+        return compare_rank(rank, operator, self._number(right, scope, depth))
+
+    def _number(self, expr: m.Expr, scope: Scope, depth: int) -> int | None:
+        if isinstance(expr, m.Constant):
+            if isinstance(expr.value, str):
+                text = expr.value.strip()
+                return int(text) if text.lstrip("-").isdecimal() else None
+            return expr.value if isinstance(expr.value, int) else None
+        if isinstance(expr, m.Name) and depth < DEEPEST:
+            bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
+            if isinstance(bound, Value):
+                return self._number(bound.expr, bound.scope, depth + 1)
+        return None
+
+    def _is_size(self, expr: m.Expr, scope: Scope) -> bool:
+        match expr:
+            case m.Call(function=function, arguments=arguments):
+                name = self.resolver.qualify(function, scope)
+                if name in TRANSPARENT and arguments:
+                    return self._is_size(arguments[0], scope)
+                if name in ENVIRONMENT_CALLS and arguments:
+                    return self.environment(arguments[0], "size") is not None
+                world = self.catalog.find("world", name)
+                return world is not None and world.kind == "size"
+            case m.Subscript(value=value, index=index):
+                is_environment = self.resolver.qualify(value, scope) == "os.environ"
+                return is_environment and self.environment(index, "size") is not None
+            case m.Name() | m.Attribute():
+                variable = self.catalog.find("variable", last_name(expr))
+                return variable is not None and variable.means == "size"
+            case _:
+                return False
+
+
+def _is_refuted(literal: Literal, call: m.Call, function: LinkedFunction) -> bool:
+    """Tell whether a call passes a constant by which a test in the function comes out otherwise."""
+    value = constant_passed(literal.test, call, function)
+    return value is not None and bool(value.value) != literal.truth
+
+
+def _is_understood(binding: Binding) -> bool:
+    """Tell whether a value is a test that was read to the end, so that its name promises nothing more."""
+    return isinstance(binding, Value) and isinstance(binding.expr, (m.Compare, m.Constant, m.Not))
+
+
+def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
+    """Tell whether a test that is named like a guard is that one."""
+    if guard.is_property and isinstance(test, m.Call):
+        return False
+    owner = last_name(target.value) if isinstance(target, m.Attribute) else ""
+    return name is not None or not guard.of or not owner or owner in guard.of
+
+
+def _informative(options: tuple[Binding, ...]) -> list[Binding]:
+    """Leave out constants that stand beside a real test: defaults for when there is one process."""
+    rest = [o for o in options if not (isinstance(o, Value) and isinstance(o.expr, m.Constant))]
+    return rest or list(options)
+
+
+def _among(rank: str, right: m.Expr) -> Split:
+    if not (isinstance(right, m.Sequence) and all(isinstance(item, m.Constant) for item in right.items)):
+        return UNDIVIDED
+    members = {item.value for item in right.items if isinstance(item, m.Constant)}
+    if members <= {-1, 0, "0", "-1", None} and members & {0, "0"}:
+        return is_first(rank)
+    return UNDIVIDED
