@@ -292,6 +292,8 @@ class Spawn(Entry, frozen=True, kw_only=True):
     """The argument with the number of processes, as `2:nprocs`, or `2:nprocs=1` where that is the default."""
     each: bool = False
     """Whether the function gets, call by call, the elements of what is handed over beside it."""
+    curried: bool = False
+    """Whether what it returns is called with the arguments of the function."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 

@@ -85,5 +85,5 @@ def _told(absence: Absence) -> Finding:
         steps = (Step(1, "is on node 1"), made, Step(1, use.told, "FileNotFoundError"))
         harm = _LOST
     shown = () if use is site else (related(use, "processes of all nodes use it here"),)
-    witness, strict = Witness(steps, harm), not absence.is_known and absence.kind == "missing"
+    witness, strict = Witness(steps, harm), not absence.is_known and absence.kind != "sent"
     return RULE.finding(site, said, witness=witness, related=(*shown, *done_at(site)), strict=strict)

@@ -30,9 +30,9 @@ Silent when: each node has the path for itself, as below `/tmp`, under
 of the node; losing the race is accepted or handled; a lock is held. Reported are by
 default checkpoints, logs and results, and what `shared-paths` or `filesystem =
 "shared"` says is shared; in the strict profile the rest: caches and data, which each
-node may have, what is appended or replaced, paths that hold the local rank, ranks
-that count once a filesystem. What a test wants for each node (`save_on_each_node`,
-`node_rank`) or a framework calls once on each (`prepare_data`) is not reported.
+node may have, what is appended or replaced, and written by a rank that counts once a
+filesystem. What a test wants for each node (`save_on_each_node`, `node_rank`) or a
+framework calls once on each (`prepare_data`) is not reported.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         seen.add((site.file, site.span))
         may = "" if claim.is_known_shared else "may "
-        bearable = site.act.appends or site.act.atomic or tolerant
+        bearable = site.act.appends or site.act.atomic or tolerant or not (error or claim.by != "filesystem")
         yield RULE.finding(
             site,
             f"{_WHO[claim.by]} {verb} {site.spelled}, which the nodes {may}share",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Probe, Site
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR204", name="non-atomic-write")
@@ -62,20 +62,14 @@ def _is_trusted(project: Project, write: Site) -> bool:
     """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
     if write.act.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
         return False
-    name, probe = project.name_of(write), _wanting(project, write)
-    if probe is not None:
+    name, probe = project.name_of(write), project.probe_of(write)
+    if probe is not None and probe.absent and probe.path == write.path:
         return probe.exit not in {"raise", "exit"}
     copied = write.act.op == "copy" and name.hints_checkpoint
     return not write.locked and (name.may_be_read_back or name.is_read_back or name.may_be_of_a_run or copied)
 
 
-def _wanting(project: Project, write: Site) -> Probe | None:
-    probe = project.probe_of(write)
-    return probe if probe is not None and probe.absent and probe.path == write.path else None
-
-
 def _overwritten(project: Project, write: Site) -> Finding:
-    is_cache = write.locked and _wanting(project, write) is not None
     return RULE.finding(
         write,
         f"{write.spelled} is overwritten in place, and a crash or a reader meanwhile finds half of it",
@@ -88,7 +82,7 @@ def _overwritten(project: Project, write: Site) -> Finding:
             f"{write.spelled} is half written, and what it held before is lost",
         ),
         related=done_at(write),
-        strict=not (is_cache or (project.name_of(write).is_read_back and not write.locked)),
+        strict=write.locked or not project.name_of(write).is_read_back,
     )
 
 

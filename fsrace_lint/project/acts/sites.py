@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.acts.effects import Effects
+from fsrace_lint.project.acts.ownership import Ownership
 from fsrace_lint.project.acts.probes import Probes
 from fsrace_lint.project.acts.responses import Responses
-from fsrace_lint.project.callers.arguments import differs, handed_on
 from fsrace_lint.project.callers.evidence import Evidences
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
 from fsrace_lint.project.memo import Memo
@@ -59,7 +59,7 @@ class Sites:
         self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
-        self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
+        self._ownership = Ownership(linker.paths, propagation)
         self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
 
     def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
@@ -192,7 +192,8 @@ class Sites:
         function = event.function
         context = self.propagation.context(function)
         own = processes & self.propagation.decorated(function)
-        private, certain = self._reach(path, function, 0)
+        private, certain = self._ownership.of(path, function)
+        private = private or (event is origin and self._ownership.is_dealt_out(act.path, event.state.scope))
         trace = self.evidences.trace(event)
         site = Site(
             act=act,
@@ -258,7 +259,7 @@ class Sites:
         certain = False
         for edge in edges:
             path = self.substituted(site.path, edge.event, function)
-            private, sure = self._reach(path, edge.event.function, 0)
+            private, sure = self._ownership.of(path, edge.event.function)
             if path is None or private or self.propagation.protection.locked(edge.event):
                 return site
             certain = certain or sure
@@ -329,54 +330,6 @@ class Sites:
                 return None
             pieces.extend(inner.pieces())
         return None if path is None else Path.of(pieces)
-
-    def _reach(self, path: Path | None, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
-        """Tell whether a path is a process's own, and whether that answer is certain.
-
-        A folder that an unknown caller hands over is taken for shared where the
-        name of the file in it is decided here.
-        """
-        if path is None:
-            return False, False
-        private, certain = path.private, path.certain
-        names_the_file = path.names_its_last_part
-        for symbol in path.symbols():
-            parameter = self.linker.paths.parameter_of(symbol, function)
-            if parameter is None or private:
-                certain = certain and (not symbol.parameter or names_the_file)
-                continue
-            if not self.propagation.edges(function):
-                certain = certain and names_the_file
-                continue
-            private, passed_certain = self._passed(parameter, function, depth)
-            certain = certain and passed_certain
-        return private, certain
-
-    def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
-        """Join over the callers what they pass for a parameter: private only if it is for all."""
-        key = (function, parameter.name, depth)
-        return self._passes.get(key, lambda: self._join_passed(parameter, function, depth))
-
-    def _join_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
-        answers = []
-        for edge in self.propagation.edges(function):
-            if depth > _CALLERS_DEPTH:
-                return False, False
-            if differs(edge, parameter, function):
-                answers.append((True, True))
-                continue
-            if edge.handed:
-                value = handed_on(edge, parameter, function)
-                if value is None:
-                    return False, False
-            else:
-                value = passed(edge.event.call, parameter, function)
-            if value is None:
-                answers.append((False, parameter.default is not None))
-                continue
-            path = self.linker.paths.normalize(value, edge.event.state.scope)
-            answers.append(self._reach(path, edge.event.function, depth + 1))
-        return all(private for private, _ in answers), all(certain for _, certain in answers)
 
 
 def _leaves_nothing(mkdir: Site, site: Site) -> bool:

@@ -80,9 +80,11 @@ class Arguments:
 def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
     """Find what a call that is handed a function will pass it for a parameter.
 
-    Understands `submit(function, value, …)`, `partial(function, value, …)` and
-    `Process(target=function, args=(value, …))`.
+    Understands `submit(function, value, …)`, `partial(function, value, …)`,
+    `delayed(function)(value, …)` and `Process(target=function, args=(value, …))`.
     """
+    if edge.passing is not None:
+        return passed(edge.passing, parameter, function)
     names = positional(function)
     if parameter.name not in names:
         return None

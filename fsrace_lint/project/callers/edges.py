@@ -40,7 +40,8 @@ class Edge:
     processes, which run it; `first` is the scope whose first process the helper
     lets run it before the others; `mutes` that collectives return at once in it.
     `receiver` is the class of the object whose method is called; `helper` is the
-    project's function that is handed it, as `parameter`.
+    project's function that is handed it, as `parameter`. `passing` is the call that
+    hands over its arguments, where that is another: `delayed(f)(value)`.
     """
 
     event: Event
@@ -53,6 +54,7 @@ class Edge:
     receiver: LinkedClass | None = None
     helper: LinkedFunction | None = None
     parameter: str | None = None
+    passing: m.Call | None = None
 
     @property
     def is_on_self(self) -> bool:
@@ -191,6 +193,9 @@ class Edges:
         edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
         if once is not None:
             return replace(edge, only=FIRST[once.scope], mutes=once.mutes)
+        if spawn is not None and spawn.curried:
+            outer = (other.call for other in self.linker.events(event.function))
+            return replace(edge, passing=next((call for call in outer if call.function is event.call), None))
         if spawn is not None or first is not None:
             return edge
         if helper is not None:

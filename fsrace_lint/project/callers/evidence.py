@@ -213,7 +213,7 @@ class Evidences:
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
             name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
-            meets = depth <= _WRAPPERS_DEPTH and self.catalog.is_any(SYNCHRONIZING, name)
+            meets = depth <= _WRAPPERS_DEPTH and self._is_for_several(name)
             callee = as_function(entity)
             if (
                 meets
@@ -221,6 +221,11 @@ class Evidences:
                 or (callee is not None and self._coordinating(callee, depth + 1))
             ):
                 yield event
+
+    def _is_for_several(self, name: str) -> bool:
+        """Tell whether a call synchronizes processes, and not only where a model is divided among them."""
+        saver = self.catalog.find("collective-saver", name)
+        return (saver is None or saver.when == "always") and self.catalog.is_any(SYNCHRONIZING, name)
 
     def meets(self, event: Event) -> bool:
         """Tell whether processes meet in a call, or in what it leads to."""

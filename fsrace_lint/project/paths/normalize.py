@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import parts as parts_of
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.names.bindings import source_of, target_name
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
@@ -20,6 +19,7 @@ from fsrace_lint.project.names.values import (
     Unpacked,
     Value,
 )
+from fsrace_lint.project.paths.dealt import DealtOut
 from fsrace_lint.project.paths.forms import (
     NO_ORIGINS,
     Path,
@@ -77,6 +77,7 @@ class Paths:
         self.catalog = catalog
         self.privacy = privacy
         self.node_local = NodeLocal(resolver, guards, catalog)
+        self.dealt = DealtOut(guards, catalog)
         self._listings = Listings(resolver, guards, catalog)
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
@@ -153,15 +154,8 @@ class Paths:
             spell(expr),
             self.privacy.origins(expr, scope),
             certain=False,
-            varies=self._is_dealt_out(expr, scope),
+            varies=self.dealt.is_dealt_out(expr, scope),
         )
-
-    def _is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
-        """Tell whether something is looked up by what each process has another of."""
-        if isinstance(expr, m.Name):
-            bound = self.guards.known(expr, scope)
-            return isinstance(bound, Argument) and self._is_data_of(bound)
-        return any(self._is_dealt_out(part, scope) for part in parts_of(expr))
 
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
         """A symbol whose text follows from that of others.
@@ -325,17 +319,8 @@ class Paths:
                 return base
             return (self._derived("attribute", (base, expr.name), expr, scope),)
         name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
-        divided = self._is_data(expr.id)
+        divided = self.dealt.is_data(expr.id)
         return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
-
-    def _is_data_of(self, argument: Argument) -> bool:
-        """Tell whether each process is passed another value: a sample, or the index of one."""
-        return argument.function.facts.name == "__getitem__" or self._is_data(argument.parameter.name)
-
-    def _is_data(self, name: str) -> bool:
-        """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
-        variable = self.catalog.exact("variable", name)
-        return variable is not None and variable.means == "data"
 
     def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
         name = target_name(expr) or spell(expr)
@@ -353,7 +338,7 @@ class Paths:
                 )
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
-                divided = self._is_data_of(binding)
+                divided = self.dealt.is_data_of(binding)
                 return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
             case Unknown():
                 return None

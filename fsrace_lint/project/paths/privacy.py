@@ -98,7 +98,8 @@ class Privacy:
             if last_name(expr.function) in _READING or self.is_agreed(expr, callee):
                 return NO_ORIGINS
         elif isinstance(expr, m.Boolean) and is_given(expr):
-            return self.origins(expr.values[0], scope)
+            setting, *fallbacks = (self.origins(value, scope) for value in expr.values)
+            return setting if "rank" in fallbacks[-1] else setting.union(*fallbacks)
         told = _told(expr) if isinstance(expr, m.Call) else parts(expr)
         return NO_ORIGINS.union(*(self.origins(part, scope) for part in told))
 
@@ -145,7 +146,10 @@ class Privacy:
 
 
 def is_given(expr: m.Boolean) -> bool:
-    """Tell whether a value is a setting with a fallback, `args.folder or …`: all are given the same."""
+    """Tell whether a value is a setting with a fallback: `args.folder or f"data-{rank}"`.
+
+    All processes are given the same; such a fallback alone tells them apart.
+    """
     setting = expr.values[0]
     if expr.operator != "or" or not isinstance(setting, m.Attribute):
         return False

@@ -1,0 +1,85 @@
+"""Whether a path is a process's own, also by what the callers of a function pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.project.callers.arguments import differs, handed_on
+from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.given import passed
+
+if TYPE_CHECKING:
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Scope
+    from fsrace_lint.project.paths.forms import Path
+    from fsrace_lint.project.paths.normalize import Paths
+
+_DEEPEST: Final = 4
+
+
+class Ownership:
+    """Follows the paths of functions to what all callers pass for them."""
+
+    def __init__(self, paths: Paths, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.paths = paths
+        self.propagation = propagation
+        self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
+
+    def of(self, path: Path | None, function: LinkedFunction, depth: int = 0) -> tuple[bool, bool]:
+        """Tell whether a path is a process's own, and whether that answer is certain.
+
+        A folder that an unknown caller hands over is taken for shared where the
+        name of the file in it is decided here.
+        """
+        if path is None:
+            return False, False
+        private, certain = path.private, path.certain
+        names_the_file = path.names_its_last_part
+        for symbol in path.symbols():
+            parameter = self.paths.parameter_of(symbol, function)
+            if parameter is None or private:
+                certain = certain and (not symbol.parameter or names_the_file)
+                continue
+            if not self.propagation.edges(function):
+                certain = certain and names_the_file
+                continue
+            private, passed_certain = self._passed(parameter, function, depth)
+            certain = certain and passed_certain
+        return private, certain
+
+    def is_dealt_out(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
+        """Tell whether a path is made from what each process is handed another of: its item of the work."""
+        if not self.propagation.edges(scope.function):
+            return False
+        parameters = self.paths.dealt.parameters(expr, scope)
+        return any(self._passed(parameter, scope.function, depth)[0] for parameter in parameters)
+
+    def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        """Join over the callers what they pass for a parameter: private only if it is for all."""
+        key = (function, parameter.name, depth)
+        return self._passes.get(key, lambda: self._join_passed(parameter, function, depth))
+
+    def _join_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+        answers = []
+        for edge in self.propagation.edges(function):
+            if depth > _DEEPEST:
+                return False, False
+            if differs(edge, parameter, function):
+                answers.append((True, True))
+                continue
+            if edge.handed:
+                value = handed_on(edge, parameter, function)
+                if value is None:
+                    return False, False
+            else:
+                value = passed(edge.event.call, parameter, function)
+            if value is None:
+                answers.append((False, parameter.default is not None))
+                continue
+            scope = edge.event.state.scope
+            private, certain = self.of(self.paths.normalize(value, scope), scope.function, depth + 1)
+            answers.append((private or self.is_dealt_out(value, scope, depth + 1), certain))
+        return all(private for private, _ in answers), all(certain for _, certain in answers)

@@ -1,0 +1,72 @@
+"""What is dealt out to the processes, so that each has another: a sample, an item of the work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import parts
+from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.names.values import Binding, Scope
+    from fsrace_lint.project.ranks.guards import Guards
+
+_MOST: Final = 200
+"""How many expressions are looked at for one path."""
+
+
+class DealtOut:
+    """Tells by usual names what is dealt out, and from which parameters a value is made."""
+
+    def __init__(self, guards: Guards, catalog: Catalog) -> None:
+        """Prepare for a project."""
+        self.guards = guards
+        self.catalog = catalog
+
+    def is_data(self, name: str) -> bool:
+        """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
+        variable = self.catalog.exact("variable", name)
+        return variable is not None and variable.means == "data"
+
+    def is_data_of(self, argument: Argument) -> bool:
+        """Tell whether each process is passed another value: a sample, or the index of one."""
+        return argument.function.facts.name == "__getitem__" or self.is_data(argument.parameter.name)
+
+    def is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether something is looked up by what each process has another of."""
+        if isinstance(expr, m.Name):
+            bound = self.guards.known(expr, scope)
+            return isinstance(bound, Argument) and self.is_data_of(bound)
+        return any(self.is_dealt_out(part, scope) for part in parts(expr))
+
+    def parameters(self, expr: m.Expr, scope: Scope) -> Iterator[m.Parameter]:
+        """Give the parameters of the function of `scope` from which a value is made."""
+        waiting: list[Binding] = [Value(expr, scope)]
+        seen: set[int] = set()
+        while waiting and len(seen) < _MOST:
+            match waiting.pop():
+                case Argument(function=function, parameter=parameter) if function is scope.function:
+                    if not (function.takes_object and parameter is function.facts.parameters[0]):
+                        yield parameter
+                case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+                    waiting.append(value)
+                case Value(expr=of) as value if id(of) not in seen:
+                    seen.add(id(of))
+                    waiting += self._made_of(value)
+                case Selected(then=then, otherwise=otherwise):
+                    waiting += (then, otherwise)
+                case Either(options=options):
+                    waiting += options
+
+    def _made_of(self, value: Value) -> Iterator[Binding]:
+        """Give what a name stands for, or the parts of any other expression."""
+        expr, scope = value.expr, value.scope
+        bound = self.guards.known(expr, scope) if isinstance(expr, (m.Name, m.Attribute)) else None
+        if bound is not None:
+            yield bound
+        else:
+            yield from (Value(part, scope) for part in parts(expr))
