@@ -40,7 +40,7 @@ Op: TypeAlias = Literal[
     "name",
 ]
 
-Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation"]
+Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation", "address"]
 """Why a value differs from process to process."""
 
 
@@ -141,8 +141,8 @@ class Guard(Entry, frozen=True, kw_only=True):
 class World(Entry, frozen=True, kw_only=True):
     """A fact about the whole job, equal on all processes: its size, or whether it was set up."""
 
-    kind: Literal["size", "initialized"]
-    """Which of the two."""
+    kind: Literal["size", "initialized", "runtime"]
+    """Which of them; a `runtime` is set up by one process, which hands its work to others."""
 
 
 class Variable(Entry, frozen=True, kw_only=True):
@@ -304,7 +304,7 @@ class Private(Entry, frozen=True, kw_only=True):
     scope: Literal["process", "node", "job"] = "process"
     """From what to what it differs; between jobs: it is equal on the ranks of each."""
     by: Origin = "own"
-    """Why: it is a number of the process, what the clock says, chance, newly created, or else its own."""
+    """Why: it is a process id, what the clock says, chance, newly created, an address, or else its own."""
     folder: str = ""
     """The argument with the folder it lies in; where that is not given, it lies on the node's own disk."""
 

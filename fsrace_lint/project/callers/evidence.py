@@ -13,7 +13,7 @@ from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign
 from fsrace_lint.project.names.entities import as_function
-from fsrace_lint.project.names.given import given
+from fsrace_lint.project.names.given import given, refutes
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -215,12 +215,16 @@ class Evidences:
             name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
             meets = depth <= _WRAPPERS_DEPTH and self._is_for_several(name)
             callee = as_function(entity)
-            if (
-                meets
-                or self._is_launch(event, certain=True)
-                or (callee is not None and self._coordinating(callee, depth + 1))
-            ):
+            leads = callee is not None and self._leads(event, callee, depth + 1)
+            if meets or leads or self._is_launch(event, certain=True):
                 yield event
+
+    def _leads(self, event: Event, callee: LinkedFunction, depth: int) -> bool:
+        """Tell whether a function called coordinates processes, whatever constants the call passes."""
+        return any(
+            not any(refutes(event.call, callee, x.test, truth=x.truth) for x in inner.state.literals)
+            for inner in self._coordinating(callee, depth)
+        )
 
     def _is_for_several(self, name: str) -> bool:
         """Tell whether a call synchronizes processes, and not only where a model is divided among them."""

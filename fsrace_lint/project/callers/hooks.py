@@ -44,11 +44,12 @@ class Hooks:
         return None
 
     def _bases(self, owner: LinkedClass) -> Iterator[str]:
-        """Name the classes of frameworks that a class derives from, also through others of the project.
+        """Name the classes of frameworks that a class, or one derived from it, derives from in the end.
 
         A class of the project itself counts under its own name: the project may be the framework.
         """
-        for class_ in owner.ancestors():
+        related = (relative for heir in owner.descendants() for relative in heir.ancestors())
+        for class_ in dict.fromkeys((*owner.ancestors(), *related)):
             if class_ is not owner:
                 yield class_.qualified
             outer = self.linker.final_scope(class_.module.functions[class_.facts.parent])

@@ -101,6 +101,12 @@ def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Con
     return value if isinstance(value, m.Constant) else None
 
 
+def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, *, truth: bool) -> bool:
+    """Tell whether a call passes a constant by which a test in the function called comes out otherwise."""
+    value = constant_passed(test, call, callee)
+    return value is not None and bool(value.value) != truth
+
+
 def positional(function: LinkedFunction) -> list[str]:
     """Name the parameters of a function that take positional arguments."""
     return [p.name for p in function.facts.parameters if p.kind == "positional"]

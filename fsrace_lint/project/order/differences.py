@@ -173,7 +173,8 @@ class Differences:
 
     def _own(self, expr: m.Expr, source: m.Expr, scope: Scope) -> Difference | None:
         entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
-        return None if entry is None or entry.scope == "job" else Difference("own", expr)
+        same = entry is None or entry.scope == "job" or entry.by == "address"
+        return None if same else Difference("own", expr)
 
     def _is_rank(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""

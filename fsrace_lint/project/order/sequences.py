@@ -16,7 +16,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import AtCall, Evidence
-from fsrace_lint.project.names.given import constant_passed, given_for, holds
+from fsrace_lint.project.names.given import constant_passed, given_for, holds, refutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,8 +169,7 @@ class Sequences:
     def _is_ruled_out(self, step: Step, event: Event, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to a step of the function."""
         for literal in step.event.state.literals:
-            value = constant_passed(literal.test, event.call, callee)
-            if value is not None and bool(value.value) != literal.truth:
+            if refutes(event.call, callee, literal.test, truth=literal.truth):
                 return True
         first = self.catalog.find("first", self._name(step.event))
         if first is None or not first.rank:

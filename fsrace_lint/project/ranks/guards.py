@@ -17,7 +17,7 @@ from fsrace_lint.project.flow.splits import (
     union,
 )
 from fsrace_lint.project.names.entities import as_function, is_property, qualified_name
-from fsrace_lint.project.names.given import constant_passed
+from fsrace_lint.project.names.given import constant_passed, refutes
 from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Value
 from fsrace_lint.project.ranks.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Guard
     from fsrace_lint.project.flow.splits import Split
-    from fsrace_lint.project.flow.states import Exit, Literal
+    from fsrace_lint.project.flow.states import Exit
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Binding
@@ -141,7 +141,9 @@ class Guards(Ranks):
         ways = [
             way
             for way in self.exits(function)
-            if not any(_is_refuted(literal, test, function) for literal in way.state.literals)
+            if not any(
+                refutes(test, function, literal.test, truth=literal.truth) for literal in way.state.literals
+            )
         ]
         value = ways[0].value if len(ways) == 1 else None
         decided = len(ways) < len(self.exits(function))
@@ -243,12 +245,6 @@ class Guards(Ranks):
                 return variable is not None and variable.means == "size"
             case _:
                 return False
-
-
-def _is_refuted(literal: Literal, call: m.Call, function: LinkedFunction) -> bool:
-    """Tell whether a call passes a constant by which a test in the function comes out otherwise."""
-    value = constant_passed(literal.test, call, function)
-    return value is not None and bool(value.value) != literal.truth
 
 
 def _is_understood(binding: Binding) -> bool:
