@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.names.modules import LinkedFunction
-    from fsrace_lint.project.names.values import Scope
-    from fsrace_lint.project.paths.forms import Path
+    from fsrace_lint.project.paths.forms import Path, Symbol
     from fsrace_lint.project.paths.normalize import Paths
 
 _DEEPEST: Final = 4
@@ -40,6 +39,7 @@ class Ownership:
         names_the_file = path.names_its_last_part
         for symbol in path.symbols():
             parameter = self.paths.parameter_of(symbol, function)
+            private = private or self._is_dealt_out(symbol, function, depth)
             if parameter is None or private:
                 certain = certain and (not symbol.parameter or names_the_file)
                 continue
@@ -50,12 +50,12 @@ class Ownership:
             certain = certain and passed_certain
         return private, certain
 
-    def is_dealt_out(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
-        """Tell whether a path is made from what each process is handed another of: its item of the work."""
-        if not self.propagation.edges(scope.function):
+    def _is_dealt_out(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether a part of a path is made from what each process is handed another of."""
+        if symbol.made_of is None or not self.propagation.edges(function):
             return False
-        parameters = self.paths.dealt.parameters(expr, scope)
-        return any(self._passed(parameter, scope.function, depth)[0] for parameter in parameters)
+        parameters = self.paths.dealt.parameters(symbol.made_of, function)
+        return any(self._passed(parameter, function, depth)[0] for parameter in parameters)
 
     def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
         """Join over the callers what they pass for a parameter: private only if it is for all."""
@@ -80,6 +80,5 @@ class Ownership:
                 answers.append((False, parameter.default is not None))
                 continue
             scope = edge.event.state.scope
-            private, certain = self.of(self.paths.normalize(value, scope), scope.function, depth + 1)
-            answers.append((private or self.is_dealt_out(value, scope, depth + 1), certain))
+            answers.append(self.of(self.paths.normalize(value, scope), scope.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)

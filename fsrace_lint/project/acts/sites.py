@@ -193,7 +193,6 @@ class Sites:
         context = self.propagation.context(function)
         own = processes & self.propagation.decorated(function)
         private, certain = self._ownership.of(path, function)
-        private = private or (event is origin and self._ownership.is_dealt_out(act.path, event.state.scope))
         trace = self.evidences.trace(event)
         site = Site(
             act=act,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Binding, Scope
     from fsrace_lint.project.ranks.guards import Guards
 
@@ -43,13 +44,13 @@ class DealtOut:
             return isinstance(bound, Argument) and self.is_data_of(bound)
         return any(self.is_dealt_out(part, scope) for part in parts(expr))
 
-    def parameters(self, expr: m.Expr, scope: Scope) -> Iterator[m.Parameter]:
-        """Give the parameters of the function of `scope` from which a value is made."""
-        waiting: list[Binding] = [Value(expr, scope)]
+    def parameters(self, binding: Binding, function: LinkedFunction) -> Iterator[m.Parameter]:
+        """Give the parameters of a function from which a value is made; its object is none of them."""
+        waiting = [binding]
         seen: set[int] = set()
         while waiting and len(seen) < _MOST:
             match waiting.pop():
-                case Argument(function=function, parameter=parameter) if function is scope.function:
+                case Argument(function=own, parameter=parameter) if own is function:
                     if not (function.takes_object and parameter is function.facts.parameters[0]):
                         yield parameter
                 case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):

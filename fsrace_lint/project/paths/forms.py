@@ -11,6 +11,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fsrace_lint.project.names.values import Binding
+
 _LOCK: Final = re.compile(r"(?:^|[^a-z])(?:file|f)?lock(?:ed|s|file|files)?(?:[^a-z]|$)", re.IGNORECASE)
 Origins: TypeAlias = frozenset[str]
 """By what a text differs between processes: `rank`, or an origin of the catalog; empty if it does not."""
@@ -28,6 +30,7 @@ class Symbol:
     `parameter` names the parameter it stands for; `local` says that it names a
     node, or a place on one; `varies` that it is one of many over which the work
     is divided, so that nothing got from it can be taken for equal everywhere.
+    `made_of` is what its text is made of, where that is more than a parameter.
     """
 
     key: tuple[object, ...]
@@ -37,6 +40,7 @@ class Symbol:
     parameter: str = ""
     local: bool = False
     varies: bool = False
+    made_of: Binding | None = None
 
     @property
     def private(self) -> bool:

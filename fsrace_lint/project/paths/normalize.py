@@ -155,6 +155,7 @@ class Paths:
             self.privacy.origins(expr, scope),
             certain=False,
             varies=self.dealt.is_dealt_out(expr, scope),
+            made_of=Value(expr, scope),
         )
 
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
@@ -170,7 +171,8 @@ class Paths:
         varies = any(symbol.varies for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies
         certain = is_setting or all(symbol.certain for symbol in symbols)
-        return Symbol((kind, *key), spell(expr), origins, certain, varies=varies)
+        made_of = Value(expr, scope)
+        return Symbol((kind, *key), spell(expr), origins, certain, varies=varies, made_of=made_of)
 
     def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         pieces: list[Piece] = []
@@ -241,7 +243,7 @@ class Paths:
                 spell(call.function),
                 *forms,
             )
-        return (Symbol(key, spell(call), origins, certain),)
+        return (Symbol(key, spell(call), origins, certain, made_of=Value(call, scope)),)
 
     def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[object, ...] | None:
         """Give what a call is given, in normal form: its result follows from that, and from nothing else."""
@@ -328,14 +330,9 @@ class Paths:
             case Value(expr=value, scope=scope) if _is_path_like(value):
                 return self._pieces(value, scope, depth + 1)
             case Value(expr=value, scope=scope):
-                return (
-                    Symbol(
-                        ("value", id(value), id(scope)),
-                        name,
-                        self.privacy.origins(value, scope),
-                        certain=False,
-                    ),
-                )
+                key: tuple[object, ...] = ("value", id(value), id(scope))
+                origins = self.privacy.origins(value, scope)
+                return (Symbol(key, name, origins, certain=False, made_of=binding),)
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
                 divided = self.dealt.is_data_of(binding)
@@ -356,7 +353,7 @@ class Paths:
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
                 element = ("bound", id(binding), name, source_of(binding))
-                return (Symbol(element, name, origins, certain, varies=varies),)
+                return (Symbol(element, name, origins, certain, varies=varies, made_of=binding),)
 
     def _makes(self, call: m.Call, scope: Scope) -> bool:
         """Tell whether a call makes a file or folder that is a process's own."""

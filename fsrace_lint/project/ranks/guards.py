@@ -120,8 +120,8 @@ class Guards(Ranks):
         if guard is not None and _is_meant(guard, test, target, name):
             return is_first(guard.scope)
         world = self.catalog.find("world", name)
-        if world is not None and world.kind == "initialized":
-            return ALL, MAIN
+        if world is not None and world.kind != "size":
+            return (ALL, MAIN) if world.kind == "initialized" else UNDIVIDED
         function = as_function(entity)
         if function is not None and (isinstance(test, m.Call) or is_property(function)):
             found = self._decided(test, function, depth) or self.returned(function)
