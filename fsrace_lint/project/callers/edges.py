@@ -10,7 +10,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
 from fsrace_lint.project.names.entities import as_function, qualified_name
-from fsrace_lint.project.names.given import given_for, received
+from fsrace_lint.project.names.given import arguments_of, given_for, received
 from fsrace_lint.project.names.resolve import is_super
 from fsrace_lint.project.names.values import Value
 
@@ -157,10 +157,8 @@ class Edges:
         self._note_use(event.call.function, scope, _Use(event))
         if isinstance(event.call.function, m.Name) and event.call.function.id in _CALLING_NOTHING:
             return
-        for position, value in enumerate(event.call.arguments):
-            self._note_use(value, scope, _Use(event, position, handed=True))
-        for keyword in event.call.keywords:
-            self._note_use(keyword.value, scope, _Use(event, None, keyword.name, handed=True))
+        for position, keyword, value in arguments_of(event.call):
+            self._note_use(value, scope, _Use(event, position, keyword, handed=True))
 
     def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
         if not isinstance(expr, (m.Name, m.Attribute, m.Lambda)):

@@ -161,7 +161,7 @@ class Evidences:
             return None
         called = bool(self.propagation.ways_in(function))
         for method in function.owner.methods.values():
-            if called and not _makes_objects(method):
+            if method is function or (called and not _makes_objects(method)):
                 continue
             signs: list[_Placed] = [*self._ordered(method), *(self._asked(method) if called else ())]
             for sign, _ in signs:

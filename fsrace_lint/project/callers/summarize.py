@@ -9,6 +9,7 @@ from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.entities import as_function
+from fsrace_lint.project.names.given import arguments_of, received
 from fsrace_lint.project.names.values import Argument
 
 if TYPE_CHECKING:
@@ -38,13 +39,32 @@ class Summaries:
             parameter: The parameter that receives it; any where None.
 
         Returns:
-            The processes that reach a call of that parameter, in its own code or
-            in a function it defines; everybody where there is none.
+            The processes that reach a call of that parameter, in its own code, in a function
+            it defines, or in another helper that it hands it on to; everybody where there is none.
         """
+        return self._runs_given(function, parameter, 0) or ALL
+
+    def _runs_given(self, function: LinkedFunction, parameter: str | None, depth: int) -> Processes:
         processes = NOBODY
         for event in self.calls_of_given(function, parameter):
             processes |= event.state.processes
-        return processes or ALL
+        if parameter is not None and depth < _DEEPEST:
+            for event, helper, further in self._handed_on(function, parameter):
+                processes |= event.state.processes & self._runs_given(helper, further, depth + 1)
+        return processes
+
+    def _handed_on(
+        self, function: LinkedFunction, parameter: str
+    ) -> Iterator[tuple[Event, LinkedFunction, str | None]]:
+        """Give the calls by which a helper hands on what it is given, and what receives it there."""
+        for event in self.linker.events(function):
+            call, scope = event.call, event.state.scope
+            for position, name, value in arguments_of(call):
+                bound = scope.get(value.id) if isinstance(value, m.Name) else None
+                if isinstance(bound, Argument) and bound.parameter.name == parameter:
+                    helper = as_function(self.linker.resolver.entity(call.function, scope))
+                    if helper is not None and helper is not function:
+                        yield event, helper, received(helper, position, name)
 
     def calls_of_given(self, function: LinkedFunction, parameter: str | None) -> Iterator[Event]:
         """Give the calls by which a helper or a decorator runs the function that it is given."""

@@ -10,7 +10,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fsrace_lint.catalog import Argument
     from fsrace_lint.project.names.modules import LinkedFunction
@@ -64,6 +64,14 @@ def holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the cat
 
 def _is_false(expr: m.Expr) -> bool:
     return isinstance(expr, m.Constant) and not expr.value
+
+
+def arguments_of(call: m.Call) -> Iterator[tuple[int | None, str | None, m.Expr]]:
+    """Give the arguments of a call, each with its position or its keyword."""
+    for position, value in enumerate(call.arguments):
+        yield position, None, value
+    for keyword in call.keywords:
+        yield None, keyword.name, keyword.value
 
 
 def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:

@@ -11,7 +11,7 @@ from fsrace_lint.project.flow.processes import Runs, runs
 from fsrace_lint.project.model import Misuse
 from fsrace_lint.project.names.bindings import suites
 from fsrace_lint.project.names.entities import as_function, qualified_name
-from fsrace_lint.project.names.given import received
+from fsrace_lint.project.names.given import arguments_of, received
 from fsrace_lint.project.names.modules import LinkedFunction
 
 if TYPE_CHECKING:
@@ -83,11 +83,7 @@ class Misuses:
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
         for event in self.linker.events(function):
-            given: list[tuple[int | None, str | None, m.Expr]] = [
-                (position, None, value) for position, value in enumerate(event.call.arguments)
-            ]
-            given += [(None, keyword.name, keyword.value) for keyword in event.call.keywords]
-            for position, name, value in given:
+            for position, name, value in arguments_of(event.call):
                 if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
                     continue
                 if self._gives_no_function(value, event.state.scope):
