@@ -111,6 +111,21 @@ class AtCall:
         """The qualified name of the function it stands in."""
         return self.event.function.facts.qualname
 
+    @property
+    def callee(self) -> str:
+        """The function called, as the source spells it."""
+        return spell(self.event.call.function)
+
+    @property
+    def written(self) -> str:
+        """The call as the source spells it."""
+        return spell(self.event.call)
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return self.written
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site(AtCall):
@@ -203,16 +218,6 @@ class Site(AtCall):
     def is_one_of_group(self) -> bool:
         """Whether one process of each group runs it, which is one of the job where there is one group."""
         return self.runs is Runs.PER_GROUP
-
-    @property
-    def callee(self) -> str:
-        """The function called, as the source spells it."""
-        return spell(self.event.call.function)
-
-    @property
-    def written(self) -> str:
-        """The call as the source spells it."""
-        return spell(self.event.call)
 
     @property
     def told(self) -> str:
@@ -343,16 +348,6 @@ class Misuse(AtCall):
     argument: str = ""
     way: tuple[Event, ...] = ()
     sign: Sign | None = None
-
-    @property
-    def callee(self) -> str:
-        """The function called, as the source spells it."""
-        return spell(self.event.call.function)
-
-    @property
-    def told(self) -> str:
-        """The call as a witness tells it."""
-        return spell(self.event.call)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.project.callers.arguments import differs, handed_on
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.given import passed
+from fsrace_lint.project.names.values import Value
 
 if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Binding
     from fsrace_lint.project.paths.forms import Path, Symbol
     from fsrace_lint.project.paths.normalize import Paths
 
@@ -26,6 +29,7 @@ class Ownership:
         self.paths = paths
         self.propagation = propagation
         self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
+        self._items: Memo[tuple[LinkedFunction, str, int], bool] = Memo(unknown=False)
 
     def of(self, path: Path | None, function: LinkedFunction, depth: int = 0) -> tuple[bool, bool]:
         """Tell whether a path is a process's own, and whether that answer is certain.
@@ -51,11 +55,29 @@ class Ownership:
         return private, certain
 
     def _is_dealt_out(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether a part of a path is made from what each process is handed another of."""
-        if symbol.made_of is None or not self.propagation.edges(function):
+        """Tell whether a part of a path is made from the item of the work that each process is handed."""
+        if symbol.made_of is None:
             return False
-        parameters = self.paths.dealt.parameters(symbol.made_of, function)
-        return any(self._passed(parameter, function, depth)[0] for parameter in parameters)
+        return self._is_of_item(symbol.made_of, function, depth)
+
+    def _is_of_item(self, made_of: Binding, function: LinkedFunction, depth: int) -> bool:
+        parameters = self.paths.dealt.parameters(made_of, function)
+        return any(self._is_item(parameter, function, depth) for parameter in parameters)
+
+    def _is_item(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
+        key = (function, parameter.name, depth)
+        return self._items.get(key, lambda: self._is_handed_items(parameter, function, depth))
+
+    def _is_handed_items(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether all callers hand over items, or what they have made from theirs."""
+        edges = self.propagation.edges(function) if depth <= _DEEPEST else ()
+        for edge in edges:
+            if differs(edge, parameter, function):
+                continue
+            value, scope = _given(edge, parameter, function), edge.event.state.scope
+            if value is None or not self._is_of_item(Value(value, scope), scope.function, depth + 1):
+                return False
+        return bool(edges)
 
     def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
         """Join over the callers what they pass for a parameter: private only if it is for all."""
@@ -70,15 +92,18 @@ class Ownership:
             if differs(edge, parameter, function):
                 answers.append((True, True))
                 continue
-            if edge.handed:
-                value = handed_on(edge, parameter, function)
-                if value is None:
-                    return False, False
-            else:
-                value = passed(edge.event.call, parameter, function)
+            value = _given(edge, parameter, function)
+            if value is None and edge.handed:
+                return False, False
             if value is None:
                 answers.append((False, parameter.default is not None))
                 continue
             scope = edge.event.state.scope
             answers.append(self.of(self.paths.normalize(value, scope), scope.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
+
+
+def _given(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    if edge.handed:
+        return handed_on(edge, parameter, function)
+    return passed(edge.event.call, parameter, function)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import AtCall, Evidence
@@ -67,11 +66,6 @@ class Step(AtCall):
     def op(self) -> Op | None:
         """What it does; None for a meeting."""
         return None if self.act is None else self.act.op
-
-    @property
-    def told(self) -> str:
-        """The call as a witness tells it."""
-        return spell(self.event.call)
 
     @property
     def is_for_main(self) -> bool:

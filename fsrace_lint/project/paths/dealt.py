@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import parts
+from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Binding, Scope
     from fsrace_lint.project.ranks.guards import Guards
 
+_FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
 _MOST: Final = 200
 """How many expressions are looked at for one path."""
 
@@ -64,8 +65,10 @@ class DealtOut:
                     waiting += options
 
     def _made_of(self, value: Value) -> Iterator[Binding]:
-        """Give what a name stands for, or the parts of any other expression."""
+        """Give what a name stands for, or the parts of any other expression; a folder has many items."""
         expr, scope = value.expr, value.scope
+        if last_name(expr) in _FOLDERS:
+            return
         bound = self.guards.known(expr, scope) if isinstance(expr, (m.Name, m.Attribute)) else None
         if bound is not None:
             yield bound
