@@ -150,8 +150,7 @@ class Evidences:
     def _sign_around(self, event: Event, depth: int) -> Sign | None:
         """Find what shows that several processes import a file, or have objects of the class of a method.
 
-        For a method that nobody calls, tests of ranks and coordination count in all methods, for another
-        one only what makes the objects.
+        For a method that nobody calls, only tests of ranks and coordination count.
         """
         function = event.function
         if function.index == 0:
@@ -161,11 +160,9 @@ class Evidences:
             return None
         called = bool(self.propagation.ways_in(function))
         for method in function.owner.methods.values():
-            if method is function or (called and not _makes_objects(method)):
-                continue
             signs: list[_Placed] = [*self._ordered(method), *(self._asked(method) if called else ())]
-            for sign, _ in signs:
-                return sign
+            if signs and method is not function:
+                return signs[0][0]
         return None
 
     def _sign_of_importers(self, module: Module) -> Sign | None:
@@ -283,10 +280,6 @@ class Evidences:
                     what = f"{spell(decorator.expr)} runs it in several processes"
                     return _sign(function, function.facts.span, what)
         return None
-
-
-def _makes_objects(method: LinkedFunction) -> bool:
-    return method.facts.name == "__init__" or m.Name("classmethod") in method.facts.decorators
 
 
 def _asks_for_main(literal: Literal) -> bool:
