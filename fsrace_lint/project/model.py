@@ -47,6 +47,9 @@ class Sign:
 ASKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
 """The operations that change nothing: they ask the filesystem, and their answers can differ."""
 
+LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list"})
+"""Those of them that ask what is there."""
+
 _DIRECTORY_TESTS: Final = frozenset({"isdir", "is_dir"})
 _LINK_TESTS: Final = frozenset({"islink", "is_symlink"})
 _PRESENCE_TESTS: Final = _DIRECTORY_TESTS | {"exists", "lexists"}

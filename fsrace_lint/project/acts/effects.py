@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.acts.commands import HERE, fetched_to
-from fsrace_lint.project.model import Act
+from fsrace_lint.project.model import LOOKING, Act
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
 from fsrace_lint.project.names.given import given, given_for, holds, words
 from fsrace_lint.project.names.modules import LinkedClass
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.catalog import Catalog, Effect
+    from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Scope
 
@@ -50,6 +51,11 @@ class Effects:
         """Prepare for a project."""
         self.resolver = resolver
         self.catalog = catalog
+
+    def looks(self, event: Event) -> bool:
+        """Tell whether a call asks the filesystem what is there."""
+        act = self.act(event.call, event.state.scope)
+        return act is not None and act.op in LOOKING
 
     def act(self, call: m.Call, scope: Scope) -> Act | None:
         """Tell what a call does to the filesystem, or None where it does nothing known."""

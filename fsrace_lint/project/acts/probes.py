@@ -75,11 +75,7 @@ class Probes:
         on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
         if not on_itself and not any(found is not None and related(found, path) for found in paths):
             return False
-        return any(self._looks(event) for event in self.linker.events(callee))
-
-    def _looks(self, event: Event) -> bool:
-        act = self.effects.act(event.call, event.state.scope)
-        return act is not None and act.op in {"probe", "list"}
+        return any(map(self.effects.looks, self.linker.events(callee)))
 
     def before(self, event: Event) -> Iterator[Probe]:
         """Give the existence tests that led to a call, nearest first, of whatever path."""

@@ -9,7 +9,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.model import ASKING
+from fsrace_lint.project.model import LOOKING
 from fsrace_lint.project.names.bindings import bound_names, suites
 from fsrace_lint.project.names.entities import is_property, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.acts.effects import Effects
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.flow.splits import Split
-    from fsrace_lint.project.flow.states import Event, Exit
+    from fsrace_lint.project.flow.states import Exit
     from fsrace_lint.project.flow.states import Literal as Tested
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Binding, Scope
@@ -164,7 +164,7 @@ class Differences:
             return None
         act = self.effects.act(call, scope)
         if act is not None:
-            return Difference("files", call) if act.op in ASKING - {"read"} else None
+            return Difference("files", call) if act.op in LOOKING else None
         callee = resolver.callee(call, scope)
         if callee is not None:
             return self._returned(callee, call)
@@ -233,16 +233,12 @@ class Differences:
 
     def _asks(self, function: LinkedFunction) -> bool:
         """Tell whether a function asks the filesystem what is there."""
-        return any(map(self._is_question, self.linker.events(function)))
-
-    def _is_question(self, event: Event) -> bool:
-        act = self.effects.act(event.call, event.state.scope)
-        return act is not None and act.op in ASKING - {"read"}
+        return any(map(self.effects.looks, self.linker.events(function)))
 
     def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function changes as long as it finds something: the next free number."""
         if function not in self._counting:
-            asked = {id(event.call) for event in self.linker.events(function) if self._is_question(event)}
+            asked = {id(event.call) for event in self.linker.events(function) if self.effects.looks(event)}
             loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
             self._counting[function] = frozenset(bound_names(s for loop in loops for s in loop.body))
         return self._counting[function]

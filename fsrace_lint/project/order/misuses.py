@@ -8,7 +8,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import Runs, runs
-from fsrace_lint.project.model import Misuse
+from fsrace_lint.project.model import LOOKING, Misuse
 from fsrace_lint.project.names.bindings import suites
 from fsrace_lint.project.names.entities import as_function, qualified_name
 from fsrace_lint.project.names.given import arguments_of, received
@@ -112,7 +112,7 @@ class Misuses:
             ways = () if callee.facts.is_generator else self.linker.exits(callee)
             return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
         act = self.sites.effects.act(call, scope)
-        return act is not None and act.op not in {"probe", "list"}
+        return act is not None and act.op not in LOOKING
 
 
 def _makes_context(function: LinkedFunction) -> bool:

@@ -10,7 +10,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.loops import all_in, asked_by, calls_in, loops_in
 from fsrace_lint.project.flow.processes import Runs
-from fsrace_lint.project.model import ASKING, Reach
+from fsrace_lint.project.model import ASKING, LOOKING, Reach
 from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.order.limits import Limit, Limits
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Scope
 
 _LOCK: Final = re.compile(r"lock", re.IGNORECASE)
-_LOOKING: Final = frozenset({"probe", "list"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +125,7 @@ class Polls:
 
     def _look(self, call: m.Call, scope: Scope) -> Act | None:
         act = self.sites.effects.act(call, scope)
-        return act if act is not None and act.op in _LOOKING else None
+        return act if act is not None and act.op in LOOKING else None
 
     def _poll(self, event: Event, act: Act, scope: Scope, *, truth: bool, limit: Limit) -> Poll:
         site = self.sites.seen_from(event, replace(act, op="poll"), scope)
