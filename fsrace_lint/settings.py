@@ -227,8 +227,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         return normalize_selectors(selectors, rules, origin=f"{file}: `{key}`")
 
     _check(file, table)
-    catalog = _catalog(file, table.catalog)
-    per_file = table.per_file_ignores.items()
+    catalog, per_file = _catalog(file, table.catalog), table.per_file_ignores.items()
     return Settings(
         root=root if table.root is None else _folder(file, table.root),
         profile=cast("Profile", _one_of(Profile, file, "profile", table.profile)),

@@ -51,7 +51,7 @@ def act(call: str, code: str = "", head: str = HEAD) -> Act | None:
     flow = linked.linker.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
     event = flow.events[-1]
-    return Effects(linked.linker.resolver, linked.catalog).act(event.call, event.state.scope)
+    return Effects(linked.linker.resolver, linked.linker.catalog).act(event.call, event.state.scope)
 
 
 def done(call: str, code: str = "") -> tuple[str, str] | None:

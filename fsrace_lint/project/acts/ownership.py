@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.project.callers.arguments import differs, handed_on
+from fsrace_lint.project.callers.arguments import differs, given_by
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.names.values import Value
 
 if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
-    from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Binding
@@ -74,7 +72,7 @@ class Ownership:
         for edge in edges:
             if differs(edge, parameter, function):
                 continue
-            value, scope = _given(edge, parameter, function), edge.event.state.scope
+            value, scope = given_by(edge, parameter, function), edge.event.state.scope
             if value is None or not self._is_of_item(Value(value, scope), scope.function, depth + 1):
                 return False
         return bool(edges)
@@ -92,7 +90,7 @@ class Ownership:
             if differs(edge, parameter, function):
                 answers.append((True, True))
                 continue
-            value = _given(edge, parameter, function)
+            value = given_by(edge, parameter, function)
             if value is None and edge.handed:
                 return False, False
             if value is None:
@@ -101,9 +99,3 @@ class Ownership:
             scope = edge.event.state.scope
             answers.append(self.of(self.paths.normalize(value, scope), scope.function, depth + 1))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
-
-
-def _given(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    if edge.handed:
-        return handed_on(edge, parameter, function)
-    return passed(edge.event.call, parameter, function)

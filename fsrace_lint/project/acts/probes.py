@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.model import Probe
+from fsrace_lint.project.names.given import arguments_of
 from fsrace_lint.project.names.values import Value
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Probes:
         callee = self.linker.resolver.callee(call, scope)
         if callee is None:
             return False
-        given = [*call.arguments, *(keyword.value for keyword in call.keywords)]
+        given = [value for _, _, value in arguments_of(call)]
         paths = (self.linker.paths.normalize(value, scope) for value in given)
         on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
         if not on_itself and not any(found is not None and related(found, path) for found in paths):

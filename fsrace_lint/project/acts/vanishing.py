@@ -16,7 +16,6 @@ from fsrace_lint.spans import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.project.acts.probes import Probes
     from fsrace_lint.project.acts.sites import Sites
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.flow.states import Event
@@ -84,11 +83,10 @@ class Vanishing:
 class Vanishings:
     """Finds reads of files that others take away."""
 
-    def __init__(self, sites: Sites, probes: Probes) -> None:
+    def __init__(self, sites: Sites) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.sites = sites
         self.linker: Linker = sites.linker
-        self.probes = probes
         self._names = self.linker.catalog.last_names["effect"]
         self._removals: tuple[Removal, ...] | None = None
 
@@ -168,7 +166,7 @@ class Vanishings:
 
     def _present(self, event: Event, path: Path) -> Probe | None:
         """Find the test that saw a path there."""
-        probes = self.probes.among(event.state.literals, event.call)
+        probes = self.sites.tests.among(event.state.literals, event.call)
         return next((probe for probe in probes if not probe.absent and probe.path == path), None)
 
     def _removal_of(self, path: Path | None, reader: LinkedFunction) -> Removal | None:

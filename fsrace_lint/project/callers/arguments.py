@@ -66,7 +66,7 @@ class Arguments:
             if is_spawned_number(edge, argument):
                 continue
             scope: Scope | None = edge.event.state.scope
-            value = (handed_on if edge.handed else _passed_by)(edge, parameter, function)
+            value = given_by(edge, parameter, function)
             if value is None and not edge.handed:
                 value, scope = parameter.default, self._outside(function)
             yield None if value is None or scope is None else Value(value, scope)
@@ -151,5 +151,8 @@ def _varies(expr: m.Expr, scope: Scope) -> bool:
     return any(_varies(part, scope) for part in parts(expr))
 
 
-def _passed_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+def given_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a caller passes for a parameter, by its own call or by one that is handed the function."""
+    if edge.handed:
+        return handed_on(edge, parameter, function)
     return passed(edge.event.call, parameter, function)

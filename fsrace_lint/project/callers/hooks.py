@@ -49,7 +49,7 @@ class Hooks:
         A class of the project itself counts under its own name: the project may be the framework.
         """
         related = (relative for heir in owner.descendants() for relative in heir.ancestors())
-        for class_ in dict.fromkeys((*owner.ancestors(), *related)):
+        for class_ in dict.fromkeys(related):
             if class_ is not owner:
                 yield class_.qualified
             outer = self.linker.final_scope(class_.module.functions[class_.facts.parent])

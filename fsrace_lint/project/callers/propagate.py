@@ -209,8 +209,8 @@ class Propagation:
 
     def _runs_locked(self, helper: LinkedFunction, parameter: str | None) -> bool:
         """Tell whether a helper or a decorator holds a lock wherever it runs the function it is given."""
-        calls = tuple(self.summaries.calls_of_given(helper, parameter))
-        return bool(calls) and all(map(self.protection.locked, calls))
+        ways = tuple(self.summaries.ways_to_given(helper, parameter))
+        return bool(ways) and all(any(map(self.protection.locked, way)) for way in ways)
 
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""

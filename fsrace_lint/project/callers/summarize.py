@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -42,22 +44,31 @@ class Summaries:
             The processes that reach a call of that parameter, in its own code, in a function
             it defines, or in another helper that it hands it on to; everybody where there is none.
         """
-        return self._runs_given(function, parameter, 0) or ALL
-
-    def _runs_given(self, function: LinkedFunction, parameter: str | None, depth: int) -> Processes:
         processes = NOBODY
-        for event in self.calls_of_given(function, parameter):
-            processes |= event.state.processes
-        if parameter is not None and depth < _DEEPEST:
-            for event, helper, further in self._handed_on(function, parameter):
-                processes |= event.state.processes & self._runs_given(helper, further, depth + 1)
-        return processes
+        for way in self.ways_to_given(function, parameter):
+            processes |= functools.reduce(operator.and_, (event.state.processes for event in way))
+        return processes or ALL
+
+    def ways_to_given(
+        self, function: LinkedFunction, parameter: str | None, depth: int = 0
+    ) -> Iterator[tuple[Event, ...]]:
+        """Give the calls by which a helper or a decorator runs the function that it is given.
+
+        Where another helper runs it in the end, the calls that hand it on come first.
+        """
+        for inner in _with_nested(function):
+            for event in self.linker.events(inner):
+                if self._calls_given(event, function, parameter):
+                    yield (event,)
+        for event, helper, further in self._handed_on(function, parameter) if depth < _DEEPEST else ():
+            for way in self.ways_to_given(helper, further, depth + 1):
+                yield event, *way
 
     def _handed_on(
-        self, function: LinkedFunction, parameter: str
+        self, function: LinkedFunction, parameter: str | None
     ) -> Iterator[tuple[Event, LinkedFunction, str | None]]:
         """Give the calls by which a helper hands on what it is given, and what receives it there."""
-        for event in self.linker.events(function):
+        for event in self.linker.events(function) if parameter is not None else ():
             call, scope = event.call, event.state.scope
             for position, name, value in arguments_of(call):
                 bound = scope.get(value.id) if isinstance(value, m.Name) else None
@@ -65,13 +76,6 @@ class Summaries:
                     helper = as_function(self.linker.resolver.entity(call.function, scope))
                     if helper is not None and helper is not function:
                         yield event, helper, received(helper, position, name)
-
-    def calls_of_given(self, function: LinkedFunction, parameter: str | None) -> Iterator[Event]:
-        """Give the calls by which a helper or a decorator runs the function that it is given."""
-        for inner in _with_nested(function):
-            for event in self.linker.events(inner):
-                if self._calls_given(event, function, parameter):
-                    yield event
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""

@@ -18,6 +18,7 @@ from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import ALL, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.names.given import arguments_of
 from fsrace_lint.project.names.values import Value
 from fsrace_lint.project.order.meetings import Meetings, meetings_of, names_a_group
 from fsrace_lint.spans import Place
@@ -273,10 +274,8 @@ class Divergences:
         """A save by all processes to a path that each of them has found or made up by itself."""
         if not self.sequences.is_save(meeting.event):
             return
-        call = meeting.event.call
-        given = [(last_name(value), value) for value in call.arguments]
-        given += [(keyword.name or "", keyword.value) for keyword in call.keywords]
-        for value in (value for name, value in given if _PATH_NAME.search(name)):
+        given = arguments_of(meeting.event.call)
+        for value in (value for _, name, value in given if _PATH_NAME.search(name or last_name(value))):
             difference = self.differences.of(value, meeting.event.state.scope)
             if difference is not None and difference.kind in {"files", "own"}:
                 yield Divergence(meeting, "path", difference, spell(value), Place(meeting.file, meeting.span))

@@ -13,6 +13,7 @@ from fsrace_lint.facts.names import last_name, unnegated
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import ALL, ANOTHER, NOBODY, TWO, Processes
 from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.names.given import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -115,8 +116,7 @@ def meetings_of(steps: Iterable[Step]) -> Iterator[Step]:
 def names_a_group(meeting: Step) -> bool:
     """Tell whether a collective is for the processes of a group that is named there."""
     call = meeting.origin.call
-    given = [(last_name(value), value) for value in call.arguments]
-    given += [(k.name or "", k.value) for k in call.keywords]
+    given = [(name or last_name(value), value) for _, name, value in arguments_of(call)]
     return any(
         (_GROUP.search(name) or _GROUP.search(last_name(value)))
         and last_name(value) not in _WORLD

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
 _MOST: Final = 200
-"""How many expressions are looked at for one path."""
+"""How many expressions and bindings are looked at for one path."""
 
 
 class DealtOut:
@@ -50,15 +50,19 @@ class DealtOut:
         waiting = [binding]
         seen: set[int] = set()
         while waiting and len(seen) < _MOST:
-            match waiting.pop():
+            here = waiting.pop()
+            key = id(here.expr if isinstance(here, Value) else here)
+            if key in seen:
+                continue
+            seen.add(key)
+            match here:
                 case Argument(function=own, parameter=parameter) if own is function:
                     if not (function.takes_object and parameter is function.facts.parameters[0]):
                         yield parameter
                 case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
                     waiting.append(value)
-                case Value(expr=of) as value if id(of) not in seen:
-                    seen.add(id(of))
-                    waiting += self._made_of(value)
+                case Value():
+                    waiting += self._made_of(here)
                 case Selected(then=then, otherwise=otherwise):
                     waiting += (then, otherwise)
                 case Either(options=options):

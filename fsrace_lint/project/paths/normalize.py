@@ -126,14 +126,11 @@ class Paths:
                 return (Symbol(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),)
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self._pieces(value, scope, depth + 1)
-                if base is None:
-                    return None
-                return (self._derived("item", (base, repr(key)), expr, scope),)
+                return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
             case m.Opaque(parts=parts) if parts:
                 pieces = self._concatenated(parts, scope, depth + 1)
-                if pieces is None:
-                    return None
-                return (self._derived("opaque", (id(expr), pieces), expr, scope),)
+                known = pieces is not None
+                return (self._derived("opaque", (id(expr), pieces), expr, scope),) if known else None
             case _:
                 return (self._opaque(expr, scope),)
 

@@ -56,7 +56,6 @@ class Linked:
             storage: What the user says of the filesystems.
         """
         self.storage = storage or Storage()
-        self.catalog = catalog
         self.linker = Linker(modules, catalog, also or {})
         self.linker.follow_all()
         self.propagation = Propagation(self.linker)
@@ -75,7 +74,7 @@ class Linked:
         self._pauses = Pauses(self._sequences, self._polls.limits)
         self._locks = Locks(self.propagation, self._found)
         self._lock_misuses = LockMisuses(self._locks, self._found.tests, self._sequences)
-        self._vanishings = Vanishings(self._found, self._found.tests)
+        self._vanishings = Vanishings(self._found)
         self._markers = Markers(self.linker, self._found)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
