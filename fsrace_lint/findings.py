@@ -32,9 +32,10 @@ class Applicability(enum.Enum):
 class Fix(msgspec.Struct, frozen=True):
     """An intended change as data.
 
-    `span` is the call to change. `check` is the existence test that the change
-    makes needless, where there is one. `recipe` names the module of the fixes
-    room that turns this into new source text, or refuses.
+    `span` is the call to change. `check` is the test that the change is about as
+    well: the existence test that it makes needless or moves, or the rank test behind
+    which it adds a barrier. `recipe` names the module of the fixes room that turns this
+    into new source text, or refuses; `otherwise` the one that is tried then.
     """
 
     recipe: str
@@ -42,6 +43,17 @@ class Fix(msgspec.Struct, frozen=True):
     applicability: Applicability
     description: str
     check: Span | None = None
+    otherwise: str = ""
+
+
+class Idiom(msgspec.Struct, frozen=True):
+    """How a file would spell, at one call, what a fix may have to add there; the nearest spelling first.
+
+    `tests` pick the first process of the job, `barriers` make all processes wait for each other.
+    """
+
+    tests: tuple[str, ...] = ()
+    barriers: tuple[str, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -53,10 +53,13 @@ ROOMS = (
     Room("findings", "spans", "msgspec"),
     Room("source", "spans", "msgspec tokenize"),
     Room("discover", "globs settings source", "pathspec"),
-    Room("catalog", "catalog.arguments catalog.entries catalog.reading", "msgspec tomllib tomli"),
+    Room(
+        "catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec tomllib tomli"
+    ),
     Room("catalog.arguments", "", "msgspec"),
     Room("catalog.entries", "", "msgspec"),
-    Room("catalog.reading", "catalog.arguments catalog.entries mistakes", "msgspec"),
+    Room("catalog.kinds", "catalog.entries"),
+    Room("catalog.reading", "catalog.arguments catalog.entries catalog.kinds mistakes", "msgspec"),
     Room("facts"),
     Room("facts.model", "spans", "msgspec"),
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
@@ -73,9 +76,10 @@ ROOMS = (
     Room("project.order project.order.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE}"),
     Room("project.locks project.locks.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE} project.locks.*"),
     Room("project.queries project.queries.*", f"{LINKED} project.*"),
-    Room("rules.base", "facts.spell findings project.* spans", "msgspec"),
+    Room("rules.remedies", "findings project.* spans", "msgspec"),
+    Room("rules.base", "facts.spell findings project.* rules.remedies spans", "msgspec"),
     Room("rules", "findings project.queries rules.base", "msgspec"),
-    Room("rules.*", "findings project.* rules.base spans"),
+    Room("rules.*", "findings project.* rules.base rules.remedies spans"),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
     Room("report.text", "findings report report.words source spans", "rich"),
@@ -83,11 +87,13 @@ ROOMS = (
     Room("baseline", "findings source spans", "msgspec"),
     Room("cache", "facts.model facts.extract source", "msgspec"),
     Room(
-        "pipeline",
-        "baseline cache catalog discover facts.extract facts.model findings fixes fixes.apply"
+        "pipeline.run",
+        "baseline cache catalog discover facts.extract facts.model findings"
         " project.names.modules project.queries report rules settings source spans suppress",
         "msgspec",
     ),
+    Room("pipeline.repair", "findings fixes fixes.apply pipeline.run source spans"),
+    Room("pipeline", "pipeline.repair pipeline.run"),
     Room(
         "cli",
         "__init__ baseline catalog explore failures findings fixes pipeline report report.* rules settings",

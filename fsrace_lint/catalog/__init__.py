@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from fsrace_lint.catalog.arguments import Argument, argument, flags
-from fsrace_lint.catalog.entries import KINDS, CatalogError, Effect, Entry, Op
+from fsrace_lint.catalog.entries import CatalogError, Effect, Entry, Op
+from fsrace_lint.catalog.kinds import KINDS
 from fsrace_lint.catalog.reading import read
 
 if sys.version_info >= (3, 11):
@@ -36,6 +37,9 @@ __all__ = [
     "load",
     "parse",
 ]
+
+HELPERS: Final = "fsrace_lint.safe."
+"""How the names of the helpers begin."""
 
 
 class Catalog:
@@ -118,12 +122,13 @@ def load() -> Catalog:
 
 
 @functools.cache
-def extended(tables: str, origin: str) -> Catalog:
+def extended(tables: str, origin: str, helpers: str | None = None) -> Catalog:
     """Read the catalog together with a user's entries, which hold where ours say something else.
 
     Args:
         tables: The user's tables as JSON, in the format of our files; may be empty.
         origin: The file and the table they stand in, for errors, and the source of entries without one.
+        helpers: The module that is the user's copy of the helpers.
 
     Returns:
         The catalog, built once a process for the same entries.
@@ -131,10 +136,20 @@ def extended(tables: str, origin: str) -> Catalog:
     Raises:
         CatalogError: An entry is malformed.
     """
-    if not tables:
+    if not tables and helpers is None:
         return load()
-    document = msgspec.json.decode(tables)
-    return Catalog((*_own(), *read(document, origin, default_source=origin)))
+    document = msgspec.json.decode(tables) if tables else {}
+    copied = () if helpers is None else _copied(helpers)
+    return Catalog((*_own(), *copied, *read(document, origin, default_source=origin)))
+
+
+def _copied(helpers: str) -> Iterator[tuple[str, Entry]]:
+    """Give what is known of the helpers for a copy of them under another name."""
+    for kind, entry in _own():
+        names = tuple(name for name in entry.names if name.startswith(HELPERS))
+        if names:
+            moved = tuple(f"{helpers}.{name.removeprefix(HELPERS)}" for name in names)
+            yield kind, msgspec.structs.replace(entry, names=moved)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The kinds of catalog entries.
+"""What a catalog entry of each kind says.
 
 A name is either a qualified one (`os.makedirs`, `pathlib.Path.mkdir`) or
 `*.last`, which means any callable or attribute of that last name whose owner
@@ -13,7 +13,7 @@ call does not give it.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -364,37 +364,17 @@ class ObjectStore(Plain, frozen=True, kw_only=True):
     """A usual name of an object whose methods are named like pathlib's, but that is no path."""
 
 
+class Idiom(Entry, frozen=True, kw_only=True):
+    """What a module or an object offers to pick a process and to wait for all: how fixes spell it.
+
+    Each is written behind the name of the module or object, as in `.get_rank() == 0`.
+    """
+
+    first: str = ""
+    """What is true on the first process of the job alone."""
+    barrier: str = ""
+    """The call at which every process waits for all others."""
+
+
 class Sink(Plain, frozen=True, kw_only=True):
     """A thing that is written to without making a file."""
-
-
-KINDS: Final[dict[str, type[Entry]]] = {
-    "launch": Launch,
-    "spawn": Spawn,
-    "hook": Hook,
-    "rank": Rank,
-    "guard": Guard,
-    "world": World,
-    "variable": Variable,
-    "environment": Environment,
-    "decorator": Decorator,
-    "run-once": RunOnce,
-    "first": FirstContext,
-    "barrier": Barrier,
-    "collective": Collective,
-    "collective-saver": CollectiveSaver,
-    "lock": Lock,
-    "in-process": InProcess,
-    "effect": Effect,
-    "response": Response,
-    "program": Program,
-    "private": Private,
-    "node-local": NodeLocal,
-    "path-word": PathWord,
-    "sink": Sink,
-    "object-store": ObjectStore,
-    "returns": Returns,
-    "sleep": Sleep,
-    "suppressor": Suppressor,
-    "exit": Exit,
-}

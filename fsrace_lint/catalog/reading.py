@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from fsrace_lint.catalog.arguments import argument, flags
-from fsrace_lint.catalog.entries import KINDS, CatalogError, Entry, Returns
+from fsrace_lint.catalog.entries import CatalogError, Entry, Returns
+from fsrace_lint.catalog.kinds import KINDS
 from fsrace_lint.mistakes import did_you_mean, in_toml_words
 
 if TYPE_CHECKING:

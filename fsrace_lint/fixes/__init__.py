@@ -8,20 +8,21 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import libcst as cst
 import msgspec
 
-from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.findings import Applicability, Finding, Fix
 from fsrace_lint.fixes.imports import add_imports
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target, load
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target, load
 from fsrace_lint.fixes.tree import Tree, comments, plant
 from fsrace_lint.source import Source, Unreadable, decode
 
 if TYPE_CHECKING:
-    from fsrace_lint.findings import Fix
     from fsrace_lint.spans import Span
+
+__all__ = ["Patch", "Refusal", "Surroundings", "Verify", "repair"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
@@ -49,13 +50,15 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """The change that answers one or more findings at once."""
+    """The change that answers one or more findings at once, and the recipe to try where it will not do."""
 
     findings: tuple[Finding, ...]
     change: Change
+    fix: Fix
+    otherwise: str
 
 
-def repair(source: Source, findings: Sequence[Finding], verify: Verify) -> Patch:
+def repair(source: Source, findings: Sequence[Finding], verify: Verify, surroundings: Surroundings) -> Patch:
     """Make the fixes of findings in one file.
 
     All are made together if that passes; else one after another, each on top of
@@ -65,6 +68,7 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify) -> Patch
         source: The file.
         findings: Its findings whose fixes are wanted.
         verify: Says why a repaired source will not do, or None.
+        surroundings: What the project says to fixes in the file.
 
     Returns:
         The old and the new bytes, what was fixed, and what was not and why.
@@ -75,18 +79,7 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify) -> Patch
     except RefusalError as error:
         refused = [Refusal(finding, str(error)) for finding in ordered]
         return _patch(source, source.data, (), refused)
-    plans, refused = _plan(tree, ordered)
-    after = _attempt(source, tree, plans, verify)
-    passed = list(plans)
-    if isinstance(after, str):
-        after, passed = source.data, []
-        for plan in plans:
-            result = _attempt(source, tree, [*passed, plan], verify)
-            if isinstance(result, str):
-                refused += [Refusal(finding, result) for finding in plan.findings]
-            else:
-                after, passed = result, [*passed, plan]
-    return _patch(source, after, passed, refused)
+    return _Repair(source, tree, verify, surroundings).make(ordered)
 
 
 def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterable[Refusal]) -> Patch:
@@ -111,55 +104,100 @@ def _encode(source: Source, text: str) -> bytes:
     return (_BOM if source.bom else b"") + text.encode(source.encoding)
 
 
-def _plan(tree: Tree, findings: Iterable[Finding]) -> tuple[list[_Plan], list[Refusal]]:
-    """Plan the changes; findings that ask for the same one share a plan."""
-    groups: dict[tuple[str, Span], list[tuple[Finding, Fix]]] = {}
-    refused = []
-    for finding in findings:
-        fix = finding.fix
-        if fix is None:
-            refused.append(Refusal(finding, "there is no fix for it"))
-        elif fix.applicability is Applicability.SKETCH:
-            refused.append(Refusal(finding, "the fix is a sketch, which is shown but never made"))
-        else:
-            groups.setdefault((fix.recipe, fix.span), []).append((finding, fix))
-    plans = []
-    for group in groups.values():
-        members = tuple(finding for finding, _ in group)
-        fix = next((fix for _, fix in group if fix.check is not None), group[0][1])
+class _Repair(msgspec.Struct, frozen=True):
+    """The repair of one file."""
+
+    source: Source
+    tree: Tree
+    verify: Verify
+    surroundings: Surroundings
+
+    def make(self, findings: Iterable[Finding]) -> Patch:
+        """Make what can be made, together or one after another."""
+        plans, refused = self._plans(findings)
+        after = self._attempt(plans)
+        if isinstance(after, bytes):
+            return _patch(self.source, after, plans, refused)
+        after, passed = self.source.data, list[_Plan]()
+        for plan in sorted(plans, key=lambda plan: not any(edit.whole for edit in plan.change.edits)):
+            last, result = self._settle(passed, plan)
+            if isinstance(result, str):
+                refused += [Refusal(finding, result) for finding in plan.findings]
+            else:
+                after, passed = result, [*passed, last]
+        return _patch(self.source, after, passed, refused)
+
+    def _plans(self, findings: Iterable[Finding]) -> tuple[list[_Plan], list[Refusal]]:
+        """Plan the changes; findings that ask for the same one share a plan."""
+        groups: dict[tuple[str, Span], list[tuple[Finding, Fix]]] = {}
+        refused = []
+        for finding in findings:
+            fix = finding.fix
+            if fix is None:
+                refused.append(Refusal(finding, "there is no fix for it"))
+            elif fix.applicability is Applicability.SKETCH:
+                refused.append(Refusal(finding, "the fix is a sketch, which is shown but never made"))
+            else:
+                groups.setdefault((fix.recipe, fix.span), []).append((finding, fix))
+        plans = []
+        for group in groups.values():
+            members = tuple(finding for finding, _ in group)
+            fix = next((fix for _, fix in group if fix.check is not None), group[0][1])
+            try:
+                plans.append(self._planned(members, fix))
+            except RefusalError as error:
+                refused += [Refusal(finding, str(error)) for finding in members]
+        return plans, refused
+
+    def _planned(self, findings: tuple[Finding, ...], fix: Fix) -> _Plan:
+        """Plan a fix by its recipe, or by the other one where that refuses."""
+        target = self._target(fix)
         try:
-            plans.append(_Plan(members, load(fix.recipe).recipe(_target(tree, fix))))
+            return _Plan(findings, load(fix.recipe).recipe(target), fix, fix.otherwise)
+        except RefusalError:
+            if not fix.otherwise:
+                raise
+            return _Plan(findings, load(fix.otherwise).recipe(target), fix, "")
+
+    def _target(self, fix: Fix) -> Target:
+        call = self.tree.calls.get(fix.span)
+        if call is None:
+            raise RefusalError("no call stands at this place")
+        if any(isinstance(node, _STRINGS) for node in self.tree.ancestors(call)):
+            raise RefusalError("positions inside f-strings are unreliable before Python 3.12")
+        return Target(self.tree, call, fix, self.surroundings)
+
+    def _settle(self, passed: Sequence[_Plan], plan: _Plan) -> tuple[_Plan, bytes | str]:
+        """Make one plan on top of those that passed, or the one to try otherwise: new bytes, or why not."""
+        result = self._attempt([*passed, plan])
+        if not isinstance(result, str) or not plan.otherwise:
+            return plan, result
+        fix = msgspec.structs.replace(plan.fix, recipe=plan.otherwise, otherwise="")
+        try:
+            other = self._planned(plan.findings, fix)
+        except RefusalError:
+            return plan, result
+        again = self._attempt([*passed, other])
+        return (plan, result) if isinstance(again, str) else (other, again)
+
+    def _attempt(self, plans: Sequence[_Plan]) -> bytes | str:
+        """Make some plans together: the new bytes, or why they will not do."""
+        source = self.source
+        if not plans:
+            return source.data
+        try:
+            after = _encode(source, _rewrite(self.tree, [plan.change for plan in plans]).code)
+            repaired = decode(after, source.file, source.file.parent)
+            if isinstance(repaired, Unreadable):
+                return f"the repaired file {repaired.reason}"
+            repaired = msgspec.structs.replace(repaired, path=source.path, relative=source.relative)
+            _check(self.tree.module, repaired)
         except RefusalError as error:
-            refused += [Refusal(finding, str(error)) for finding in members]
-    return plans, refused
-
-
-def _target(tree: Tree, fix: Fix) -> Target:
-    call = tree.calls.get(fix.span)
-    if call is None:
-        raise RefusalError("no call stands at this place")
-    if any(isinstance(node, _STRINGS) for node in tree.ancestors(call)):
-        raise RefusalError("positions inside f-strings are unreliable before Python 3.12")
-    return Target(tree, call, fix)
-
-
-def _attempt(source: Source, tree: Tree, plans: Sequence[_Plan], verify: Verify) -> bytes | str:
-    """Make some plans together: the new bytes, or why they will not do."""
-    if not plans:
-        return source.data
-    try:
-        after = _encode(source, _rewrite(tree, [plan.change for plan in plans]).code)
-        repaired = decode(after, source.file, source.file.parent)
-        if isinstance(repaired, Unreadable):
-            return f"the repaired file {repaired.reason}"
-        repaired = msgspec.structs.replace(repaired, path=source.path, relative=source.relative)
-        _check(tree.module, repaired)
-    except RefusalError as error:
-        return str(error)
-    except RecursionError:
-        return "the code is nested too deeply"
-    reason = verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
-    return after if reason is None else reason
+            return str(error)
+        except RecursionError:
+            return "the code is nested too deeply"
+        reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
+        return after if reason is None else reason
 
 
 def _check(before: cst.Module, repaired: Source) -> None:
@@ -180,12 +218,22 @@ class _Rewriter(cst.CSTTransformer):
         super().__init__()
         self._edits = edits
 
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Any:  # a node, or several
         edits = self._edits.get(original_node, ())
         return reduce(lambda node, edit: edit.rewrite(node), edits, updated_node)
 
 
+def _refuse_lost(tree: Tree, changes: Sequence[Change]) -> None:
+    """Refuse changes of which one would undo what another makes of a part of the same node."""
+    taken = {edit.node: change for change in changes for edit in change.edits if edit.whole}
+    for change in changes if taken else ():
+        for edit in change.edits:
+            if any(taken.get(node, change) is not change for node in tree.ancestors(edit.node)):
+                raise RefusalError("another fix changes the same lines")
+
+
 def _rewrite(tree: Tree, changes: Sequence[Change]) -> cst.Module:
+    _refuse_lost(tree, changes)
     edits = collections.defaultdict[cst.CSTNode, list[Edit]](list)
     for edit in (edit for change in changes for edit in change.edits):
         if not edit.additive and any(not other.additive for other in edits[edit.node]):
@@ -198,4 +246,4 @@ def _rewrite(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     except cst.CSTValidationError:
         raise RefusalError("the repaired file would not parse") from None
     lines = [line for change in changes for line in change.imports]
-    return add_imports(module, tree.module, lines, tree.newline)
+    return add_imports(module, lines, tree.newline)

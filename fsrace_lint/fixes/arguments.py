@@ -10,7 +10,7 @@ import libcst as cst
 from fsrace_lint.fixes.recipe import RefusalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SPACE: Final = cst.SimpleWhitespace(" ")
 _NONE: Final = cst.SimpleWhitespace("")
@@ -86,3 +86,56 @@ def _replaced(call: cst.Call, index: int, value: cst.Name) -> cst.Call:
     arguments = list(call.args)
     arguments[index] = arguments[index].with_changes(value=value)
     return call.with_changes(args=arguments)
+
+
+def argument(call: cst.Call, position: int | None, *keywords: str) -> cst.Arg | None:
+    """Find an argument that may be given by position (from 0) or by one of some keywords.
+
+    Raises:
+        RefusalError: Unpacked arguments may hold it.
+    """
+    for index, given in enumerate(call.args):
+        if given.star:
+            raise RefusalError("unpacked arguments may hold more than is seen")
+        if given.keyword is not None:
+            if given.keyword.value in keywords:
+                return given
+        elif index == position:
+            return given
+    return None
+
+
+def needed(call: cst.Call, position: int | None, *keywords: str) -> cst.BaseExpression:
+    """Give the value of such an argument.
+
+    Raises:
+        RefusalError: It is not given.
+    """
+    found = argument(call, position, *keywords)
+    if found is None:
+        raise RefusalError(f"the call has no {keywords[0]}")
+    return found.value
+
+
+def refuse_other(call: cst.Call, count: int, *keywords: str) -> None:
+    """Refuse a call that is given more than `count` arguments by position, or other keywords.
+
+    Raises:
+        RefusalError: It is; what that asks for would be lost.
+    """
+    for index, given in enumerate(call.args):
+        if given.keyword is None and index >= count:
+            raise RefusalError("the call is given more than the helper takes")
+        if given.keyword is not None and given.keyword.value not in keywords:
+            raise RefusalError(f"the helper takes no {given.keyword.value}")
+
+
+def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """Make a keyword argument."""
+    equal = cst.AssignEqual(whitespace_before=_NONE, whitespace_after=_NONE)
+    return cst.Arg(value, keyword=cst.Name(name), equal=equal)
+
+
+def calling(function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> Callable[[cst.Call], cst.Call]:
+    """Make the rewrite that calls another function with other arguments."""
+    return lambda call: call.with_changes(func=function, args=arguments)

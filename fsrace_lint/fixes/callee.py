@@ -22,6 +22,9 @@ FOREIGN: Final = frozenset(
     )
 )  # fmt: skip
 _ROOTS: Final = frozenset(("os", "pathlib", "shutil"))
+_LIBRARIES: Final = _ROOTS | {
+    "io", "joblib", "numpy", "safetensors", "tarfile", "tempfile", "torch", "urllib", "wget", "zipfile",
+}  # fmt: skip
 _WRAPPERS: Final = frozenset(("str", "os.fspath", "pathlib.Path", "pathlib.PurePath"))
 _PATH_KEYWORDS: Final = frozenset(("path", "name"))
 
@@ -30,10 +33,12 @@ def called(tree: Tree, call: cst.Call) -> str:
     """Name the library function that is called, `.method` for a method, or refuse."""
     function = call.func
     _refuse_foreign(tree, function)
-    meaning = _library_name(tree, function)
-    if meaning is not None:
+    meaning = tree.names.meaning(function)
+    if meaning is not None and meaning.partition(".")[0] in _LIBRARIES:
         return meaning
     match function:
+        case cst.Name(value="open") if not (tree.names.knows("open") or tree.names.starred):
+            return "open"
         case cst.Attribute(value=cst.Name(value=owner)) if owner in _ROOTS or tree.names.is_module(owner):
             pass
         case cst.Attribute(attr=attr):

@@ -1,27 +1,23 @@
-"""Name a thing of the standard library in a file, importing it at the top where that is needed."""
+"""Name a thing of another module in a file, importing it at the top where that is needed."""
 
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
-from libcst.helpers import get_full_name_for_node
+from libcst.codemod import CodemodContext
+from libcst.codemod.visitors import AddImportsVisitor, ImportItem
 
 from fsrace_lint.fixes.recipe import RefusalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from fsrace_lint.fixes.names import Import
     from fsrace_lint.fixes.recipe import Target
 
-Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
-_Key = tuple[bool, bool, str]
-
-_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 _FILE_COMMENT: Final = re.compile(r"#!|#.*coding[:=]|#\s*[\w-]+:|#\s*-\*-|#.*(?i:copyright|licen[cs]e)")
+_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseExpression, tuple[str, ...]]:
@@ -45,55 +41,45 @@ def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseEx
     return _reference(added, None if direct else name), (line,)
 
 
-def add_imports(
-    updated: cst.Module, original: cst.Module, lines: Iterable[str], newline: cst.Newline
-) -> cst.Module:
-    """Put import lines at the top of a module, below its docstring and `__future__` imports."""
-    new = [_statement(line, newline) for line in set(lines)]
-    new.sort(key=_key)
-    start = _start(original.body)
-    stop = _stop(original.body, start)
-    names = [_key(statement)[-1].partition(".")[0] for statement in original.body[start:stop]]
-    if not any(name in sys.stdlib_module_names for name in names):
-        return _as_own_block(updated, start, new, newline) if new else updated
-    body = list(updated.body)
-    for added in reversed(new):
-        block = enumerate(original.body[start:stop], start)
-        index = next((index for index, other in block if _key(other) > _key(added)), stop)
-        statement = added
-        while index < stop and any(line.comment for line in body[index].leading_lines):
-            index += 1
-        if index < stop:
-            statement = statement.with_changes(leading_lines=body[index].leading_lines)
-            body[index] = body[index].with_changes(leading_lines=[])
-        body.insert(index, statement)
-    return updated.with_changes(body=body)
+class _KeepingLineEnds(cst.CSTTransformer):
+    """Writes out the line endings that are the module's default, so that this can become another one."""
+
+    def __init__(self, default: str) -> None:
+        super().__init__()
+        self._newline = cst.Newline(value=default)
+
+    def leave_Newline(self, original_node: cst.Newline, updated_node: cst.Newline) -> cst.Newline:  # noqa: ARG002, N802  # as libcst calls it
+        return updated_node if updated_node.value is not None else self._newline
 
 
-def _as_own_block(
-    updated: cst.Module, start: int, new: Sequence[cst.SimpleStatementLine], newline: cst.Newline
-) -> cst.Module:
-    blank = cst.EmptyLine(indent=False, newline=newline)
-    before, after = list(updated.body[:start]), list(updated.body[start:])
-    header, moved = (updated.header, []) if before else _split_header(updated.header)
-    if before:
-        new = [new[0].with_changes(leading_lines=[blank]), *new[1:]]
-    if after:
-        lines = [*moved, *after[0].leading_lines]
-        if not lines or lines[0].comment:
-            lines = [blank, *lines]
-        after[0] = after[0].with_changes(leading_lines=lines)
-    return updated.with_changes(header=header, body=[*before, *new, *after])
+def add_imports(module: cst.Module, lines: Iterable[str], newline: cst.Newline) -> cst.Module:
+    """Put import lines into a module, each once, where libcst puts imports: below those at its top."""
+    wanted = []
+    for line in sorted(set(lines)):
+        match line.split():
+            case ["from", source, "import", name]:
+                wanted.append(ImportItem(source, name))
+            case ["import", source]:
+                wanted.append(ImportItem(source))
+    if not wanted:
+        return module
+    kept = _with_own_comments(module).visit(_KeepingLineEnds(module.default_newline))
+    own = kept.with_changes(default_newline=newline.value or module.default_newline)
+    return AddImportsVisitor(CodemodContext(), wanted).transform_module(own)
 
 
-def _split_header(
-    header: Sequence[cst.EmptyLine],
-) -> tuple[Sequence[cst.EmptyLine], Sequence[cst.EmptyLine]]:
+def _with_own_comments(module: cst.Module) -> cst.Module:
+    """Give the comments above the first statement that are about it to that statement, not to the file."""
+    if not module.body or isinstance(module.body[0], cst.SimpleStatementLine):
+        return module
     split = 0
-    for index, line in enumerate(header):
+    for index, line in enumerate(module.header):
         if line.comment is None or _FILE_COMMENT.match(line.comment.value):
             split = index + 1
-    return header[:split], header[split:]
+    first = module.body[0]
+    own = (*module.header[split:], *first.leading_lines)
+    rest = (first.with_changes(leading_lines=own), *module.body[1:])
+    return module.with_changes(header=module.header[:split], body=rest)
 
 
 def _standing(target: Target, local: str, meaning: str) -> tuple[bool, str | None]:
@@ -119,52 +105,3 @@ def _reference(local: str, attribute: str | None) -> cst.BaseExpression:
     if attribute is None:
         return cst.Name(local)
     return cst.Attribute(cst.Name(local), cst.Name(attribute))
-
-
-def _statement(line: str, newline: cst.Newline) -> cst.SimpleStatementLine:
-    small = cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine).body
-    return cst.SimpleStatementLine(body=small, trailing_whitespace=cst.TrailingWhitespace(newline=newline))
-
-
-def _imports(statement: cst.CSTNode) -> Sequence[Import]:
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return ()
-    return [small for small in statement.body if isinstance(small, cst.Import | cst.ImportFrom)]
-
-
-def _start(body: Sequence[Statement]) -> int:
-    start = 0
-    for index, statement in enumerate(body):
-        if not isinstance(statement, cst.SimpleStatementLine):
-            break
-        first = statement.body[0]
-        is_text = isinstance(first, cst.Expr) and isinstance(
-            first.value, cst.SimpleString | cst.ConcatenatedString
-        )
-        if (index == 0 and is_text) or any(
-            _key_of(small)[-1] == "__future__" for small in _imports(statement)
-        ):
-            start = index + 1
-    return start
-
-
-def _stop(body: Sequence[Statement], start: int) -> int:
-    for index, statement in enumerate(body[start:], start):
-        whole = isinstance(statement, cst.SimpleStatementLine) and len(_imports(statement)) == len(
-            statement.body
-        )
-        apart = index > start and any(line.comment is None for line in statement.leading_lines)
-        if not whole or apart:
-            return index
-    return len(body)
-
-
-def _key(statement: cst.CSTNode) -> _Key:
-    return _key_of(_imports(statement)[0])
-
-
-def _key_of(statement: Import) -> _Key:
-    if isinstance(statement, cst.Import):
-        return False, False, statement.names[0].evaluated_name.lower()
-    module = get_full_name_for_node(statement.module) if statement.module else ""
-    return True, bool(statement.relative), (module or "").lower()

@@ -72,6 +72,28 @@ def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
     return False
 
 
+def ends_in(tree: Tree, expression: cst.BaseExpression, ending: str) -> bool:
+    """Tell whether a path is evidently spelled so that it ends in some text."""
+    match expression:
+        case cst.SimpleString():
+            return str(expression.evaluated_value).endswith(ending)
+        case cst.FormattedString(parts=[*_, cst.FormattedStringText(value=last)]):
+            return last.endswith(ending)
+        case cst.BinaryOperation(operator=cst.Add() | cst.Divide(), right=right):
+            return ends_in(tree, right, ending)
+        case cst.Call(args=[*_, last_part]) if _meaning(tree, expression.func) == "os.path.join":
+            return ends_in(tree, last_part.value, ending)
+        case cst.Name(value=word):
+            scope = _scope(tree, expression)
+            if _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
+                return False
+            assigned = m.findall(scope, m.Assign(targets=[m.AssignTarget(target=m.Name(word))]))
+            return len(assigned) == 1 and ends_in(
+                tree, cst.ensure_type(assigned[0], cst.Assign).value, ending
+            )
+    return False
+
+
 def _is_text_type(tree: Tree, annotation: cst.BaseExpression) -> bool:
     match annotation:
         case cst.SimpleString():

@@ -6,13 +6,18 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import textwrap
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from fsrace_lint.findings import Finding
 from fsrace_lint.project.queries import Project
 from fsrace_lint.rules.base import Rule
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 class LoadedRule(msgspec.Struct, frozen=True):
@@ -33,17 +38,25 @@ def load() -> tuple[LoadedRule, ...]:
     """Give all rules, by code.
 
     Returns:
-        Every module of this package that defines `RULE`; its docstring is the rule's page.
+        Every module of this package that defines `RULE`; its docstring begins the rule's page.
     """
     found = []
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         rule = getattr(module, "RULE", None)
         if isinstance(rule, Rule):
-            found.append(
-                LoadedRule(rule, inspect.cleandoc(module.__doc__ or ""), getattr(module, "check", None))
-            )
+            found.append(LoadedRule(rule, _page(module, rule), getattr(module, "check", None)))
     return tuple(sorted(found, key=lambda loaded: loaded.rule.code))
+
+
+def _page(module: ModuleType, rule: Rule) -> str:
+    """Give the docstring of a rule, with what can be done about its findings where it does not say that."""
+    text = inspect.cleandoc(module.__doc__ or "")
+    if not rule.remedies or "\nFix: " in text:
+        return text
+    said = "; or ".join(remedy.told for remedy in rule.remedies)
+    fix = textwrap.fill(f"Fix: {said}.", 100, break_on_hyphens=False)
+    return text.replace("\nSilent when:", f"\n{fix}\n\nSilent when:", 1)
 
 
 def names() -> dict[str, str]:

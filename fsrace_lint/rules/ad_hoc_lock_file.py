@@ -39,6 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.remedies import FILELOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR501", name="ad-hoc-lock-file", cwe=367)
+RULE = Rule(code="FSR501", name="ad-hoc-lock-file", cwe=367, remedies=(FILELOCK,))
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -69,5 +70,6 @@ def check(project: Project) -> Iterator[Finding]:
                 "both do at once what the lock was to keep apart",
             ),
             related=[Related(claim.place, "looked for here")],
+            fix=FILELOCK.at(create, claim.place.span),
             strict=not claim.is_released,
         )

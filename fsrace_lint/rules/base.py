@@ -9,6 +9,7 @@ import msgspec
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
 from fsrace_lint.project.model import Evidence
+from fsrace_lint.rules.remedies import Remedy
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is the name of the rule's file with dashes. `default_from` is the
     weakest evidence with which the default profile reports it; None leaves it to
-    the strict profile.
+    the strict profile. `remedies` are what can be done about its findings; the only
+    one is offered with every finding that offers nothing of its own.
     """
 
     code: str
@@ -53,6 +55,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     cwe: int = 362
     severity: Severity = Severity.ERROR
     default_from: Evidence | None = Evidence.PLAUSIBLE
+    remedies: tuple[Remedy, ...] = ()
 
     def finding(
         self,
@@ -71,12 +74,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             message: One sentence without a full stop.
             witness: The interleaving that goes wrong.
             related: The other places that belong to it.
-            fix: What could be done about it.
+            fix: What could be done about it, where the rule has more than one remedy.
             strict: Whether only the strict profile reports it, whatever the evidence.
 
         Returns:
             The finding.
         """
+        if fix is None and len(self.remedies) == 1:
+            fix = self.remedies[0].at(site)
         return Finding(
             code=self.code,
             name=self.name,

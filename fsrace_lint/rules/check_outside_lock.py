@@ -39,6 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Related, Rule, Step, Witness, tested
+from fsrace_lint.rules.remedies import CHECK_IN_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367)
+RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_IN_LOCK,))
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -68,5 +69,6 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 f"process 1 replaces {act.spelled} while process 0 uses it",
             ),
+            fix=CHECK_IN_LOCK.at(act, probe.span),
             related=[tested(probe, act), Related(lock.site.place, "locked only here")],
         )

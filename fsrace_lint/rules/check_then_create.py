@@ -1,9 +1,8 @@
 """A file or link is made only after a check that it is missing.
 
-Two processes can both find it missing. Both then write it at the same time, and
-a third one, which comes a moment later, finds it there and reads half of it. A
-link the slower process cannot make: it dies with FileExistsError, even if it
-removes the old link first, because both can do that before either makes the new one.
+Two processes can both find it missing. Both then write it at the same time, and a third one, which comes a
+moment later, finds it there and reads half of it. A link the slower process cannot make: it dies with
+FileExistsError, even if it removes the old link first: both can do that before either links.
 
 Bad:
     import os
@@ -11,7 +10,8 @@ Bad:
     import numpy as np
 
 
-    def load_index(lengths: list[int], cache: str) -> np.ndarray:
+    def load_index(lengths: list[int], folder: str) -> np.ndarray:
+        cache = os.path.join(folder, "index.npy")
         if not os.path.exists(cache):
             np.save(cache, np.cumsum(lengths))
         return np.load(cache)
@@ -22,21 +22,19 @@ Good:
     import numpy as np
     from filelock import FileLock
 
-
-    def load_index(lengths: list[int], cache: str) -> np.ndarray:
+    def load_index(lengths: list[int], folder: str) -> np.ndarray:
+        cache = os.path.join(folder, "index.npy")
         with FileLock(cache + ".lock"):
             if not os.path.exists(cache):
                 np.save(cache, np.cumsum(lengths))
         return np.load(cache)
 
-Silent when: it is written under another name and renamed; it is opened with
-`"x"`, or FileExistsError is handled where a link is made; one process of the job
-or of each node runs it, or runs it before all others; a lock is held, or made here
-(FSR501); the path belongs to one process. Only the strict profile reports it in a script that one
-process runs, for one process of each group, where it only appends, where the calls
-that are evidently made by several let one go first, where a file that is there raises if
-nothing is evident or all meet in between, and, if nothing is evident, where a link is
-removed and made anew.
+Silent when: it is written under another name and renamed; it is opened with `"x"`, or FileExistsError is
+handled where a link is made; one process of the job or of each node runs it, or runs it before all others;
+a lock is held, or made here (FSR501); the path belongs to one process. Only the strict profile reports it
+in a script that one process runs, for one process of each group, where it only appends, where the calls
+that are evidently made by several let one go first, where a file that is there raises if nothing is evident
+or all meet in between, and, if nothing is evident, where a link is removed and made anew.
 """
 
 from __future__ import annotations
@@ -44,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, both_make, both_remake, done_at, related, tested
+from fsrace_lint.rules.remedies import CREATING, PUBLISH_SYMLINK, for_creation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.queries import Project
     from fsrace_lint.spans import Span
 
-RULE = Rule(code="FSR102", name="check-then-create", cwe=367)
+RULE = Rule(code="FSR102", name="check-then-create", cwe=367, remedies=CREATING)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -73,13 +72,14 @@ def check(project: Project) -> Iterator[Finding]:
                 f"another process can make {link.spelled} after its removal on line {removal.span.line}",
                 witness=both_remake(removal, link),
                 related=[related(removal, "removed here"), *done_at(link)],
+                fix=PUBLISH_SYMLINK.at(link),
                 strict=link.evidence is not Evidence.EVIDENT or link.is_one_of_group or not link.certain,
             )
 
 
 def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
-    evident = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
-    unsure = not evident if probe.exit in {"raise", "exit"} else site.act.appends
+    unmet = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
+    unsure = not unmet if probe.exit in {"raise", "exit"} else site.act.appends
     return unsure or site.is_one_of_group or project.comes_in_order(site)
 
 
@@ -95,5 +95,6 @@ def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
             *done_at(site),
             *(related(other, "made after the same check") for other in others),
         ],
+        fix=for_creation(probe, site),
         strict=_is_strict(project, probe, site),
     )

@@ -13,8 +13,8 @@ Bad:
             os.remove(path)
 
 Good:
-    import contextlib
     import os
+    import contextlib
 
 
     def discard(path: str) -> None:

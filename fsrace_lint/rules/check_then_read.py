@@ -50,6 +50,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.remedies import READ_AND_HANDLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR104", name="check-then-read", cwe=367, default_from=None)
+RULE = Rule(code="FSR104", name="check-then-read", cwe=367, default_from=None, remedies=(READ_AND_HANDLE,))
 
 
 def check(project: Project) -> Iterator[Finding]:

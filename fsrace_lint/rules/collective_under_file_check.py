@@ -43,6 +43,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Rule, missed
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR403", name="collective-under-file-check", cwe=833)
+RULE = Rule(code="FSR403", name="collective-under-file-check", cwe=833, remedies=(DECIDE_ON_MAIN,))
 
 
 def check(project: Project) -> Iterator[Finding]:

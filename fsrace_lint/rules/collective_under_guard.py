@@ -43,6 +43,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Rule, missed
+from fsrace_lint.rules.remedies import ALL_CALL_IT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR402", name="collective-under-guard", cwe=833)
+RULE = Rule(code="FSR402", name="collective-under-guard", cwe=833, remedies=(ALL_CALL_IT,))
 
 
 def check(project: Project) -> Iterator[Finding]:

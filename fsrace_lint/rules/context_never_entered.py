@@ -39,6 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.remedies import ENTER_THE_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR410", name="context-never-entered", default_from=Evidence.NONE)
+RULE = Rule(
+    code="FSR410", name="context-never-entered", default_from=Evidence.NONE, remedies=(ENTER_THE_CONTEXT,)
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Place, Related, Rule, Step, Witness, done_at
+from fsrace_lint.rules.remedies import MKSTEMP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR205", name="fixed-temp-name", cwe=377)
+RULE = Rule(code="FSR205", name="fixed-temp-name", cwe=377, remedies=(MKSTEMP,))
 
 
 def check(project: Project) -> Iterator[Finding]:

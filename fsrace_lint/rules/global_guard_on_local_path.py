@@ -44,6 +44,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Rule, Step, Witness, done_at, one_per_call, related
+from fsrace_lint.rules.remedies import LOCAL_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.elsewhere import Absence
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR406", name="global-guard-on-local-path")
+RULE = Rule(code="FSR406", name="global-guard-on-local-path", remedies=(LOCAL_GUARD,))
 
 
 _LOST: Final = "process 1 does not find it, on the disk of node 1"

@@ -42,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness
+from fsrace_lint.rules.remedies import GUARD_LATER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR404", name="guard-before-init", default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR404", name="guard-before-init", default_from=Evidence.EVIDENT, remedies=(GUARD_LATER,))
 
 _LOST = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 

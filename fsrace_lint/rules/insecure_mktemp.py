@@ -32,6 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.remedies import MKSTEMP, NAMING, OWN_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR207", name="insecure-mktemp", cwe=377, default_from=Evidence.NONE)
+RULE = Rule(code="FSR207", name="insecure-mktemp", cwe=377, default_from=Evidence.NONE, remedies=NAMING)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -56,4 +57,5 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 "process 0 writes into what belongs to process 1",
             ),
+            fix=(OWN_FILE if project.is_opened_at_once(named) else MKSTEMP).at(named),
         )

@@ -25,14 +25,13 @@ Good:
         if int(os.environ["RANK"]) == 0:
             torch.save(model.state_dict(), f"{output_dir}/model.pt")
 
-Silent when: each node has the path for itself, as below `/tmp`, under
-`local-paths` or with `filesystem = "local"`; the path holds the number or the name
-of the node; losing the race is accepted or handled; a lock is held. Reported are by
-default checkpoints, logs and results, and what `shared-paths` or `filesystem =
-"shared"` says is shared; in the strict profile the rest: caches and data, which each
-node may have, what is appended or replaced, and written by a rank that counts once a
-filesystem. What a test wants for each node (`save_on_each_node`, `node_rank`) or a
-framework calls once on each (`prepare_data`) is not reported.
+Silent when: each node has the path for itself, as below `/tmp`, under `local-paths` or with
+`filesystem = "local"`; the path holds the number or the name of the node; losing the race is
+accepted or handled; a lock is held. Reported are by default checkpoints, logs and results, and
+what `shared-paths` or `filesystem = "shared"` says is shared; in the strict profile the rest:
+caches and data, which each node may have, what is appended or replaced, and written by a rank
+that counts once a filesystem. What a test wants for each node (`save_on_each_node`, `node_rank`)
+or a framework calls once on each (`prepare_data`) is not reported.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Rule, Step, Witness, done_at
+from fsrace_lint.rules.remedies import GLOBAL_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR405", name="local-guard-on-shared-path")
+RULE = Rule(code="FSR405", name="local-guard-on-shared-path", remedies=(GLOBAL_GUARD,))
 
 _WHO: Final = {
     "test": "the first process of every node",

@@ -36,6 +36,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.remedies import DROP_UNLINK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667)
+RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667, remedies=(DROP_UNLINK,))
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.remedies import ONE_LOCK_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Lock
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR505", name="lock-name-per-process", cwe=667)
+RULE = Rule(code="FSR505", name="lock-name-per-process", cwe=667, remedies=(ONE_LOCK_NAME,))
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.remedies import TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR503", name="lock-without-timeout", cwe=833, default_from=None)
+RULE = Rule(code="FSR503", name="lock-without-timeout", cwe=833, default_from=None, remedies=(TIMEOUT,))
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Severity, Step, Witness
+from fsrace_lint.rules.remedies import ENSURE_DIR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,13 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR106", name="makedirs-on-every-rank", severity=Severity.WARNING, default_from=None)
+RULE = Rule(
+    code="FSR106",
+    name="makedirs-on-every-rank",
+    severity=Severity.WARNING,
+    default_from=None,
+    remedies=(ENSURE_DIR,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Related, Rule, Step, Witness, happens
+from fsrace_lint.rules.remedies import ORDERING, for_barrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR401", name="missing-barrier", cwe=362)
+RULE = Rule(code="FSR401", name="missing-barrier", cwe=362, remedies=ORDERING)
 
 _SAID: Final = {
     "made": ("one rank makes {path} and the others use it", "process 1 finds nothing there, or half of it"),
@@ -85,5 +86,6 @@ def check(project: Project) -> Iterator[Finding]:
                 harm,
             ),
             related=[Related(happens(pair.shared), "by others, not ordered with this")],
+            fix=for_barrier(pair),
             strict=not pair.certain,
         )

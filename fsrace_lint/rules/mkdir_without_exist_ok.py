@@ -38,7 +38,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Evidence, Fix, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.remedies import EXIST_OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.EVIDENT, remedies=(EXIST_OK,))
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -66,5 +67,4 @@ def check(project: Project) -> Iterator[Finding]:
                 "process 1 dies with FileExistsError",
             ),
             strict=mkdir.is_one_of_group,
-            fix=Fix("exist-ok", mkdir.span, Applicability.UNSAFE, "accept a directory that is there already"),
         )

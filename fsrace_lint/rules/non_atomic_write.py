@@ -37,6 +37,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Place, Related, Rule, Step, Witness, done_at
+from fsrace_lint.rules.remedies import ATOMIC_WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR204", name="non-atomic-write")
+RULE = Rule(code="FSR204", name="non-atomic-write", remedies=(ATOMIC_WRITE,))
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -1,10 +1,9 @@
 """Processes wait for a path by looking for it again and again.
 
-That something of this name is there says neither that it is whole nor that it is
-new: they go on with half a file, or with the one that an earlier run left. On a
-network filesystem the answer can be minutes old. If the process that makes it
-dies, those that wait do so for ever, or give up one by one, each by its own clock,
-and leave the others in the next collective. A barrier orders what a poll guesses.
+That something of this name is there does not say that it is whole, or that it is new. They go on with half
+a file, or with the one that an earlier run left. On a network filesystem the answer can be minutes old. If
+the process that makes it dies, those that wait do so for ever, or give up one by one, each by its own
+clock, and leave the others in the next collective. A barrier orders what a poll guesses.
 
 Bad:
     import os
@@ -25,11 +24,10 @@ Good:
     def wait_for_index() -> None:
         dist.barrier()
 
-Silent when: each process waits for a path of its own; what is waited for is that a
-lock file goes away. Only the strict profile reports it where nothing shows that
-several processes run it, where one process waits, where it waits for a minute or
-more or nobody knows how long, where the processes met before, so that only the view
-of a filesystem can lag, until a path is gone, and where a helper is handed the path.
+Silent when: each process waits for a path of its own; what is waited for is that a lock file goes away.
+Only the strict profile reports it where nothing shows that several processes run it, where one process
+waits, where it waits for a minute or more or nobody knows how long, where the processes met before, so that
+only the view of a filesystem can lag, until a path is gone, and where a helper is handed the path.
 """
 
 from __future__ import annotations
@@ -37,6 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Evidence, Place, Related, Rule, Step, Witness, done_at
+from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +44,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.polls import Poll
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR407", name="polling-for-path", default_from=Evidence.EVIDENT)
-
+RULE = Rule(
+    code="FSR407", name="polling-for-path", default_from=Evidence.EVIDENT, remedies=(WAIT_IN_BARRIER,)
+)
 _LONG: Final = 60
 
 
@@ -54,9 +54,9 @@ def check(project: Project) -> Iterator[Finding]:
     """Find loops and helpers that wait until a path is there."""
     for poll in project.polls():
         limit, until_gone = poll.limit, not poll.is_for_presence
+        is_short = limit.seconds is not None and limit.seconds < _LONG
         if not poll.is_for_others or (until_gone and poll.is_for_lock):
             continue
-        is_short = limit.seconds is not None and limit.seconds < _LONG
         is_patient = (limit.is_set or poll.is_ordered) and not is_short
         yield RULE.finding(
             poll.site,
@@ -74,9 +74,9 @@ def _seen(poll: Poll) -> tuple[Related, ...]:
 
 
 def _end(poll: Poll) -> str:
+    seconds = poll.limit.seconds
     if not poll.is_for_presence:
         return "go on when they find it gone"
-    seconds = poll.limit.seconds
     return "take it as they find it" if seconds is None else f"each gives up by itself after {seconds:g} s"
 
 
@@ -87,7 +87,7 @@ def _witness(poll: Poll, *, is_short: bool) -> Witness:
         Step(1, f"looks for {path}", f"nothing, and gives up after {seconds:g} s"),
         Step(0, f"makes {path} and goes on to the next collective"),
     )
-    gone = (Step(0, f"removes {path} and makes it again"), Step(1, f"looks for {path}", "it is there"))
+    gone = Step(0, f"removes {path} and makes it again"), Step(1, f"looks for {path}", "it is there")
     early = (
         Step(0, f"begins to make {path}"),
         Step(1, f"looks for {path}", "it is there"),

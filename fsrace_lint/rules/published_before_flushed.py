@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness
+from fsrace_lint.rules.remedies import FLUSH_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR209", name="published-before-flushed", default_from=Evidence.NONE)
+RULE = Rule(
+    code="FSR209", name="published-before-flushed", default_from=Evidence.NONE, remedies=(FLUSH_FIRST,)
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

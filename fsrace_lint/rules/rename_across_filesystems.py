@@ -40,6 +40,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.remedies import STAGE_BESIDE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR208", name="rename-across-filesystems", default_from=None)
+RULE = Rule(code="FSR208", name="rename-across-filesystems", default_from=None, remedies=(STAGE_BESIDE,))
 
 
 def check(project: Project) -> Iterator[Finding]:

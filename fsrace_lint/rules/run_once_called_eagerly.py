@@ -36,6 +36,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.remedies import PASS_THE_FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR409", name="run-once-called-eagerly", default_from=Evidence.NONE)
+RULE = Rule(
+    code="FSR409", name="run-once-called-eagerly", default_from=Evidence.NONE, remedies=(PASS_THE_FUNCTION,)
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -27,14 +27,14 @@ Good:
             os.replace(part, weights)
         return weights
 
-Silent when: one process of the job or of each node runs it, or runs it before all
-others, and a test finds the file; a lock is held, also by the call itself
-(`huggingface_hub`); the file belongs to one process, or is renamed later. Only the
-strict profile reports what appears whole (`torch.hub`), what was not followed, and,
-without a test for the file, what several processes do not evidently run.
+Silent when: one process of the job or of each node runs it, or runs it before all others, and a
+test finds the file; a lock is held, also by the call itself (`huggingface_hub`); the file belongs
+to one process, or is renamed later. Only the strict profile reports what appears whole
+(`torch.hub`), what was not followed, and, without a test for the file, what several processes do
+not evidently run.
 
-A download is a known call, a program (`wget`), or a file filled with what a server
-answered. One to a path that is handed in is judged at the call.
+A download is a known call, a program (`wget`), or a file filled with what a server answered. One to a
+path that is handed in is judged at the call.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, one_per_call, tested
+from fsrace_lint.rules.remedies import DOWNLOAD_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR302", name="shared-download")
+RULE = Rule(code="FSR302", name="shared-download", remedies=(DOWNLOAD_ONCE,))
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -76,8 +77,7 @@ def _is_strict(download: Site, probe: Probe | None) -> bool:
 
 
 def _finding(download: Site, probe: Probe | None) -> Finding:
-    where = download.destination
-    related = done_at(download)
+    where, related = download.destination, done_at(download)
     steps = [Step(0, download.told, "has written half of it"), Step(1, download.told, "truncates it")]
     told = f"several processes can download to {where} at once"
     outcome = f"what process 0 reads from {where} is half of it"

@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.remedies import EXTRACT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR301", name="shared-extraction")
+RULE = Rule(code="FSR301", name="shared-extraction", remedies=(EXTRACT_ONCE,))
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, related
+from fsrace_lint.rules.remedies import BARRIER_FOR_SLEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.pauses import Pause
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR408", name="sleep-as-barrier", default_from=Evidence.EVIDENT)
+RULE = Rule(
+    code="FSR408", name="sleep-as-barrier", default_from=Evidence.EVIDENT, remedies=(BARRIER_FOR_SLEEP,)
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

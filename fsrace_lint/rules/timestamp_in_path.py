@@ -46,6 +46,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+from fsrace_lint.rules.remedies import AGREE_ON_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR206", name="timestamp-in-path", default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR206", name="timestamp-in-path", default_from=Evidence.EVIDENT, remedies=(AGREE_ON_NAME,))
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.remedies import LOCK_THEN_TRUNCATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR506", name="truncated-before-locked", cwe=367)
+RULE = Rule(code="FSR506", name="truncated-before-locked", cwe=367, remedies=(LOCK_THEN_TRUNCATE,))
 
 
 def check(project: Project) -> Iterator[Finding]:

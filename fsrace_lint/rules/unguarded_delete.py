@@ -31,15 +31,14 @@ Good:
         if dist.get_rank() == 0:
             os.remove("before_search.pt")
 
-Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError, OSError
-or Exception is handled or suppressed; one process of the job or of each node runs
-it; a lock is held; the path belongs to one process, or this process alone created
-it; a check for a delete comes before it in the same function (then see FSR103); the
-directory is made anew afterwards (FSR203); what is renamed was written in the same
-function (FSR201); nothing is known of the path. Only the strict profile reports it where
-one process of each group runs it, where a part of the path could not be followed, and
-where it is not evident that several processes run it. A function that deletes the path it is given is judged
-where it is called.
+Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError, OSError or Exception is
+handled or suppressed; one process of the job or of each node runs it; a lock is held; the path
+belongs to one process, or this process alone created it; a check for a delete comes before it in
+the same function (then see FSR103); the directory is made anew afterwards (FSR203); what is
+renamed was written in the same function (FSR201); nothing is known of the path. Only the strict
+profile reports it where one process of each group runs it, where a part of the path could not be
+followed, and where it is not evident that several processes run it. A function that deletes the
+path it is given is judged where it is called.
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+from fsrace_lint.rules.remedies import DELETING, for_delete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDENT, remedies=DELETING)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def check(project: Project) -> Iterator[Finding]:
         found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
         plain = [site for site in found if not _is_strict(site)]
         if found:
-            yield _finding((plain or found)[0])
+            yield _finding(project, (plain or found)[0])
 
 
 def _is_hazard(project: Project, site: Site) -> bool:
@@ -85,7 +85,7 @@ def _is_strict(site: Site) -> bool:
     return site.is_one_of_group or not site.certain
 
 
-def _finding(site: Site) -> Finding:
+def _finding(project: Project, site: Site) -> Finding:
     verb = "deletes" if site.act.op == "delete" else "moves"
     return RULE.finding(
         site,
@@ -95,5 +95,6 @@ def _finding(site: Site) -> Finding:
             "process 1 dies with FileNotFoundError",
         ),
         related=done_at(site),
+        fix=for_delete(project, site),
         strict=_is_strict(site),
     )

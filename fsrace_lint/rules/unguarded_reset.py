@@ -42,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, related
+from fsrace_lint.rules.remedies import RESET_ON_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR203", name="unguarded-reset", default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR203", name="unguarded-reset", default_from=Evidence.EVIDENT, remedies=(RESET_ON_FIRST,))
 
 
 def check(project: Project) -> Iterator[Finding]:

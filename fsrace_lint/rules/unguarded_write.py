@@ -23,14 +23,13 @@ Good:
         if dist.get_rank() == 0:
             torch.save(model.state_dict(), "checkpoint.pt")
 
-Silent when: one process of the job or of each node runs it (by a test here or in
-all callers), or runs it before all others, which test whether it is there; a
-lock is held, or the file is one, or is locked once it is open; the path holds a
-rank, a process id or a temporary name; it is only written after a check that it
-is missing (FSR102 reports that); it is a scratch file that all share (FSR205).
-Only the strict profile reports it where one process of each group runs it, where
-the file is appended to or changed in place, and where what the path holds, or that
-several processes run it, is not known.
+Silent when: one process of the job or of each node runs it (by a test here or in all callers), or
+runs it before all others, which test whether it is there; a lock is held, or the file is one, or
+is locked once it is open; the path holds a rank, a process id or a temporary name; it is only
+written after a check that it is missing (FSR102 reports that); it is a scratch file that all
+share (FSR205). Only the strict profile reports it where one process of each group runs it, where
+the file is appended to or changed in place, and where what the path holds, or that several
+processes run it, is not known.
 
 A function that writes the path it is given is not reported where its callers
 are known: each of them is judged, and the one without a guard is reported.
@@ -42,6 +41,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, tested
+from fsrace_lint.rules.remedies import WRITING, for_one_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT)
+RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT, remedies=WRITING)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -75,9 +75,7 @@ def _is_strict(write: Site) -> bool:
 def _finding(project: Project, writes: list[Site]) -> Finding:
     write = writes[0]
     probe = project.probe_of(write)
-    tests = (
-        () if probe is None else (Step(0, probe.spelled, probe.answer), Step(1, probe.spelled, probe.answer))
-    )
+    tests = () if probe is None else tuple(Step(each, probe.spelled, probe.answer) for each in (0, 1))
     others = len({other.spelled for other in writes}) - 1
     more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
     return RULE.finding(
@@ -96,5 +94,6 @@ def _finding(project: Project, writes: list[Site]) -> Finding:
             *(() if probe is None else (tested(probe, write),)),
             *dict.fromkeys(place for other in writes for place in done_at(other)),
         ),
+        fix=for_one_writer(project, write),
         strict=_is_strict(write),
     )

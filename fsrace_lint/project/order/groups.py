@@ -69,6 +69,15 @@ class Groups:
         test, creator = vain[-1], spell(created.call.function)
         return VainTest(site, spell(test.test), test.truth, creator, place_of(created))
 
+    def is_vain(self, test: m.Expr, event: Event) -> bool:
+        """Tell whether all processes would pass a test at a call, for they have no group there yet."""
+        found = self._value(test, event.state.scope, 0)
+        return found is not _UNKNOWN and bool(found) and self.is_too_early(event)
+
+    def is_too_early(self, event: Event) -> bool:
+        """Tell whether the process group is there only after a call."""
+        return not self._may_exist(event, 0) and self._created_after(event, 0) is not None
+
     def _is_passed_by_all(self, literal: Literal) -> bool:
         """Tell whether a test picks processes, and picks all while there is no group."""
         if runs(self.propagation.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.order.sequences import Sequences, Step
     from fsrace_lint.project.paths.forms import Path
+    from fsrace_lint.spans import Span
 
 _MAKING: Final[frozenset[Op]] = frozenset(
     {"write", "create", "mkdir", "copy", "rename", "link", "extract", "download"}
@@ -38,13 +39,15 @@ class Unordered:
     then make or use something; `used`: one deletes what the others still use;
     `gathered`: one reads what all have written; `undone`: one makes what others
     may still delete; `refused`: one makes what others, who may still look, raise for.
-    `certain` says that those who come to the second act may come from the first.
+    `certain` says that those who come to the second act may come from the first;
+    `guard` is the rank test of the branch around the one's act, the outermost.
     """
 
     kind: Kind
     before: Step
     after: Step
     certain: bool = True
+    guard: Span | None = None
 
     @property
     def alone(self) -> Step:
@@ -102,7 +105,14 @@ class Orders:
         if not all(map(self._tells_ranks, apart)) or self._is_tolerant(pair):
             return None
         certain = not apart and (kind != "gathered" or later.op == "read")
-        return replace(pair, certain=certain)
+        return replace(pair, certain=certain, guard=self._guard(pair.alone))
+
+    def _guard(self, alone: Step) -> Span | None:
+        """Give the outermost rank test in the function whose branch holds the act of the one."""
+        for literal in alone.event.state.literals:
+            if literal.branch is not None and not literal.exit and self._tells_ranks(literal):
+                return literal.branch.span
+        return None
 
     def _refuses(self, step: Step, later: Step) -> bool:
         """Tell whether a test leaves the function where it finds what a later act makes."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.project.acts.filenames import FileName
+    from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.paths.forms import Origins
 
@@ -28,6 +29,17 @@ class FileQueries(SiteQueries):
     def is_surely_raced(self, site: Site) -> bool:
         """Tell whether it is evident that several processes do it at once to one path."""
         return site.certain and site.evidence is Evidence.EVIDENT and self.is_raced(site)
+
+    def is_opened_at_once(self, site: Site) -> bool:
+        """Tell whether what a call gives is the path that another opens, and nothing else sees it."""
+        call = site.event.call
+        return any(
+            other.call.arguments[:1] == (call,) and self._opens(other)
+            for other in self.linker.events(site.event.function)
+        )
+
+    def _opens(self, event: Event) -> bool:
+        return self.linker.resolver.qualify(event.call.function, event.state.scope) in {"open", "io.open"}
 
     def name_of(self, site: Site) -> FileName:
         """Tell what the path of a site is for, as far as its name tells."""

@@ -17,6 +17,7 @@ from fsrace_lint.project.order.differences import Differences
 from fsrace_lint.project.order.divergence import Divergences
 from fsrace_lint.project.order.elsewhere import Elsewhere
 from fsrace_lint.project.order.groups import Groups
+from fsrace_lint.project.order.idioms import Idioms
 from fsrace_lint.project.order.misuses import Misuses
 from fsrace_lint.project.order.pauses import Pauses
 from fsrace_lint.project.order.per_node import PerNode
@@ -62,6 +63,7 @@ class Linked:
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)
         self._groups = Groups(self.propagation)
+        self._idioms = Idioms(self.propagation, self._groups)
         self._misuses = Misuses(self.propagation, self._found)
         self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._silences = Silences(self.propagation)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.project.model import ASKING, LOOKING
 from fsrace_lint.project.queries.sites import SiteQueries
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.per_node import PerNodeAct
     from fsrace_lint.project.order.polls import Poll
     from fsrace_lint.project.order.unordered import Unordered
+    from fsrace_lint.spans import Span
+
+
+_WAY: Final = 6
+"""Through how many calls at most a site is seen from another function."""
 
 
 class OrderQueries(SiteQueries):
@@ -31,6 +37,30 @@ class OrderQueries(SiteQueries):
         """Tell whether processes meet after a test and before a site in one function."""
         steps = self._sequences.of(site.event.function)
         return any(step.meeting and probe.span < step.span < site.span for step in steps)
+
+    def meets_at(self, site: Site) -> bool:
+        """Tell whether the call that a site is seen from leads to what all processes must call."""
+        steps = self._sequences.of(site.event.function)
+        return any(step.meeting and step.event is site.event for step in steps)
+
+    def is_used_before(self, site: Site) -> bool:
+        """Tell whether what a site deletes or moves is read before it in the same function."""
+        path = site.path
+        steps = () if path is None else self._sequences.of(site.event.function)
+        earlier = (step.path for step in steps if step.op in ASKING - LOOKING and step.span < site.span)
+        return path is not None and any(read is not None and read.is_within(path) for read in earlier)
+
+    def is_only_way_to(self, site: Site) -> bool:
+        """Tell whether only the call that a site is seen from leads to it, and stands in the same file."""
+        function = site.origin.function
+        for _ in range(_WAY):
+            edges = self.propagation.edges(function)
+            if len(edges) != 1 or edges[0].handed or edges[0].event.function.module is not function.module:
+                return False
+            if edges[0].event is site.event:
+                return True
+            function = edges[0].event.function
+        return False
 
     def unordered(self) -> Iterator[Unordered]:
         """Give acts of one process and of others on one path that nothing orders."""
@@ -62,6 +92,21 @@ class OrderQueries(SiteQueries):
             vain = self._groups.vain_test(site)
             if vain is not None:
                 yield vain
+
+    def idioms(self, span: Span) -> tuple[tuple[str, ...], ...]:
+        """Give what a call in the file asked for could use as the file spells it, the nearest first.
+
+        Args:
+            span: The call.
+
+        Returns:
+            The tests for the first process of the job, and the barriers.
+        """
+        for event in self.each(self.linker.events):
+            if event.call.span == span:
+                idioms = (self._idioms.tests(event), self._idioms.barriers(event))
+                return tuple(tuple(dict.fromkeys(found)) for found in idioms)
+        return (), ()
 
     def never_entered(self) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it; `subject` is what it does."""

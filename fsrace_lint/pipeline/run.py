@@ -1,16 +1,17 @@
-"""The order of the rooms: find, read, extract, link, query, suppress, repair."""
+"""One project from its files to its findings: find, read, extract, link, query, suppress."""
 
 from __future__ import annotations
 
+import copy
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fsrace_lint import catalog, discover, rules, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.findings import Applicability, Finding, Severity, Silenced
+from fsrace_lint.findings import Finding, Idiom, Severity, Silenced
 from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Outcome, Problem
@@ -18,16 +19,17 @@ from fsrace_lint.source import Source, Unreadable
 from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from fsrace_lint.fixes import Patch
     from fsrace_lint.project.names.modules import Module
     from fsrace_lint.rules import LoadedRule
     from fsrace_lint.settings import Settings
 
 UNREADABLE = "FSR001"
 RULE_FAILURE = "FSR002"
+_ORDER: Final = "FSR4"
+"""The family of rules about the order of processes."""
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -140,6 +142,32 @@ class Run:
             tuple(f for f in (*judged.kept, *judged.suppressed) if f.strict and not everything),
         )
 
+    def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
+        """Give what all rules find, whether they are selected or not.
+
+        Args:
+            paths: The files to look at, as findings name them.
+            everywhere: Whether to look at all files of the project.
+
+        Returns:
+            The findings of the profile, and all that are about the order of processes: what
+            a repair must not break.
+        """
+        every = copy.copy(self)
+        every.settings = msgspec.structs.replace(self.settings, select=(), ignore=())
+        found: list[Finding] = []
+        for relative, file in self.files.items():
+            if everywhere or file.source.path in paths:
+                judged = every.check_file(relative, [])
+                found += (*judged.kept, *(f for f in judged.strict if f.code.startswith(_ORDER)))
+        return sorted(found, key=Finding.sort_key)
+
+    def idiom(self, relative: str, span: Span) -> Idiom:
+        """Say how a call would test for the main process and wait for all, as its file spells that."""
+        modules, project = self.link()
+        module = modules[relative]
+        return Idiom() if module is None else Idiom(*project.about(module).idioms(span))
+
     def _silenced(self, relative: str, judged: Judged) -> Iterator[Silenced]:
         """Give what is no finding in a file: kept back, or kept silent from the start."""
         modules, project = self.link()
@@ -162,7 +190,8 @@ class Run:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
             modules = {relative: _link(file) for relative, file in self.files.items()}
-            known = catalog.extended(self.settings.catalog, self.settings.catalog_origin)
+            chosen = self.settings
+            known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
             project = Project(
                 [module for module in modules.values() if module is not None],
                 known,
@@ -272,101 +301,6 @@ def merge(results: Iterable[Checked]) -> Checked:
     once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
     listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
     return Checked(Outcome(tuple(once), tuple(errors), statistics, listed), sources)
-
-
-def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
-    """Turn the fixes of a check into patches; nothing is written.
-
-    All repaired files are checked again together, so that the project is linked
-    once more and not once a file; those that will not do are repaired anew, each
-    fix on trial.
-
-    Args:
-        run: The run that was checked.
-        checked: Its result.
-        unsafe: Whether fixes that need a reader are wanted too.
-
-    Returns:
-        A patch for each file with a fix, in the order of the files.
-    """
-    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
-
-    by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
-    drafts: list[Patch] = []
-    changed: dict[str, Source] = {}
-    for path, wanted in by_path.items():
-
-        def take(repaired: Source, _fixed: tuple[Finding, ...], path: str = path) -> None:
-            changed[path] = repaired
-
-        drafts.append(fixes.repair(checked.sources[path], wanted, take))
-    if not changed:
-        return drafts
-    reported = _by_path(checked.outcome.findings)
-    left = _by_path(run.with_sources(*changed.values()).check().outcome.findings)
-    return [
-        draft
-        if draft.path not in changed
-        or _complaint(left.get(draft.path, []), reported[draft.path], draft.applied) is None
-        else fixes.repair(
-            checked.sources[draft.path], by_path[draft.path], _verifier(run, reported[draft.path])
-        )
-        for draft in drafts
-    ]
-
-
-def write(patch: Patch) -> str | None:
-    """Write a patch.
-
-    Args:
-        patch: The patch.
-
-    Returns:
-        None if the file is as the patch says, else why it was left alone.
-    """
-    from fsrace_lint.fixes import apply  # noqa: PLC0415  # loaded where something was repaired
-
-    return apply.write(patch)
-
-
-def _verifier(run: Run, reported: Sequence[Finding]) -> Callable[[Source, tuple[Finding, ...]], str | None]:
-    """Make the check that a repaired file passes by itself."""
-
-    def verify(changed: Source, fixed: tuple[Finding, ...]) -> str | None:
-        return _complaint(run.with_sources(changed).check().outcome.findings, reported, fixed)
-
-    return verify
-
-
-def _complaint(left: Iterable[Finding], reported: Iterable[Finding], fixed: Sequence[Finding]) -> str | None:
-    """Say why a repaired file will not do: a finding is not gone, or a new one appeared."""
-    identities = [_identity(finding) for finding in left]
-    for finding in reported:
-        if finding not in fixed and _identity(finding) in identities:
-            identities.remove(_identity(finding))
-    if not identities:
-        return None
-    code, function, message = identities[0]
-    if identities[0] in {_identity(finding) for finding in fixed}:
-        return f"{code} would still be reported"
-    return f"it would bring {code} into {function}: {message}"
-
-
-def _fixable(findings: Iterable[Finding], *, unsafe: bool) -> Iterator[Finding]:
-    allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-    return (f for f in findings if f.fix is not None and f.fix.applicability in allowed)
-
-
-def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
-    for finding in findings:
-        found.setdefault(finding.place.path, []).append(finding)
-    return found
-
-
-def _identity(finding: Finding) -> tuple[str, str, str]:
-    message = finding.message.partition(" after the check on line ")[0]
-    return finding.code, finding.function, message
 
 
 def _link(file: _File) -> Module | None:

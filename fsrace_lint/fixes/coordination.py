@@ -1,0 +1,119 @@
+"""The tests and the barriers that fixes add: as the file spells them, else those of the helpers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+from libcst import matchers as m
+
+from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.recipe import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.fixes.recipe import Target
+
+Spelled = tuple[cst.BaseExpression, tuple[str, ...]]
+
+_COLLECTIVE: Final = re.compile(
+    r"all_?(gather|reduce|to_?all)|barrier|broadcast|gather|reduce|scatter|rendezvous|wait_for_everyone"
+    r"|consolidate|sync(?!hronous)"
+)
+_SAVING: Final = re.compile(r"_?(save|checkpoint|sync|gather)")
+_COORDINATORS: Final = ("engine", "trainer", "strategy", "accelerator", "fabric", "booster")
+_SHARDING: Final = re.compile(
+    r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|DTensor|distribute_tensor|ZeroRedundancyOptimizer"
+)
+_BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
+
+
+def helper(target: Target, name: str) -> Spelled:
+    """Give an expression for a helper at the target, and the import lines that it needs."""
+    module = target.surroundings.helpers
+    return spell(target, module, name, f"from {module} import {name}")
+
+
+def rank_test(target: Target) -> Spelled:
+    """Give the test for the first process of the job."""
+    found = _usable(target, target.surroundings.idiom(target.fix.span).tests)
+    if found is not None:
+        return found
+    function, imports = helper(target, "is_main_process")
+    return cst.Call(function), imports
+
+
+def barrier_call(target: Target) -> Spelled:
+    """Give the call in which all processes wait."""
+    found = _usable(target, target.surroundings.idiom(target.fix.span).barriers)
+    if found is not None:
+        return found
+    function, imports = helper(target, "barrier")
+    return cst.Call(function), imports
+
+
+def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
+    """Refuse to let some processes alone run what all may have to run together.
+
+    Raises:
+        RefusalError: It calls a collective, an unknown method of an object that coordinates the
+            processes, or gathers the state of a model that may be divided among them.
+    """
+    tree = target.tree
+    for call in m.findall(node, m.Call()):
+        if not isinstance(call, cst.Call):
+            continue
+        said = tree.module.code_for_node(call.func)
+        owner, _, last = said.rpartition(".")
+        word = owner.rpartition(".")[2].strip("_()").lower()
+        if _COLLECTIVE.match(last.lstrip("_")):
+            raise RefusalError(f"{said} may wait for all processes, and some alone would run it")
+        if _SAVING.match(last) and word.endswith(_COORDINATORS):
+            raise RefusalError(f"{said} may be a save that all processes must call")
+        if last == "state_dict" and _SHARDING.search(tree.module.code):
+            raise RefusalError(f"{said} may gather a model that is divided among the processes")
+
+
+def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
+    for text in spelled:
+        if "…" not in text:
+            expression = cst.parse_expression(text)
+            names = {node.value for node in _roots(expression)}
+            if all(name in _BUILTIN or _is_visible(target, name) for name in names):
+                return expression, ()
+    return None
+
+
+def _roots(expression: cst.BaseExpression) -> Iterable[cst.Name]:
+    """Give the names that an expression reads, without those of attributes and keywords."""
+    match expression:
+        case cst.Name():
+            yield expression
+        case cst.Attribute(value=value) | cst.UnaryOperation(expression=value):
+            yield from _roots(value)
+        case cst.Call(func=func, args=args):
+            yield from _roots(func)
+            for argument in args:
+                yield from _roots(argument.value)
+        case cst.Comparison(left=left, comparisons=comparisons):
+            yield from _roots(left)
+            for comparison in comparisons:
+                yield from _roots(comparison.comparator)
+        case cst.Subscript(value=value):
+            yield from _roots(value)
+
+
+def _is_visible(target: Target, name: str) -> bool:
+    """Tell whether a name is bound in a function around the target, or at the top level of the file."""
+    tree = target.tree
+    around = [node for node in tree.ancestors(target.call) if isinstance(node, cst.FunctionDef)]
+    for binding in tree.names.imported.get(name, ()):
+        scopes = [node for node in tree.ancestors(binding.statement) if isinstance(node, _SCOPES)]
+        if scopes and scopes[0] not in around:
+            return False
+    return tree.names.knows(name)
+
+
+_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)

@@ -1,0 +1,27 @@
+"""Open a file so that one process alone creates it, and the others are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from fsrace_lint.fixes.arguments import needed
+from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.recipe import Change, RefusalError, put
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Target
+
+
+def recipe(target: Target) -> Change:
+    """Turn the mode `w` into `x`, where FileExistsError is handled around the call."""
+    name = called(target.tree, target.call)
+    bound = is_pathlib_method(name, "open")
+    if not bound and name not in {"open", "io.open"}:
+        raise RefusalError(f"{name.lstrip('.')} has no mode for that")
+    mode = needed(target.call, 0 if bound else 1, "mode")
+    if not isinstance(mode, cst.SimpleString) or mode.evaluated_value not in {"w", "wb", "wt", "w+", "wb+"}:
+        raise RefusalError("the mode is not one that creates a file anew")
+    changed = mode.with_changes(value=mode.value.replace("w", "x", 1))
+    return Change((put(mode, changed),))

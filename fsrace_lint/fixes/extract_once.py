@@ -1,0 +1,83 @@
+"""Unpack an archive so that one complete tree appears, whoever comes first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+from libcst import matchers as m
+
+from fsrace_lint.fixes.arguments import argument, calling, needed, refuse_other
+from fsrace_lint.fixes.callee import called
+from fsrace_lint.fixes.coordination import helper
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.statements import own_statement
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Target
+
+_OPENING: Final = {"tarfile.open": "name", "tarfile.TarFile.open": "name", "zipfile.ZipFile": "file"}
+
+
+def recipe(target: Target) -> Change:
+    """Call `extract_once` in place of the extraction, and of the opening that is there for it alone."""
+    call = target.call
+    line = own_statement(target)
+    if line is None:
+        raise RefusalError("the call is not a statement of its own")
+    function, imports = helper(target, "extract_once")
+    if called(target.tree, call) == "shutil.unpack_archive":
+        refuse_other(call, 2, "filename", "extract_dir", "format", "filter")
+        arguments = [cst.Arg(needed(call, 0, "filename")), cst.Arg(needed(call, 1, "extract_dir"))]
+        return Change((Edit(call, calling(function, arguments)),), imports)
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "extractall":
+        raise RefusalError("what unpacks the archive is not known to unpack all of it into a folder")
+    refuse_other(call, 1, "path", "filter")
+    destination = needed(call, 0, "path")
+    archive = call.func.value
+    if isinstance(archive, cst.Call):
+        arguments = [cst.Arg(_opened(target, archive)), cst.Arg(destination)]
+        return Change((Edit(call, calling(function, arguments)),), imports)
+    return _without_opening(target, archive, function, destination, imports)
+
+
+def _without_opening(
+    target: Target,
+    archive: cst.BaseExpression,
+    function: cst.BaseExpression,
+    destination: cst.BaseExpression,
+    imports: tuple[str, ...],
+) -> Change:
+    """Replace `with tarfile.open(path) as archive:` and the one line in it."""
+    tree = target.tree
+    line = own_statement(target)
+    block = None if line is None else tree.parents[line]
+    around = None if block is None else tree.parents[block]
+    if not isinstance(around, cst.With) or not isinstance(line, cst.SimpleStatementLine):
+        raise RefusalError("the archive is not opened by a with that holds nothing else")
+    if len(around.items) != 1 or len(around.body.body) != 1 or m.findall(around, m.Comment()):
+        raise RefusalError("the with that opens the archive holds more than the call")
+    item = around.items[0]
+    name = item.asname.name if item.asname is not None else None
+    if not isinstance(name, cst.Name) or not isinstance(archive, cst.Name) or name.value != archive.value:
+        raise RefusalError("the archive is not what the with opens")
+    if not isinstance(item.item, cst.Call):
+        raise RefusalError("the archive is opened elsewhere")
+    arguments = [cst.Arg(_opened(target, item.item)), cst.Arg(destination)]
+    plain = line.with_changes(
+        body=[cst.Expr(cst.Call(function, arguments))], leading_lines=around.leading_lines
+    )
+    return Change((put(around, plain),), imports)
+
+
+def _opened(target: Target, opening: cst.Call) -> cst.BaseExpression:
+    """Give the path of the archive that a call opens to read it."""
+    name = called(target.tree, opening)
+    if name not in _OPENING:
+        raise RefusalError("it is not known what archive is unpacked")
+    refuse_other(opening, 2, _OPENING[name], "mode")
+    mode = argument(opening, 1, "mode")
+    text = mode.value.evaluated_value if mode and isinstance(mode.value, cst.SimpleString) else "r"
+    if not isinstance(text, str) or not text.startswith("r"):
+        raise RefusalError("the archive is not opened to be read")
+    return needed(opening, 0, _OPENING[name])

@@ -1,0 +1,25 @@
+"""Let the first process alone do it, and the others wait until it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+import msgspec
+
+from fsrace_lint.fixes import rank_guard
+from fsrace_lint.fixes.blocks import beside, statement_of
+from fsrace_lint.fixes.coordination import barrier_call
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Change, Target
+
+
+def recipe(target: Target) -> Change:
+    """Put the statement that makes the call under the rank test of the file, and a barrier behind it."""
+    guarded = rank_guard.recipe(target)
+    barrier, imports = barrier_call(target)
+    waiting = beside(target, statement_of(target), cst.Expr(barrier))
+    return msgspec.structs.replace(
+        guarded, edits=(*guarded.edits, waiting), imports=(*guarded.imports, *imports)
+    )

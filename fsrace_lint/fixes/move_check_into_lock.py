@@ -1,0 +1,90 @@
+"""Ask again, or only, once the lock is held."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Target
+
+_LEAVING = (cst.Return, cst.Continue, cst.Break)
+
+
+def recipe(target: Target) -> Change:
+    """Move the test into the lock, or ask the same inside again where it leaves the function."""
+    tree = target.tree
+    lock = None
+    for node in tree.ancestors(target.call):
+        if isinstance(node, cst.FunctionDef | cst.Lambda):
+            break
+        if isinstance(node, cst.With):
+            lock = node
+        if lock is not None and isinstance(node, cst.If) and _asks(target, node):
+            return _moved(target, node, lock)
+    if lock is None:
+        raise RefusalError("the lock is not held by a with around the call")
+    return _asked_again(target, lock)
+
+
+def _asks(target: Target, branch: cst.If) -> bool:
+    check = target.tree.calls.get(target.fix.check) if target.fix.check is not None else None
+    return check is not None and any(node is branch.test for node in (check, *target.tree.ancestors(check)))
+
+
+def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
+    """Turn the test around the lock into one inside it."""
+    block = branch.body
+    if branch.orelse is not None or isinstance(target.tree.parents[branch], cst.If):
+        raise RefusalError("the test has another side")
+    if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not lock:
+        raise RefusalError("the test is also about what stands beside the lock")
+    if not isinstance(lock.body, cst.IndentedBlock) or block.footer or lock.body.footer:
+        raise RefusalError("a comment would be lost")
+    if block.header.comment is not None:
+        raise RefusalError("a comment would be lost")
+
+    def swapped(node: cst.If) -> cst.FlattenSentinel[cst.BaseStatement]:
+        inner = cst.ensure_type(node.body, cst.IndentedBlock)
+        *before, held = inner.body
+        context = cst.ensure_type(held, cst.With)
+        asked = node.with_changes(body=context.body, leading_lines=())
+        body = inner.with_changes(body=[asked])
+        leading = [] if before else node.leading_lines
+        moved = context.with_changes(body=body, leading_lines=[*leading, *context.leading_lines])
+        if before:
+            before[0] = before[0].with_changes(
+                leading_lines=[*node.leading_lines, *getattr(before[0], "leading_lines", ())]
+            )
+        return cst.FlattenSentinel([*before, moved])
+
+    return Change((Edit(branch, swapped),))
+
+
+def _asked_again(target: Target, lock: cst.With) -> Change:
+    """Put a copy of the test that leaves the function at the start of what the lock protects."""
+    siblings = target.tree.parents[lock]
+    body = siblings.body if isinstance(siblings, cst.IndentedBlock | cst.Module) else ()
+    for statement in body:
+        if statement is lock or not isinstance(lock.body, cst.IndentedBlock):
+            break
+        if isinstance(statement, cst.If) and _asks(target, statement) and _only_leaves(statement):
+            return Change(
+                (Edit(lock.body, partial(_beginning, again=statement.with_changes(leading_lines=()))),)
+            )
+    raise RefusalError("the test is no branch around the lock, and does not leave the function before it")
+
+
+def _beginning(block: cst.IndentedBlock, again: cst.If) -> cst.IndentedBlock:
+    return block.with_changes(body=[again, *block.body])
+
+
+def _only_leaves(branch: cst.If) -> bool:
+    """Tell whether a branch does nothing but leave, so that it can do so twice."""
+    line = branch.body.body[0] if len(branch.body.body) == 1 else None
+    small = line.body if isinstance(line, cst.SimpleStatementLine) else [line]
+    return branch.orelse is None and len(small) == 1 and isinstance(small[0], _LEAVING)

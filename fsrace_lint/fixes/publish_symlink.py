@@ -1,0 +1,35 @@
+"""Put a link in its place in one step, whatever is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from fsrace_lint.fixes.arguments import calling, needed, refuse_other
+from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.coordination import helper
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+from fsrace_lint.fixes.statements import own_statement
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Target
+
+
+def recipe(target: Target) -> Change:
+    """Call `publish_symlink` in place of `symlink`."""
+    call = target.call
+    name = called(target.tree, call)
+    if own_statement(target) is None:
+        raise RefusalError("the call is not a statement of its own")
+    if name == "os.symlink":
+        refuse_other(call, 2, "src", "dst", "target_is_directory")
+        source, link = needed(call, 0, "src"), needed(call, 1, "dst")
+    elif is_pathlib_method(name, "symlink_to") and isinstance(call.func, cst.Attribute):
+        refuse_other(call, 1, "target", "target_is_directory")
+        source, link = needed(call, 0, "target"), call.func.value
+    else:
+        raise RefusalError(f"{name.lstrip('.')} makes no symbolic link")
+    function, imports = helper(target, "publish_symlink")
+    arguments = [cst.Arg(source), cst.Arg(link)]
+    return Change((Edit(call, calling(function, arguments)),), imports)

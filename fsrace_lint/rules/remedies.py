@@ -1,0 +1,183 @@
+"""What can be done about findings: the fixes that rules offer, each by the recipe that makes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint.findings import Applicability, Fix
+from fsrace_lint.project.model import Reach, Site
+
+if TYPE_CHECKING:
+    from fsrace_lint.project.model import AtCall, Probe
+    from fsrace_lint.project.order.unordered import Unordered
+    from fsrace_lint.project.queries import Project
+    from fsrace_lint.spans import Span
+
+SKETCH: Final = "sketch"
+"""The recipe of what is only told: there is none."""
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+    """A fix, but for its place.
+
+    `otherwise` is the recipe to try where the first refuses. With `where_done` the
+    call is changed that does it, where that stands in the same file as the one that is reported.
+    """
+
+    recipe: str
+    description: str
+    applicability: Applicability = Applicability.UNSAFE
+    otherwise: str = ""
+    where_done: bool = False
+
+    @property
+    def told(self) -> str:
+        """The remedy as the page of a rule tells it."""
+        if self.applicability is Applicability.SKETCH:
+            return f"{self.description} (a sketch, which is shown and never made)"
+        names = " or ".join(f"`{name}`" for name in (self.recipe, self.otherwise) if name)
+        return f"{names} ({self.applicability.value}): {self.description}"
+
+    def at(self, place: AtCall, check: Span | None = None) -> Fix:
+        """Offer it for what is seen from a call.
+
+        Args:
+            place: What is seen from the call.
+            check: The test that the fix is about as well.
+
+        Returns:
+            The fix.
+        """
+        span = place.span
+        if self.where_done and isinstance(place, Site):
+            origin = place.origin
+            span = origin.call.span if origin.function.module.path == place.file else span
+        return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise)
+
+
+def _sketch(description: str) -> Remedy:
+    return Remedy(recipe=SKETCH, description=description, applicability=Applicability.SKETCH)
+
+
+ATOMIC_WRITE: Final = Remedy(
+    recipe="atomic-write", description="write it beside and put it there in one step", where_done=True
+)
+EXCLUSIVE_OPEN: Final = Remedy(
+    recipe="exclusive-open",
+    description="let the mode `x` create it once, as the handler expects",
+    applicability=Applicability.SAFE,
+)
+PUBLISH_SYMLINK: Final = Remedy(
+    recipe="publish-symlink", description="put the link there in one step", where_done=True
+)
+EXIST_OK: Final = Remedy(recipe="exist-ok", description="accept a directory that is there already")
+ENSURE_DIR: Final = Remedy(
+    recipe="ensure-dir", description="make it with a helper that looks again", where_done=True
+)
+RANK_GUARD: Final = Remedy(
+    recipe="rank-guard",
+    description="let rank 0 alone do it, and the others wait where they use it",
+    otherwise="guard-and-barrier",
+    where_done=True,
+)
+GUARD_AND_BARRIER: Final = Remedy(
+    recipe="guard-and-barrier", description="let rank 0 alone do it, and the others wait"
+)
+MISSING_OK: Final = Remedy(recipe="missing-ok", description="accept that it is gone already")
+MKSTEMP: Final = Remedy(recipe="mkstemp", description="let `mkstemp` make a file of its own")
+OWN_FILE: Final = Remedy(
+    recipe="mkstemp",
+    description="let `NamedTemporaryFile` make and open it in one",
+    applicability=Applicability.SAFE,
+)
+EXTRACT_ONCE: Final = Remedy(
+    recipe="extract-once", description="unpack beside, and rename the whole tree", where_done=True
+)
+DOWNLOAD_ONCE: Final = Remedy(
+    recipe="download-once", description="download beside, and rename the whole file", where_done=True
+)
+BARRIER: Final = Remedy(recipe="barrier", description="let all wait behind it")
+BARRIER_BEFORE: Final = Remedy(recipe="barrier-before", description="let all wait before it")
+PASS_THE_FUNCTION: Final = Remedy(
+    recipe="pass-the-function", description="hand over the function, not its result"
+)
+ENTER_THE_CONTEXT: Final = Remedy(
+    recipe="enter-the-context", description="enter the context around the statement below"
+)
+FILELOCK: Final = Remedy(recipe="filelock", description="hold a lock of the system in its place")
+DROP_UNLINK: Final = Remedy(recipe="drop-unlink", description="leave the lock file where it is")
+TIMEOUT: Final = Remedy(recipe="timeout", description="give up after ten minutes")
+CHECK_IN_LOCK: Final = Remedy(recipe="move-check-into-lock", description="ask again once the lock is held")
+
+READ_AND_HANDLE: Final = _sketch("read it without asking, and handle FileNotFoundError")
+RESET_ON_FIRST: Final = _sketch("let rank 0 reset it, with a barrier before and one behind")
+AGREE_ON_NAME: Final = _sketch("make the name on rank 0 and broadcast it")
+FLUSH_FIRST: Final = _sketch("flush and close the data before it is named or unlocked")
+STAGE_BESIDE: Final = _sketch("make the temporary file or folder beside the target")
+ALL_CALL_IT: Final = _sketch("let every rank come to the collective, and guard what only one is to do")
+DECIDE_ON_MAIN: Final = _sketch("decide on rank 0 and broadcast the answer")
+GUARD_LATER: Final = _sketch("test the rank after the process group is there, or ask the environment")
+GLOBAL_GUARD: Final = _sketch("let rank 0 of the job do it, or one process of each filesystem")
+LOCAL_GUARD: Final = _sketch("let the first process of each node do it, or share the path")
+WAIT_IN_BARRIER: Final = _sketch("let all wait in a barrier; between jobs use `wait_for_path`")
+WAIT_BETWEEN: Final = _sketch("put a barrier, which all ranks reach, between the two")
+BARRIER_FOR_SLEEP: Final = _sketch("put a barrier in the place of the sleep")
+ONE_LOCK_NAME: Final = _sketch("give the lock a name that is the same in all processes")
+LOCK_THEN_TRUNCATE: Final = _sketch('open it with "a" or "r+", lock it, then truncate it')
+DELETE_AFTER_ALL: Final = _sketch("wait in a barrier until all have read it, then let rank 0 alone delete it")
+WRITE_ON_FIRST: Final = _sketch("let rank 0 alone write it, where it is written")
+SAVE_WITH_ALL: Final = _sketch("let the collective save decide who writes, and call it on every rank")
+
+CREATING: Final = (PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, ATOMIC_WRITE)
+WRITING: Final = (RANK_GUARD, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
+DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)
+ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
+NAMING: Final = (OWN_FILE, MKSTEMP)
+
+
+def for_creation(probe: Probe | None, site: Site) -> Fix:
+    """Offer what makes the creation of a file or a link whole, or tells the loser."""
+    if site.act.op == "link":
+        return PUBLISH_SYMLINK.at(site)
+    if site.act.op == "mkdir" or site.act.tree:
+        return EXIST_OK.at(site)
+    is_opened = site.act.api.rpartition(".")[2] == "open"
+    if is_opened and probe is not None and site.event is site.origin and "FileExistsError" in site.caught:
+        return EXCLUSIVE_OPEN.at(site)
+    return ATOMIC_WRITE.at(site)
+
+
+def for_one_writer(project: Project, site: Site) -> Fix:
+    """Offer a guard for what every process does, where that may be guarded at all.
+
+    A call that leads to it may do more, which all have to do: then the guard stands
+    where it is done, if nobody else comes there.
+    """
+    if project.meets_at(site):
+        return SAVE_WITH_ALL.at(site)
+    if site.event is not site.origin and not project.is_only_way_to(site):
+        return WRITE_ON_FIRST.at(site)
+    return (LOCAL_GUARD if site.reach is Reach.NODE else RANK_GUARD).at(site)
+
+
+def for_delete(project: Project, site: Site) -> Fix:
+    """Offer to accept that the path is gone, where it is deleted and not moved.
+
+    Where all read it before, the slower ones would no longer find it.
+    """
+    if project.is_used_before(site):
+        return DELETE_AFTER_ALL.at(site)
+    if site.act.op != "delete" or site.event is not site.origin:
+        return GUARD_AND_BARRIER.at(site)
+    is_safe = site.is_surely_a_path and not site.act.tree
+    safe = Applicability.SAFE if is_safe else Applicability.UNSAFE
+    return msgspec.structs.replace(MISSING_OK, applicability=safe).at(site)
+
+
+def for_barrier(pair: Unordered) -> Fix:
+    """Offer a barrier between the act of the one and those of the others."""
+    if pair.guard is None:
+        return WAIT_BETWEEN.at(pair.alone)
+    return (BARRIER if pair.alone is pair.before else BARRIER_BEFORE).at(pair.alone, pair.guard)
