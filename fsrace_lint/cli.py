@@ -1,13 +1,10 @@
-"""The command line: check, fix, rules, explain."""
+"""The command line: check, fix, rules, explain, vendor."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import errno
 import functools
 import os
-import secrets
 import shutil
 import sys
 from pathlib import Path
@@ -15,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fsrace_lint import __version__, catalog, failures, pipeline, report, rules, settings
+from fsrace_lint import __version__, catalog, failures, pipeline, report, rules, settings, terminal, vendor
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
 from fsrace_lint.settings import Settings
+from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline import Run
-
-CLEAN, FOUND, FAILED = 0, 1, 2
-"""The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
 
 INTERRUPTED: Final = 130
 SHOWING_SILENCED: Final = ("text", "json")
@@ -164,16 +159,16 @@ def check(  # one parameter an option
     _, checked = _run(paths, choices, silenced=show_silenced)
     to_screen = output_file is None
     options = report.Options(
-        color=to_screen and _is_colored(color),
+        color=to_screen and terminal.is_colored(color),
         width=shutil.get_terminal_size((100, 24)).columns,
         statistics=statistics,
         list_errors=not to_screen,
     )
     shown = report.render(form, checked.outcome, checked.sources, options)
     if output_file is None:
-        _print(shown)
+        terminal.show(shown)
     else:
-        _write(output_file, shown)
+        terminal.write(output_file, shown)
     _leave(checked, findings=len(checked.outcome.findings))
 
 
@@ -223,7 +218,7 @@ def list_rules() -> None:
     """List the rules."""
     width = max(len(loaded.rule.name) for loaded in rules.load())
     rows = [f"{loaded.rule.code}  {loaded.rule.name:<{width}}  {loaded.title}\n" for loaded in rules.load()]
-    _print("".join(rows))
+    terminal.show("".join(rows))
 
 
 @main.command(
@@ -245,7 +240,42 @@ def explain(rule: str) -> None:
             hint = "" if "did you mean" in str(error) else "; `fsrace-lint rules` lists them"
             raise click.UsageError(visible(f"{error}{hint}")) from None
         raise click.UsageError(f"explain: `{visible(rule)}` is not one rule; `fsrace-lint rules` lists them")
-    _print(f"{loaded.rule.code} {loaded.rule.name}\n\n{loaded.page}\n")
+    terminal.show(f"{loaded.rule.code} {loaded.rule.name}\n\n{loaded.page}\n")
+
+
+@main.command(
+    "vendor",
+    short_help="Write the safe helpers into a project.",
+    epilog="""\b
+Examples:
+  fsrace-lint vendor mypackage/fs_safe.py
+  fsrace-lint vendor --check mypackage/fs_safe.py
+""",
+)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; say whether the copy is ours and new."
+)
+@click.option("--force", is_flag=True, help="Write it although somebody has changed the copy.")
+def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
+    """Write the safe helpers to PATH, one file that imports nothing but the standard library.
+
+    In a folder the file is fs_safe.py. With `helper-module` in the settings, fixes import it.
+
+    Exit status: 0 the copy is as it should be, 1 it is not, or somebody has changed it.
+    """
+    file = path / vendor.NAME if path.is_dir() else path
+    try:
+        copy = vendor.look(file)
+        if copy is not vendor.Copy.CURRENT and not only_check and (copy.is_ours or force):
+            vendor.write(file)
+            click.echo(visible(f"Wrote {file}."), err=True)
+            return
+    except OSError as error:
+        click.echo(visible(f"Error: {file}: {error.strerror}"), err=True)
+        sys.exit(FAILED)
+    click.echo(visible(f"{file} {copy.value}."), err=True)
+    sys.exit(CLEAN if copy is vendor.Copy.CURRENT else FOUND)
 
 
 def _run(
@@ -307,10 +337,10 @@ def _settings(root: Path, changes: dict[str, Any]) -> Settings:
 def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
     source = checked.sources[patch.path]
     shown = diff.unified(patch.path, patch.before, patch.after, source.encoding)
-    if _is_colored(color):
-        _print(diff.colorize(shown))
+    if terminal.is_colored(color):
+        terminal.show(diff.colorize(shown))
     else:
-        _emit(shown.encode("utf-8" if source.bom else source.encoding))
+        terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
 
 
 def _tell(
@@ -346,49 +376,3 @@ def _leave(checked: Checked, *, findings: int) -> None:
         where = f"{problem.path}: " if problem.path else ""
         click.echo(visible(f"Error: {where}{problem.message}"), err=True)
     sys.exit(FAILED if checked.outcome.errors else FOUND if findings else CLEAN)
-
-
-def _is_colored(choice: bool | None) -> bool:  # noqa: FBT001  # None leaves it to the terminal
-    """Decide as the Python interpreter does for its own tracebacks."""
-    if choice is not None:
-        return choice
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
-
-
-def _print(shown: str) -> None:
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    _emit(shown.encode(encoding, "backslashreplace"))
-
-
-def _emit(data: bytes) -> None:
-    """Write to standard output; a reader that wants no more (`| head`) is no failure."""
-    try:
-        click.echo(data, nl=False)
-    except OSError as error:
-        # Python flushes what is left at exit, and would complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if error.errno not in {errno.EPIPE, errno.EINVAL}:
-            click.echo(f"Error: standard output cannot be written: {error.strerror}", err=True)
-            sys.exit(FAILED)
-
-
-def _write(file: Path, shown: str) -> None:
-    """Write a report beside its place, then put it there: a reader sees the old one or the new one."""
-    data = shown.encode("utf-8", "backslashreplace")
-    target = file.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        if file.exists() and not file.is_file():
-            file.write_bytes(data)
-        else:
-            temporary.write_bytes(data)
-            temporary.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        click.echo(visible(f"Error: {file} cannot be written: {error.strerror}"), err=True)
-        sys.exit(FAILED)

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fsrace_lint import __version__, catalog, cli, pipeline, rules
+from fsrace_lint.terminal import is_colored
 from fsrace_lint.catalog import CatalogError
 
 if TYPE_CHECKING:
@@ -597,9 +598,9 @@ class TestColor:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
-        assert cli._is_colored(None) is expected
-        assert cli._is_colored(True) is True
-        assert cli._is_colored(False) is False
+        assert is_colored(None) is expected
+        assert is_colored(True) is True
+        assert is_colored(False) is False
 
     def test_escape_sequences(self) -> None:
         write({"a.py": HAZARD})

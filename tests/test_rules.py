@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from mdtest import Case, File, collect, run
 
-from fsrace_lint import cli, pipeline, rules
+from fsrace_lint import cli, pipeline, rules, terminal
 from fsrace_lint.findings import Applicability, Finding
 from fsrace_lint.fixes.recipe import RECIPES
 from fsrace_lint.rules.remedies import SKETCH
@@ -241,7 +241,7 @@ class TestRuleFailure:
         root = project(tmp_path, "value = 1\n")
         with pytest.raises(SystemExit) as left:
             cli.main(["check", str(root)], standalone_mode=False)
-        assert left.value.code == cli.FAILED
+        assert left.value.code == terminal.FAILED
 
 
 class TestUnreadable:

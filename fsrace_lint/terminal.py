@@ -1,0 +1,66 @@
+"""What the commands show: on the screen, or in a file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from fsrace_lint.placing import put
+from fsrace_lint.report.words import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLEAN, FOUND, FAILED = 0, 1, 2
+"""The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
+
+
+def is_colored(choice: bool | None) -> bool:  # noqa: FBT001  # None leaves it to the terminal
+    """Decide as the Python interpreter does for its own tracebacks."""
+    if choice is not None:
+        return choice
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
+
+
+def show(shown: str) -> None:
+    """Write text to standard output, with escapes for what it cannot take."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    emit(shown.encode(encoding, "backslashreplace"))
+
+
+def emit(data: bytes) -> None:
+    """Write to standard output; a reader that wants no more (`| head`) is no failure."""
+    try:
+        click.echo(data, nl=False)
+    except OSError as error:
+        # Python flushes what is left at exit, and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno not in {errno.EPIPE, errno.EINVAL}:
+            click.echo(f"Error: standard output cannot be written: {error.strerror}", err=True)
+            sys.exit(FAILED)
+
+
+def write(file: Path, shown: str) -> None:
+    """Write a report; a reader sees the old one or the new one.
+
+    Args:
+        file: Where to.
+        shown: The report.
+    """
+    data = shown.encode("utf-8", "backslashreplace")
+    try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(data)
+        else:
+            put(file, data)
+    except OSError as error:
+        click.echo(visible(f"Error: {file} cannot be written: {error.strerror}"), err=True)
+        sys.exit(FAILED)

@@ -1,0 +1,111 @@
+"""Copies of the helpers: written once, never over what somebody made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fsrace_lint import __version__, cli, vendor
+from fsrace_lint.vendor import Copy
+
+SAFE = Path(vendor.__file__).with_name("safe.py")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.main, ["vendor", *map(str, arguments)])
+
+
+def test_a_copy_is_the_helpers_below_their_version_and_digest(tmp_path: Path) -> None:
+    result = run(tmp_path)
+    file = tmp_path / "fs_safe.py"
+    assert (result.exit_code, result.stdout) == (0, "")
+    header, _, body = file.read_bytes().partition(b"\n")
+    assert body == SAFE.read_bytes()
+    digest = hashlib.sha256(body).hexdigest()
+    assert header.decode() == f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it."
+
+
+def test_a_copy_stands_alone(tmp_path: Path) -> None:
+    run(tmp_path / "helpers.py")
+    program = "import helpers; helpers.ensure_dir('a/b'); print(sorted(helpers.__all__)[0])"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, done.stdout) == ("", "atomic_path\n")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("made", "copy"),
+    [
+        (lambda data: data, Copy.CURRENT),
+        (lambda data: data.replace(b"\n", b"\r\n"), Copy.CURRENT),
+        (lambda data: data + b"# mine\n", Copy.CHANGED),
+        (lambda data: data.replace(b"def barrier", b"def barriers", 1), Copy.CHANGED),
+        (lambda data: data.partition(b"\n")[2], Copy.FOREIGN),
+        (lambda data: b"", Copy.FOREIGN),
+    ],
+)
+def test_what_there_is(tmp_path: Path, made: object, copy: Copy) -> None:
+    file = tmp_path / "fs_safe.py"
+    vendor.write(file)
+    assert callable(made)
+    file.write_bytes(made(file.read_bytes()))
+    assert vendor.look(file) is copy
+
+
+def other_version(file: Path) -> None:
+    body = b"def barrier(): ...\n"
+    digest = hashlib.sha256(body).hexdigest()
+    header = f"# Written by fsrace-lint 0.0.1 vendor, sha256:{digest}. Do not edit it.\n"
+    file.write_bytes(header.encode() + body)
+
+
+def test_a_copy_of_another_version_is_written_anew(tmp_path: Path) -> None:
+    file = tmp_path / "fs_safe.py"
+    other_version(file)
+    assert vendor.look(file) is Copy.OLD
+    assert run("--check", file).exit_code == 1
+    assert run(file).exit_code == 0
+    assert vendor.look(file) is Copy.CURRENT
+
+
+@pytest.mark.parametrize("text", ["# Written by fsrace-lint\n", "x = 1\n", ""])
+def test_what_somebody_else_wrote_stays(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "fs_safe.py"
+    file.write_text(text)
+    result = run(file)
+    assert result.exit_code == 1
+    assert "--force" in result.stderr
+    assert file.read_text() == text
+    assert run("--force", file).exit_code == 0
+    assert vendor.look(file) is Copy.CURRENT
+    assert [path.name for path in tmp_path.iterdir()] == ["fs_safe.py"]
+
+
+def test_check_writes_nothing(tmp_path: Path) -> None:
+    result = run("--check", tmp_path)
+    assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert "is not there" in result.stderr
+    run(tmp_path)
+    again = run("--check", "--force", tmp_path)
+    assert (again.exit_code, again.stdout) == (0, "")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    result = run(tmp_path / "missing" / "fs_safe.py")
+    assert result.exit_code == 2
+    assert "No such file or directory" in result.stderr
+
+
+def test_a_copy_is_clean(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nhelper-module = "fs_safe"\n')
+    run(tmp_path)
+    result = CliRunner().invoke(cli.main, ["check", str(tmp_path)])
+    assert result.stdout.startswith("No filesystem races found"), result.stdout
+    assert result.exit_code == 0
