@@ -248,8 +248,8 @@ def explain(rule: str) -> None:
     short_help="Write the safe helpers into a project.",
     epilog="""\b
 Examples:
-  fsrace-lint vendor mypackage/fs_safe.py
-  fsrace-lint vendor --check mypackage/fs_safe.py
+  fsrace-lint vendor src/fs_safe.py
+  fsrace-lint vendor --check src/fs_safe.py
 """,
 )
 @click.argument("path", type=click.Path(path_type=Path))

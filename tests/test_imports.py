@@ -108,6 +108,7 @@ ROOMS = (
         "__init__ catalog discover failures findings pipeline rules settings source",
         "ast flake8",
     ),
+    Room("codemod", "fixes pipeline rules settings", "libcst"),
     Room("explore explore.*", "explore explore.*"),
     # What rank 0 sends to the other ranks of its own job is pickled, as torch.distributed does it.
     Room("safe", "", "pickle"),

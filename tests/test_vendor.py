@@ -27,7 +27,9 @@ def test_a_copy_is_the_helpers_below_their_version_and_digest(tmp_path: Path) ->
     header, _, body = file.read_bytes().partition(b"\n")
     assert body == SAFE.read_bytes()
     digest = hashlib.sha256(body).hexdigest()
-    assert header.decode() == f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it."
+    assert (
+        header.decode() == f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it."
+    )
 
 
 def test_a_copy_stands_alone(tmp_path: Path) -> None:

@@ -26,6 +26,13 @@ _WRITERS: Final = {
     "safetensors.torch.save_file": (1, "filename"),
     "safetensors.numpy.save_file": (1, "filename"),
 }
+_METHODS: Final = {
+    ".to_csv": (0, "path_or_buf"),
+    ".to_json": (0, "path_or_buf"),
+    ".to_parquet": (0, "path"),
+    ".to_pickle": (0, "path"),
+    ".savefig": (0, "fname"),
+}
 _EXTENDING: Final = {"numpy.save": ".npy", "numpy.savez": ".npz", "numpy.savez_compressed": ".npz"}
 """What adds an extension to a name that does not end in it."""
 _OPEN: Final = ("file", "mode", "buffering", "encoding", "errors", "newline")
@@ -40,7 +47,7 @@ def recipe(target: Target) -> Change:
         return _opened(target, bound=name.startswith("."))
     if is_pathlib_method(name, "write_text") or is_pathlib_method(name, "write_bytes"):
         return _written(target, name)
-    if name in _WRITERS:
+    if name in _WRITERS or name in _METHODS:
         return _handed(target, name)
     raise RefusalError(f"{name.lstrip('.')} is not known to write to the path that it is given")
 
@@ -93,7 +100,7 @@ def _written(target: Target, name: str) -> Change:
 def _handed(target: Target, name: str) -> Change:
     """Put a writer that takes a path into `with atomic_path(path) as temporary`."""
     call = target.call
-    position, word = _WRITERS[name]
+    position, word = _WRITERS.get(name) or _METHODS[name]
     path = needed(call, position, word)
     if own_statement(target) is None:
         raise RefusalError("the call is not a statement of its own")

@@ -204,6 +204,13 @@ class Run:
     def _reports(self, code: str, relative: str) -> bool:
         return self.settings.selects(code, relative)
 
+    def narrowed(self, relative: str) -> Run:
+        """Give the same run with one file to report on; what was linked is shared."""
+        self.link()
+        other = copy.copy(self)
+        other.targets, other.unreadable = [relative], []
+        return other
+
     def with_sources(self, *changed: Source) -> Run:
         """Give the same run with some files replaced, reporting on those alone."""
         other = object.__new__(Run)

@@ -1,8 +1,7 @@
 """A file that is read back is overwritten in place.
 
-It is emptied, then filled. A process that is killed in between leaves half of it under
-the name that the next run reads; who reads it meanwhile finds half as well. One writer
-is enough. A link that is deleted and made anew is missing for a moment, in the same way.
+It is emptied, then filled. A process that is killed in between leaves half of it under the name that the
+next run reads; who reads it meanwhile finds half too. A link that is deleted to be made anew is missing.
 
 Bad:
     import torch
@@ -25,10 +24,9 @@ Good:
             torch.save(state, "checkpoints/latest.pt.tmp")
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
-Silent when: it is renamed afterwards, or its name says that it is temporary; it is
-appended to. The default profile reports names that point to where to go on (`latest`)
-or hold a state (`status`), and no step or hash; the strict profile also checkpoints,
-indexes, what a test takes for whole, even under a lock, and scripts of one process.
+Silent when: it is renamed afterwards, or its name says that it is temporary; it is appended to. By default
+names are reported that point to where to go on (`latest`) or hold a state (`status`), and no step or hash;
+in the strict profile also checkpoints, indexes, what a test takes for whole, and scripts of one process.
 """
 
 from __future__ import annotations
@@ -36,8 +34,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Place, Related, Rule, Step, Witness, done_at
-from fsrace_lint.rules.remedies import ATOMIC_WRITE
+from fsrace_lint.rules.base import Rule, Step, Witness, done_at, related
+from fsrace_lint.rules.remedies import ATOMIC_WRITE, REPLACE_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR204", name="non-atomic-write", remedies=(ATOMIC_WRITE,))
+RULE = Rule(code="FSR204", name="non-atomic-write", remedies=(ATOMIC_WRITE, REPLACE_AT_ONCE))
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -66,8 +64,8 @@ def _is_trusted(project: Project, write: Site) -> bool:
     name, probe = project.name_of(write), project.probe_of(write)
     if probe is not None and probe.absent and probe.path == write.path:
         return probe.exit not in {"raise", "exit"}
-    copied = write.act.op == "copy" and name.hints_checkpoint
-    return not write.locked and (name.may_be_read_back or name.is_read_back or name.may_be_of_a_run or copied)
+    hinted = name.may_be_of_a_run or (write.act.op == "copy" and name.hints_checkpoint)
+    return not write.locked and (name.may_be_read_back or name.is_read_back or hinted)
 
 
 def _overwritten(project: Project, write: Site) -> Finding:
@@ -83,6 +81,7 @@ def _overwritten(project: Project, write: Site) -> Finding:
             f"{write.spelled} is half written, and what it held before is lost",
         ),
         related=done_at(write),
+        fix=ATOMIC_WRITE.at(write),
         strict=write.locked or not project.name_of(write).is_read_back,
     )
 
@@ -95,6 +94,7 @@ def _made_anew(project: Project, gone: Site, made: Site) -> Finding:
             (Step(0, gone.told, "done"), Step(1, f"reads {gone.spelled}", "nothing"), Step(0, made.told)),
             f"process 1 finds no {gone.spelled}; after a crash in between, nobody does",
         ),
-        related=[Related(Place(made.file, made.span), "made anew here")],
+        related=[related(made, "made anew here")],
+        fix=REPLACE_AT_ONCE.at(gone),
         strict=not project.name_of(gone).is_read_back,
     )

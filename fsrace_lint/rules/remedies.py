@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.unordered import Unordered
     from fsrace_lint.project.queries import Project
     from fsrace_lint.spans import Span
+
+_WRITING: Final = re.compile(
+    r"_?(save|dump|write|store|export|record|log|persist|plot|serialize)(?=_|$|[A-Z])"
+)
+"""How the name of a function begins that is there to write."""
 
 SKETCH: Final = "sketch"
 """The recipe of what is only told: there is none."""
@@ -80,8 +86,8 @@ RANK_GUARD: Final = Remedy(
     recipe="rank-guard",
     description="let rank 0 alone do it, and the others wait where they use it",
     otherwise="guard-and-barrier",
-    where_done=True,
 )
+GUARD_WHERE_DONE: Final = msgspec.structs.replace(RANK_GUARD, where_done=True)
 GUARD_AND_BARRIER: Final = Remedy(
     recipe="guard-and-barrier", description="let rank 0 alone do it, and the others wait"
 )
@@ -128,6 +134,9 @@ ONE_LOCK_NAME: Final = _sketch("give the lock a name that is the same in all pro
 LOCK_THEN_TRUNCATE: Final = _sketch('open it with "a" or "r+", lock it, then truncate it')
 DELETE_AFTER_ALL: Final = _sketch("wait in a barrier until all have read it, then let rank 0 alone delete it")
 WRITE_ON_FIRST: Final = _sketch("let rank 0 alone write it, where it is written")
+REPLACE_AT_ONCE: Final = _sketch(
+    "make the new one beside it and rename it there, and take nothing away before"
+)
 SAVE_WITH_ALL: Final = _sketch("let the collective save decide who writes, and call it on every rank")
 
 CREATING: Final = (PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, ATOMIC_WRITE)
@@ -152,14 +161,16 @@ def for_creation(probe: Probe | None, site: Site) -> Fix:
 def for_one_writer(project: Project, site: Site) -> Fix:
     """Offer a guard for what every process does, where that may be guarded at all.
 
-    A call that leads to it may do more, which all have to do: then the guard stands
-    where it is done, if nobody else comes there.
+    A call that leads to it may do more, which all have to do, unless it is named after
+    the writing: then the guard stands where it is done, if nobody else comes there.
     """
     if project.meets_at(site):
         return SAVE_WITH_ALL.at(site)
-    if site.event is not site.origin and not project.is_only_way_to(site):
-        return WRITE_ON_FIRST.at(site)
-    return (LOCAL_GUARD if site.reach is Reach.NODE else RANK_GUARD).at(site)
+    if site.reach is Reach.NODE:
+        return LOCAL_GUARD.at(site)
+    if site.event is site.origin or _WRITING.match(site.callee.rpartition(".")[2]):
+        return RANK_GUARD.at(site)
+    return (GUARD_WHERE_DONE if project.is_only_way_to(site) else WRITE_ON_FIRST).at(site)
 
 
 def for_delete(project: Project, site: Site) -> Fix:
