@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.pipeline import Run
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     import libcst as cst

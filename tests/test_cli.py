@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fsrace_lint import __version__, catalog, cli, pipeline, rules
-from fsrace_lint.terminal import is_colored
 from fsrace_lint.catalog import CatalogError
+from fsrace_lint.terminal import is_colored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HAZARD = "import os\n\nif not os.path.exists('out'):\n    os.makedirs('out')  # here\n"
 FIXED = "import os\n\nos.makedirs('out', exist_ok=True)  # here\n"
