@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import libcst as cst
+from libcst import matchers as m
 
 from fsrace_lint.fixes.recipe import Change, RefusalError, drop, put
 from fsrace_lint.fixes.statements import own_statement
@@ -26,21 +27,23 @@ def recipe(target: Target) -> Change:
     if not isinstance(block, cst.IndentedBlock) or len(block.body) > 1:
         return Change((drop(line),))
     around = parents[block]
-    if isinstance(around, cst.With | cst.If) and _holds_nothing_else(around, parents[around]):
+    if isinstance(around, cst.BaseCompoundStatement) and _is_for_it_alone(around, parents[around]):
         if comments(around):
             raise RefusalError("a comment would be lost")
         return Change((drop(around),))
     return Change((put(line, line.with_changes(body=[cst.Pass()])),))
 
 
-def _holds_nothing_else(around: cst.With | cst.If, outer: cst.CSTNode) -> bool:
-    """Tell whether a block can go with its only statement: a test of the file, or its `suppress`."""
-    if isinstance(around, cst.If) and around.orelse is not None:
+def _is_for_it_alone(around: cst.BaseCompoundStatement, outer: cst.CSTNode) -> bool:
+    """Tell whether a block can go with its only statement: a test, a `suppress`, a handler that passes."""
+    if not isinstance(outer, cst.IndentedBlock | cst.Module) or len(outer.body) == 1:
         return False
-    many = isinstance(outer, cst.IndentedBlock | cst.Module) and len(outer.body) > 1
-    if isinstance(around, cst.If):
-        return many
-    names = [item.item.func for item in around.items if isinstance(item.item, cst.Call)]
-    plain = [name.attr.value if isinstance(name, cst.Attribute) else "" for name in names]
-    plain += [name.value for name in names if isinstance(name, cst.Name)]
-    return many and "suppress" in plain and len(around.items) == 1
+    match around:
+        case cst.If(orelse=None):
+            return True
+        case cst.With(items=[cst.WithItem(item=cst.Call(func=function))]):
+            return m.matches(function, m.Name("suppress") | m.Attribute(attr=m.Name("suppress")))
+        case cst.Try(orelse=None, finalbody=None, handlers=handlers):
+            passing = m.ExceptHandler(body=m.IndentedBlock([m.SimpleStatementLine([m.Pass()])]))
+            return all(m.matches(handler, passing) for handler in handlers)
+    return False
