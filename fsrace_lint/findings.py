@@ -35,7 +35,8 @@ class Fix(msgspec.Struct, frozen=True):
     `span` is the call to change. `check` is the test that the change is about as
     well: the existence test that it makes needless or moves, or the rank test behind
     which it adds a barrier. `recipe` names the module of the fixes room that turns this
-    into new source text, or refuses; `otherwise` the one that is tried then.
+    into new source text, or refuses; `otherwise` the one that is tried then. `path` is
+    the path that the call is about, as the source spells it, where that is known.
     """
 
     recipe: str
@@ -44,6 +45,7 @@ class Fix(msgspec.Struct, frozen=True):
     description: str
     check: Span | None = None
     otherwise: str = ""
+    path: str = ""
 
 
 class Idiom(msgspec.Struct, frozen=True):

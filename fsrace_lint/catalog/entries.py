@@ -374,6 +374,8 @@ class Idiom(Entry, frozen=True, kw_only=True):
     """What is true on the first process of the job alone."""
     barrier: str = ""
     """The call at which every process waits for all others."""
+    needs_group: bool = False
+    """Whether they fail until the process group exists."""
 
 
 class Sink(Plain, frozen=True, kw_only=True):

@@ -78,6 +78,19 @@ def _is_bound_anew(tree: Tree, name: cst.Name) -> bool:
     )
 
 
+def is_used_below(target: Target) -> bool:
+    """Tell whether the name that holds the path is handed to a call below the statement."""
+    tree = target.tree
+    statement = statement_of(target)
+    end = tree.span(statement).end_line
+    used = (
+        name
+        for argument in m.findall(_function(tree, statement), m.Arg())
+        for name in m.findall(argument, m.Name(target.fix.path))
+    )
+    return target.fix.path.isidentifier() and any(tree.span(name).line > end for name in used)
+
+
 def refuse_scattered(target: Target, statement: cst.CSTNode) -> None:
     """Refuse a statement that leaves its block: what it would be put around is left by that too.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def recipe(target: Target) -> Change:
     """Put the statement that makes the call under the rank test of the file, and a barrier behind it."""
-    guarded = rank_guard.recipe(target)
+    guarded = rank_guard.guarded(target)
     barrier, imports = barrier_call(target)
     waiting = beside(target, statement_of(target), cst.Expr(barrier))
     return msgspec.structs.replace(

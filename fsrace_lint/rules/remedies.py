@@ -56,11 +56,11 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
         Returns:
             The fix.
         """
-        span = place.span
+        span, path = place.span, place.spelled if isinstance(place, Site) else ""
         if self.where_done and isinstance(place, Site):
             origin = place.origin
             span = origin.call.span if origin.function.module.path == place.file else span
-        return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise)
+        return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise, path)
 
 
 def _sketch(description: str) -> Remedy:
@@ -99,10 +99,16 @@ OWN_FILE: Final = Remedy(
     applicability=Applicability.SAFE,
 )
 EXTRACT_ONCE: Final = Remedy(
-    recipe="extract-once", description="unpack beside, and rename the whole tree", where_done=True
+    recipe="extract-once",
+    description="unpack beside, and rename the whole tree",
+    otherwise="guard-and-barrier",
+    where_done=True,
 )
 DOWNLOAD_ONCE: Final = Remedy(
-    recipe="download-once", description="download beside, and rename the whole file", where_done=True
+    recipe="download-once",
+    description="download beside, and rename the whole file",
+    otherwise="guard-and-barrier",
+    where_done=True,
 )
 BARRIER: Final = Remedy(recipe="barrier", description="let all wait behind it")
 BARRIER_BEFORE: Final = Remedy(recipe="barrier-before", description="let all wait before it")

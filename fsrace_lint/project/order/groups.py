@@ -76,7 +76,11 @@ class Groups:
 
     def is_too_early(self, event: Event) -> bool:
         """Tell whether the process group is there only after a call."""
-        return not self._may_exist(event, 0) and self._created_after(event, 0) is not None
+        return not self.may_exist(event) and self._created_after(event, 0) is not None
+
+    def may_exist(self, event: Event) -> bool:
+        """Tell whether a call before another, in its function or in a caller, may have created the group."""
+        return self._may_exist(event, 0)
 
     def _is_passed_by_all(self, literal: Literal) -> bool:
         """Tell whether a test picks processes, and picks all while there is no group."""

@@ -110,15 +110,13 @@ class Idioms:
     def _offering(self, event: Event) -> Iterator[tuple[str, Idiom]]:
         """Give the names that a call can see, and what the catalog says they offer."""
         resolver, scope = self.linker.resolver, event.state.scope
-        if self.groups.is_too_early(event):
-            return
         for name in self._visible(event):
             expr: m.Expr = m.Name(name)
             if "." in name:
                 owner, _, last = name.partition(".")
                 expr = m.Attribute(m.Name(owner), last)
             entry = self.catalog.find("idiom", resolver.type_name(resolver.entity(expr, scope)))
-            if entry is not None:
+            if entry is not None and (not entry.needs_group or self.groups.may_exist(event)):
                 yield name, entry
 
     def _visible(self, event: Event) -> Iterator[str]:
