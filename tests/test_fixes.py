@@ -471,6 +471,8 @@ REFUSED = [
     (MAKE, "from os import mkdir\nos = fake\nmkdir(p)\n", "os also means something else"),
     (MAKE, OS + "try:\n    os.mkdir(p)\nexcept FileExistsError:\n    x()\n", "handled around the call"),
     (MAKE, OS + "try:\n    os.mkdir(p)\nexcept (A, FileExistsError):\n    x()\n", "handled around the call"),
+    (MAKE, OS + "try:\n    os.makedirs(p)\nexcept FileExistsError:\n    x()\n", "handled around the call"),
+    (MAKE, "try:\n    p.mkdir()\nexcept FileExistsError:\n    lost()\n", "handled around the call"),
     (MAKE, OS + "os.mkdir()\n", "no path"),
     (MAKE, OS + "os.mkdir(name=p)\n", "no path"),
     (MAKE, OS + "os.mkdir(**kw)\n", "unpacked"),

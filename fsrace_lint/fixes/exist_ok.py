@@ -9,7 +9,7 @@ import libcst as cst
 
 from fsrace_lint.fixes.arguments import switch_on, with_keyword
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
-from fsrace_lint.fixes.handler import handle
+from fsrace_lint.fixes.handler import handle, refuse_handled
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
 from fsrace_lint.fixes.statements import unwrap
@@ -25,6 +25,7 @@ def recipe(target: Target) -> Change:
     """Set `exist_ok`, and drop the existence test where it stands alone around the call."""
     tree, call = target.tree, target.call
     name = called(tree, call)
+    refuse_handled(target)
     if name == "os.mkdir":
         return _mkdir(target)
     if name == "shutil.copytree":

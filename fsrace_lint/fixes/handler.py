@@ -36,7 +36,6 @@ def handle(target: Target, path: cst.BaseExpression) -> tuple[Edit, tuple[str, .
         raise RefusalError("the path may be bytes, and the call is not a statement of its own")
     if tree.names.knows(_ERROR):
         raise RefusalError(f"the name {_ERROR} also means something else in this file")
-    _refuse_handled(target)
     functions, imports = _os_path(target)
     test = cst.Call(func=cst.Attribute(functions, cst.Name("isdir")), args=[cst.Arg(again)])
     end = line.trailing_whitespace
@@ -72,7 +71,12 @@ def _constant(key: cst.BaseExpression) -> cst.BaseExpression | None:
     return None
 
 
-def _refuse_handled(target: Target) -> None:
+def refuse_handled(target: Target) -> None:
+    """Refuse a call whose FileExistsError somebody waits for: that may be how the program tells who is first.
+
+    Raises:
+        RefusalError: A handler around the call names it.
+    """
     inner: cst.CSTNode = target.call
     for node in target.tree.ancestors(target.call):
         if isinstance(node, cst.FunctionDef | cst.Lambda):
