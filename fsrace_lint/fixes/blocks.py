@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Whole = cst.SimpleStatementLine | cst.With
 
 _FUNCTIONS: Final = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+_ASKING: Final = frozenset(
+    {"exists", "isdir", "isfile", "is_dir", "is_file", "lexists", "listdir", "iterdir"}
+)
 _LEAVING: Final = m.Return() | m.Yield() | m.Break() | m.Continue() | m.Raise() | m.Await()
 _BINDING: Final = (
     m.AssignTarget(target=m.Name()) | m.AnnAssign(target=m.Name()) | m.NamedExpr() | m.AsName(name=m.Name())
@@ -89,6 +92,31 @@ def is_used_below(target: Target) -> bool:
         for name in m.findall(argument, m.Name(target.fix.path))
     )
     return target.fix.path.isidentifier() and any(tree.span(name).line > end for name in used)
+
+
+def refuse_unasked(target: Target, path: cst.BaseExpression) -> None:
+    """Refuse to take what is at a path for the result, where nothing asks whether it is there.
+
+    Raises:
+        RefusalError: No test of that very path stands before the call in its function.
+    """
+    tree = target.tree
+    spelled = _said(tree, path)
+    scope = _function(tree, target.call)
+    for call in m.findall(scope, m.Call(func=m.Attribute() | m.Name())):
+        if not isinstance(call, cst.Call) or tree.span(call) >= tree.span(target.call):
+            continue
+        function = call.func
+        name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
+        owner = [function.value] if isinstance(function, cst.Attribute) else []
+        asked = [*owner, *(argument.value for argument in call.args[:1])]
+        if name in _ASKING and any(_said(tree, each) == spelled for each in asked):
+            return
+    raise RefusalError("nothing asks whether it is there already, and what is there may be something else")
+
+
+def _said(tree: Tree, expression: cst.BaseExpression) -> str:
+    return tree.module.code_for_node(expression.with_changes(lpar=[], rpar=[]))
 
 
 def refuse_scattered(target: Target, statement: cst.CSTNode) -> None:

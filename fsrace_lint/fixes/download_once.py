@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import calling, needed, refuse_other
+from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
@@ -33,6 +34,8 @@ def recipe(target: Target) -> Change:
         raise RefusalError("the result of the call is used")
     words = _DOWNLOADS[name]
     refuse_other(call, 2, *words)
+    path = needed(call, 1, words[1])
+    refuse_unasked(target, path)
     function, imports = helper(target, "download_once")
-    arguments = [cst.Arg(needed(call, 0, words[0])), cst.Arg(needed(call, 1, words[1]))]
+    arguments = [cst.Arg(needed(call, 0, words[0])), cst.Arg(path)]
     return Change((Edit(call, calling(function, arguments)),), imports)

@@ -8,6 +8,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import argument, calling, needed, refuse_other
+from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
@@ -28,12 +29,15 @@ def recipe(target: Target) -> Change:
     function, imports = helper(target, "extract_once")
     if called(target.tree, call) == "shutil.unpack_archive":
         refuse_other(call, 2, "filename", "extract_dir", "format", "filter")
-        arguments = [cst.Arg(needed(call, 0, "filename")), cst.Arg(needed(call, 1, "extract_dir"))]
+        folder = needed(call, 1, "extract_dir")
+        refuse_unasked(target, folder)
+        arguments = [cst.Arg(needed(call, 0, "filename")), cst.Arg(folder)]
         return Change((Edit(call, calling(function, arguments)),), imports)
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "extractall":
         raise RefusalError("what unpacks the archive is not known to unpack all of it into a folder")
     refuse_other(call, 1, "path", "filter")
     destination = needed(call, 0, "path")
+    refuse_unasked(target, destination)
     archive = call.func.value
     if isinstance(archive, cst.Call):
         arguments = [cst.Arg(_opened(target, archive)), cst.Arg(destination)]
