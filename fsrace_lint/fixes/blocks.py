@@ -23,6 +23,9 @@ _FUNCTIONS: Final = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 _ASKING: Final = frozenset(
     {"exists", "isdir", "isfile", "is_dir", "is_file", "lexists", "listdir", "iterdir"}
 )
+_TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
+_TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
+"""Calls that only tell of a path."""
 _LEAVING: Final = m.Return() | m.Yield() | m.Break() | m.Continue() | m.Raise() | m.Await()
 _BINDING: Final = (
     m.AssignTarget(target=m.Name()) | m.AnnAssign(target=m.Name()) | m.NamedExpr() | m.AsName(name=m.Name())
@@ -86,10 +89,12 @@ def is_used_below(target: Target) -> bool:
     tree = target.tree
     statement = statement_of(target)
     end = tree.span(statement).end_line
+    told = {id(name) for call in m.findall(tree.module, _TELLING) for name in m.findall(call, m.Name())}
     used = (
         name
         for argument in m.findall(_function(tree, statement), m.Arg())
         for name in m.findall(argument, m.Name(target.fix.path))
+        if id(name) not in told
     )
     return target.fix.path.isidentifier() and any(tree.span(name).line > end for name in used)
 
