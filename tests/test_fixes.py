@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fsrace_lint import rules
 from fsrace_lint.findings import Applicability, Finding, Fix, Idiom, Severity
 from fsrace_lint.fixes import Patch, Surroundings, Verify, repair
 from fsrace_lint.fixes.apply import write
 from fsrace_lint.fixes.recipe import Change, Edit, Target
+from fsrace_lint.fixes.recipes import RECIPES, load
 from fsrace_lint.source import Columns, Source, decode
 from fsrace_lint.spans import Place, Span
 
@@ -794,6 +796,17 @@ def programs(draw: st.DrawFn) -> Program:
         last = 2 if tail else 1
         parts[last] = parts[last].removesuffix(newline)
     return Program(recipe, *parts)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_each_recipe_is_told_of(name: str) -> None:
+    """It loads, a rule offers it, and the page about fixes says what it makes."""
+    assert callable(load(name).recipe)
+    offered = {remedy.recipe for loaded in rules.load() for remedy in loaded.rule.remedies}
+    offered |= {remedy.otherwise for loaded in rules.load() for remedy in loaded.rule.remedies}
+    assert name in offered | {"exist-ok", "missing-ok"}
+    page = Path(__file__).parent.parent / "docs" / "fixes.md"
+    assert f"`{name}`" in page.read_text("utf-8")
 
 
 @settings(max_examples=300, deadline=None)

@@ -16,7 +16,7 @@ from mdtest import Case, File, collect, run
 
 from fsrace_lint import cli, pipeline, rules, terminal
 from fsrace_lint.findings import Applicability, Finding
-from fsrace_lint.fixes.recipe import RECIPES
+from fsrace_lint.fixes.recipes import RECIPES
 from fsrace_lint.rules.remedies import SKETCH
 
 if TYPE_CHECKING:

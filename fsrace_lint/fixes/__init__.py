@@ -15,7 +15,8 @@ import msgspec
 
 from fsrace_lint.findings import Applicability, Finding, Fix
 from fsrace_lint.fixes.imports import add_imports
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target, load
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target
+from fsrace_lint.fixes.recipes import load
 from fsrace_lint.fixes.tree import Tree, comments, plant
 from fsrace_lint.source import Source, Unreadable, decode
 

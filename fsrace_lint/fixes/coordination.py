@@ -38,19 +38,19 @@ def helper(target: Target, name: str) -> Spelled:
 
 def rank_test(target: Target) -> Spelled:
     """Give the test for the first process of the job."""
-    found = _usable(target, target.surroundings.idiom(target.fix.span).tests)
-    if found is not None:
-        return found
-    function, imports = helper(target, "is_main_process")
-    return cst.Call(function), imports
+    return _spelled(target, target.surroundings.idiom(target.fix.span).tests, "is_main_process")
 
 
 def barrier_call(target: Target) -> Spelled:
     """Give the call in which all processes wait."""
-    found = _usable(target, target.surroundings.idiom(target.fix.span).barriers)
+    return _spelled(target, target.surroundings.idiom(target.fix.span).barriers, "barrier")
+
+
+def _spelled(target: Target, texts: Iterable[str], otherwise: str) -> Spelled:
+    found = _usable(target, texts)
     if found is not None:
         return found
-    function, imports = helper(target, "barrier")
+    function, imports = helper(target, otherwise)
     return cst.Call(function), imports
 
 

@@ -1,10 +1,9 @@
-"""What a recipe is given, what it gives back, and how it is found by its name."""
+"""What a recipe is given, and what it gives back."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import Any
 
 import libcst as cst
 import msgspec
@@ -12,28 +11,6 @@ import msgspec
 from fsrace_lint.findings import Fix, Idiom
 from fsrace_lint.fixes.tree import Tree
 from fsrace_lint.spans import Span
-
-RECIPES: Final = (
-    "atomic-write",
-    "barrier",
-    "barrier-before",
-    "drop-unlink",
-    "download-once",
-    "ensure-dir",
-    "enter-the-context",
-    "exclusive-open",
-    "exist-ok",
-    "extract-once",
-    "filelock",
-    "guard-and-barrier",
-    "missing-ok",
-    "mkstemp",
-    "move-check-into-lock",
-    "pass-the-function",
-    "publish-symlink",
-    "rank-guard",
-    "timeout",
-)
 
 
 class RefusalError(Exception):
@@ -87,17 +64,3 @@ class Target(msgspec.Struct, frozen=True):
     call: cst.Call
     fix: Fix
     surroundings: Surroundings
-
-
-class Recipe(Protocol):
-    """A module of this room: turns a target into a change, or raises `RefusalError`."""
-
-    def recipe(self, target: Target) -> Change:
-        """Say how the target is to be changed."""
-
-
-def load(name: str) -> Recipe:
-    """Find a recipe by its name, which is its module's name with dashes."""
-    if name not in RECIPES:
-        raise RefusalError(f"there is no recipe named {name}")
-    return cast("Recipe", importlib.import_module(f"fsrace_lint.fixes.{name.replace('-', '_')}"))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 import msgspec
 
-from fsrace_lint.fixes import rank_guard
 from fsrace_lint.fixes.blocks import beside, statement_of
 from fsrace_lint.fixes.coordination import barrier_call
+from fsrace_lint.fixes.recipes import rank_guard
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Change, Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.fixes.barrier import placed
+from fsrace_lint.fixes.recipes.barrier import placed
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Change, Target

@@ -1,0 +1,32 @@
+"""The recipes, one a file: its name, with dashes, is the name of the recipe."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from fsrace_lint.fixes.recipe import RefusalError
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Change, Target
+
+RECIPES: Final = tuple(sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__)))
+
+
+class Recipe(Protocol):
+    """A module of this room: turns a target into a change, or raises `RefusalError`."""
+
+    def recipe(self, target: Target) -> Change:
+        """Say how the target is to be changed."""
+
+
+def load(name: str) -> Recipe:
+    """Find a recipe by its name.
+
+    Raises:
+        RefusalError: There is none of that name.
+    """
+    if name not in RECIPES:
+        raise RefusalError(f"there is no recipe named {name}")
+    return cast("Recipe", importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
