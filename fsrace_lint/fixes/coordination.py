@@ -24,6 +24,8 @@ _COLLECTIVE: Final = re.compile(
 )
 _SAVING: Final = re.compile(r"_?(save|checkpoint|sync|gather)")
 _COORDINATORS: Final = ("engine", "trainer", "strategy", "accelerator", "fabric", "booster")
+_WHOLE: Final = ("tokenizer", "processor", "config", "extractor", "scheduler")
+"""How the names of objects end that are never divided among the processes, but are saved like a model."""
 _SHARDING: Final = re.compile(
     r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|DTensor|distribute_tensor|ZeroRedundancyOptimizer"
 )
@@ -71,6 +73,8 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
         if _COLLECTIVE.match(last.lstrip("_")):
             raise RefusalError(f"{said} may wait for all processes, and some alone would run it")
         if _SAVING.match(last) and word.endswith(_COORDINATORS):
+            raise RefusalError(f"{said} may be a save that all processes must call")
+        if last == "save_pretrained" and not word.endswith(_WHOLE):
             raise RefusalError(f"{said} may be a save that all processes must call")
         if last == "state_dict" and _SHARDING.search(tree.module.code):
             raise RefusalError(f"{said} may gather a model that is divided among the processes")

@@ -23,6 +23,7 @@ _WRITERS: Final = {
     "numpy.savez": (0, "file"),
     "numpy.savez_compressed": (0, "file"),
     "joblib.dump": (1, "filename"),
+    "shutil.copyfile": (1, "dst"),
     "safetensors.torch.save_file": (1, "filename"),
     "safetensors.numpy.save_file": (1, "filename"),
 }
