@@ -139,3 +139,15 @@ def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
 def calling(function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> Callable[[cst.Call], cst.Call]:
     """Make the rewrite that calls another function with other arguments."""
     return lambda call: call.with_changes(func=function, args=arguments)
+
+
+def added(given: cst.Arg) -> Callable[[cst.Call], cst.Call]:
+    """Make the rewrite that puts an argument behind those of a call."""
+
+    def rewrite(call: cst.Call) -> cst.Call:
+        others = list(call.args)
+        if others and not isinstance(others[-1].comma, cst.Comma):
+            others[-1] = others[-1].with_changes(comma=cst.Comma(whitespace_after=_SPACE))
+        return call.with_changes(args=[*others, given])
+
+    return rewrite

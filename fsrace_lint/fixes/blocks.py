@@ -185,9 +185,14 @@ def beside(
     tree = target.tree
     if not isinstance(tree.parents[statement], cst.IndentedBlock | cst.Module):
         raise RefusalError("nothing can be put beside an elif")
-    end = cst.TrailingWhitespace(newline=tree.newline)
-    lines = [cst.SimpleStatementLine(body=[small], trailing_whitespace=end) for small in added]
+    lines = [own_line(target, small) for small in added]
     return Edit(statement, partial(_with_lines, lines=lines, before=before), additive=True)
+
+
+def own_line(target: Target, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
+    """Put a statement on a line, which ends as those of the file do."""
+    end = cst.TrailingWhitespace(newline=target.tree.newline)
+    return cst.SimpleStatementLine(body=[small], trailing_whitespace=end)
 
 
 def _with_lines(

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import argument, calling, keyword, needed
-from fsrace_lint.fixes.blocks import beside, fresh, statement_of
+from fsrace_lint.fixes.blocks import beside, fresh, own_line, statement_of
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
@@ -135,9 +135,7 @@ def _made(target: Target, line: cst.SimpleStatementLine, arguments: list[cst.Arg
     if not isinstance(name, cst.Name):
         raise RefusalError("the name is not held by a variable")
     (made, close), imports = _making(target, name, arguments)
-    end = cst.TrailingWhitespace(newline=target.tree.newline)
-    closing = cst.SimpleStatementLine([close], trailing_whitespace=end)
-    return Change((put(line, line.with_changes(body=[made]), closing),), imports)
+    return Change((put(line, line.with_changes(body=[made]), own_line(target, close)),), imports)
 
 
 def _making(

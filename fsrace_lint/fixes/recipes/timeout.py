@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import argument, keyword
+from fsrace_lint.fixes.arguments import added, argument, keyword
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
 
 if TYPE_CHECKING:
@@ -28,12 +27,4 @@ def recipe(target: Target) -> Change:
     seconds = cst.Integer(_SECONDS)
     if given is not None:
         return Change((put(given.value, seconds),))
-    return Change((Edit(call, partial(_limited, seconds=seconds)),))
-
-
-def _limited(call: cst.Call, seconds: cst.Integer) -> cst.Call:
-    space = cst.SimpleWhitespace(" ")
-    others = list(call.args)
-    if others and not isinstance(others[-1].comma, cst.Comma):
-        others[-1] = others[-1].with_changes(comma=cst.Comma(whitespace_after=space))
-    return call.with_changes(args=[*others, keyword("timeout", seconds)])
+    return Change((Edit(call, added(keyword("timeout", seconds))),))

@@ -1,0 +1,43 @@
+"""Make a link under a name of its own, and rename it to its place in one step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from fsrace_lint.fixes.arguments import needed, refuse_other
+from fsrace_lint.fixes.blocks import fresh, own_line
+from fsrace_lint.fixes.callee import called
+from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.recipe import Change, RefusalError, put
+from fsrace_lint.fixes.statements import own_statement
+
+if TYPE_CHECKING:
+    from fsrace_lint.fixes.recipe import Target
+
+
+def recipe(target: Target) -> Change:
+    """Link a unique name in the same folder with `os.symlink`, and `os.replace` it."""
+    call, line = target.call, own_statement(target)
+    if called(target.tree, call) != "os.symlink" or not isinstance(line, cst.SimpleStatementLine):
+        raise RefusalError("the call is no os.symlink on a line of its own")
+    refuse_other(call, 2, "src", "dst", "target_is_directory")
+    link = needed(call, 1, "dst")
+    if not isinstance(link, cst.Name | cst.Attribute):
+        raise RefusalError("the path of the link is not plain enough to repeat")
+    replace, imports = spell(target, "os", "replace", "import os")
+    chance, more = spell(target, "uuid", "uuid4", "import uuid")
+    name = cst.Name(fresh(target, "temporary"))
+    said = target.tree.module.code_for_node(link)
+    unique = cst.FormattedStringExpression(cst.Attribute(cst.Call(chance), cst.Name("hex")))
+    text = cst.FormattedString(
+        [cst.FormattedStringExpression(cst.parse_expression(said)), cst.FormattedStringText("."), unique]
+    )
+    naming = own_line(target, cst.Assign([cst.AssignTarget(name)], text))
+    linking = cst.ensure_type(line.deep_replace(link, name), cst.SimpleStatementLine)
+    renaming = own_line(
+        target, cst.Expr(cst.Call(replace, [cst.Arg(name), cst.Arg(cst.parse_expression(said))]))
+    )
+    first = naming.with_changes(leading_lines=line.leading_lines)
+    return Change((put(line, first, linking.with_changes(leading_lines=()), renaming),), (*imports, *more))

@@ -1,0 +1,106 @@
+"""Make a temporary file or folder beside the place that it is moved to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+from libcst import matchers as m
+
+from fsrace_lint.fixes.arguments import added, argument, keyword, needed
+from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.fixes.recipe import Target
+
+_MAKING: Final = {
+    "tempfile.mkdtemp": 2,
+    "tempfile.mkstemp": 2,
+    "tempfile.TemporaryDirectory": 2,
+    "tempfile.NamedTemporaryFile": None,
+}
+"""Where they take the folder, by position."""
+_HOPS: Final = 3
+
+
+def recipe(target: Target) -> Change:
+    """Pass the folder of the target as `dir=` to the call of `tempfile` that the move begins with."""
+    tree, call = target.tree, target.call
+    name = called(tree, call)
+    if name in {"shutil.move", "os.rename", "os.replace"}:
+        source, place = needed(call, 0, "src"), needed(call, 1, "dst")
+    elif is_pathlib_method(name, "rename") or is_pathlib_method(name, "replace"):
+        source, place = cst.ensure_type(call.func, cst.Attribute).value, needed(call, 0, "target")
+    else:
+        raise RefusalError(f"{name.lstrip('.')} is not known to move anything")
+    scope = next((node for node in tree.ancestors(call) if isinstance(node, cst.FunctionDef)), tree.module)
+    making = _making(target, scope, source, _HOPS)
+    if making is None:
+        raise RefusalError("it is not clear which call of tempfile makes what is moved")
+    if argument(making, _MAKING[called(tree, making)], "dir") is not None:
+        raise RefusalError("the temporary folder is chosen already")
+    for used in m.findall(place, m.Name()):
+        if not _is_there(target, scope, cst.ensure_type(used, cst.Name).value, making):
+            raise RefusalError("the target is not known yet where the temporary is made")
+    path, imports = spell(target, "os", "path", "import os")
+    folder = cst.Call(cst.Attribute(path, cst.Name("dirname")), [cst.Arg(place.deep_clone())])
+    beside = cst.BooleanOperation(folder, cst.Or(), cst.SimpleString('"."'))
+    return Change((Edit(making, added(keyword("dir", beside))),), imports)
+
+
+def _making(target: Target, scope: cst.CSTNode, source: cst.BaseExpression, hops: int) -> cst.Call | None:
+    """Follow the names in an expression to the call of `tempfile` that gave the first of them."""
+    for call in m.findall(source, m.Call()):
+        if isinstance(call, cst.Call) and _is_tempfile(target, call):
+            return call
+    if not hops:
+        return None
+    for name in m.findall(source, m.Name()):
+        for value in _values(scope, cst.ensure_type(name, cst.Name).value):
+            found = _making(target, scope, value, hops - 1)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_tempfile(target: Target, call: cst.Call) -> bool:
+    try:
+        return called(target.tree, call) in _MAKING
+    except RefusalError:
+        return False
+
+
+def _values(scope: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
+    """Give what is assigned to a name, or what a `with` binds to it."""
+    for assign in m.findall(scope, m.Assign()):
+        targets = cst.ensure_type(assign, cst.Assign).targets
+        if any(m.findall(each.target, m.Name(name)) for each in targets):
+            yield cst.ensure_type(assign, cst.Assign).value
+    for item in m.findall(scope, m.WithItem(asname=m.AsName(name=m.Name(name)))):
+        yield cst.ensure_type(item, cst.WithItem).item
+
+
+def _is_there(target: Target, scope: cst.CSTNode, name: str, making: cst.Call) -> bool:
+    """Tell whether a name of the target is bound before the temporary is made, and never later."""
+    tree = target.tree
+    bound = [
+        node
+        for node in m.findall(scope, m.AssignTarget() | m.AsName() | m.For() | m.NamedExpr() | m.AugAssign())
+        if m.findall(_bound_by(node), m.Name(name))
+    ]
+    return all(tree.span(node) < tree.span(making) for node in bound)
+
+
+def _bound_by(node: cst.CSTNode) -> cst.CSTNode:
+    match node:
+        case cst.AsName(name=bound):
+            return bound
+        case cst.AssignTarget(target=bound) | cst.For(target=bound) | cst.AugAssign(target=bound):
+            return bound
+        case cst.NamedExpr(target=bound):
+            return bound
+    return node
