@@ -29,6 +29,7 @@ _WHOLE: Final = ("tokenizer", "processor", "config", "extractor", "scheduler")
 _SHARDING: Final = re.compile(
     r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|DTensor|distribute_tensor|ZeroRedundancyOptimizer"
 )
+_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 _BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
 
 
@@ -82,11 +83,14 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
 
 def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
     for text in spelled:
-        if "…" not in text:
+        try:
             expression = cst.parse_expression(text)
-            names = {node.value for node in _roots(expression)}
-            if all(name in _BUILTIN or _is_visible(target, name) for name in names):
-                return expression, ()
+        except cst.ParserSyntaxError:
+            # Too long to be spelled out, or not remembered to the last sign.
+            continue
+        names = {node.value for node in _roots(expression)}
+        if all(name in _BUILTIN or _is_visible(target, name) for name in names):
+            return expression, ()
     return None
 
 
@@ -118,6 +122,3 @@ def _is_visible(target: Target, name: str) -> bool:
         if scopes and scopes[0] not in around:
             return False
     return tree.names.knows(name)
-
-
-_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
