@@ -63,12 +63,14 @@ class FixCommand(CodemodCommand):
         if relative is None:
             raise SkipFile(f"{file} is excluded by the settings")
         one = run.narrowed(relative)
-        for patch in pipeline.repair(one, one.check(), unsafe=self.unsafe_fixes):
-            self._warn(patch.refused)
-            if patch.before != tree.bytes:
-                raise SkipFile(f"{file} was changed in the meantime")
-            return parse_module(patch.after)
-        return tree
+        patches = pipeline.repair(one, one.check(), unsafe=self.unsafe_fixes)
+        if not patches:
+            return tree
+        (patch,) = patches
+        self._warn(patch.refused)
+        if patch.before != tree.bytes:
+            raise SkipFile(f"{file} was changed in the meantime")
+        return parse_module(patch.after)
 
     def _warn(self, refused: Sequence[Refusal]) -> None:
         for refusal in refused:

@@ -95,7 +95,7 @@ ROOMS = (
         " project.names.modules project.queries report rules settings source spans suppress",
         "msgspec",
     ),
-    Room("pipeline.repair", "findings fixes fixes.apply pipeline.run source spans"),
+    Room("pipeline.repair", "catalog findings fixes fixes.apply pipeline.run source spans"),
     Room("pipeline", "pipeline.repair pipeline.run"),
     Room(
         "cli",

@@ -38,8 +38,8 @@ __all__ = [
     "parse",
 ]
 
-HELPERS: Final = "fsrace_lint.safe."
-"""How the names of the helpers begin."""
+HELPERS: Final = "fsrace_lint.safe"
+"""The module with the helpers."""
 
 
 class Catalog:
@@ -146,9 +146,9 @@ def extended(tables: str, origin: str, helpers: str | None = None) -> Catalog:
 def _copied(helpers: str) -> Iterator[tuple[str, Entry]]:
     """Give what is known of the helpers for a copy of them under another name."""
     for kind, entry in _own():
-        names = tuple(name for name in entry.names if name.startswith(HELPERS))
+        names = tuple(name for name in entry.names if name.startswith(f"{HELPERS}."))
         if names:
-            moved = tuple(f"{helpers}.{name.removeprefix(HELPERS)}" for name in names)
+            moved = tuple(f"{helpers}{name.removeprefix(HELPERS)}" for name in names)
             yield kind, msgspec.structs.replace(entry, names=moved)
 
 

@@ -51,12 +51,11 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """The change that answers one or more findings at once, and the recipe to try where it will not do."""
+    """The change that answers one or more findings at once, and the fix that it is made by."""
 
     findings: tuple[Finding, ...]
     change: Change
     fix: Fix
-    otherwise: str
 
 
 def repair(source: Source, findings: Sequence[Finding], verify: Verify, surroundings: Surroundings) -> Patch:
@@ -152,13 +151,12 @@ class _Repair(msgspec.Struct, frozen=True):
 
     def _planned(self, findings: tuple[Finding, ...], fix: Fix) -> _Plan:
         """Plan a fix by its recipe, or by the other one where that refuses."""
-        target = self._target(fix)
         try:
-            return _Plan(findings, load(fix.recipe).recipe(target), fix, fix.otherwise)
+            return _Plan(findings, load(fix.recipe).recipe(self._target(fix)), fix)
         except RefusalError:
             if not fix.otherwise:
                 raise
-            return _Plan(findings, load(fix.otherwise).recipe(target), fix, "")
+            return self._planned(findings, _otherwise(fix))
 
     def _target(self, fix: Fix) -> Target:
         call = self.tree.calls.get(fix.span)
@@ -171,11 +169,10 @@ class _Repair(msgspec.Struct, frozen=True):
     def _settle(self, passed: Sequence[_Plan], plan: _Plan) -> tuple[_Plan, bytes | str]:
         """Make one plan on top of those that passed, or the one to try otherwise: new bytes, or why not."""
         result = self._attempt([*passed, plan])
-        if not isinstance(result, str) or not plan.otherwise:
+        if not isinstance(result, str) or not plan.fix.otherwise:
             return plan, result
-        fix = msgspec.structs.replace(plan.fix, recipe=plan.otherwise, otherwise="")
         try:
-            other = self._planned(plan.findings, fix)
+            other = self._planned(plan.findings, _otherwise(plan.fix))
         except RefusalError:
             return plan, result
         again = self._attempt([*passed, other])
@@ -199,6 +196,11 @@ class _Repair(msgspec.Struct, frozen=True):
             return "the code is nested too deeply"
         reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
         return after if reason is None else reason
+
+
+def _otherwise(fix: Fix) -> Fix:
+    """Give the fix to try where one will not do."""
+    return msgspec.structs.replace(fix, recipe=fix.otherwise, otherwise="")
 
 
 def _check(before: cst.Module, repaired: Source) -> None:

@@ -23,8 +23,8 @@ def switch_on(
     for index, argument in enumerate(call.args):
         if argument.star:
             raise RefusalError(f"unpacked arguments may set {keyword} already")
-        named = argument.keyword is not None and argument.keyword.value == keyword
-        if not named and (argument.keyword is not None or index != position):
+        is_named = argument.keyword is not None and argument.keyword.value == keyword
+        if not is_named and (argument.keyword is not None or index != position):
             continue
         match argument.value:
             case cst.Name(value="False") as false:
@@ -32,16 +32,11 @@ def switch_on(
             case cst.Name(value="True"):
                 raise RefusalError(f"{keyword} is True already")
         raise RefusalError(f"{keyword} is computed here")
-    return partial(with_keyword, keyword=keyword, newline=newline)
+    return partial(with_keyword, added=named(keyword, cst.Name("True")), newline=newline)
 
 
-def with_keyword(call: cst.Call, keyword: str, newline: cst.Newline) -> cst.Call:
-    """Give a call with `keyword=True` after its other arguments."""
-    added = cst.Arg(
-        value=cst.Name("True"),
-        keyword=cst.Name(keyword),
-        equal=cst.AssignEqual(whitespace_before=_NONE, whitespace_after=_NONE),
-    )
+def with_keyword(call: cst.Call, added: cst.Arg, newline: cst.Newline) -> cst.Call:
+    """Give a call with a keyword argument after its other arguments."""
     if not call.args:
         return _with_only(call, added, newline)
     *others, last = call.args
@@ -130,7 +125,7 @@ def refuse_other(call: cst.Call, count: int, *keywords: str) -> None:
             raise RefusalError(f"the helper takes no {given.keyword.value}")
 
 
-def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
+def named(name: str, value: cst.BaseExpression) -> cst.Arg:
     """Make a keyword argument."""
     equal = cst.AssignEqual(whitespace_before=_NONE, whitespace_after=_NONE)
     return cst.Arg(value, keyword=cst.Name(name), equal=equal)
@@ -139,15 +134,3 @@ def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
 def calling(function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> Callable[[cst.Call], cst.Call]:
     """Make the rewrite that calls another function with other arguments."""
     return lambda call: call.with_changes(func=function, args=arguments)
-
-
-def added(given: cst.Arg) -> Callable[[cst.Call], cst.Call]:
-    """Make the rewrite that puts an argument behind those of a call."""
-
-    def rewrite(call: cst.Call) -> cst.Call:
-        others = list(call.args)
-        if others and not isinstance(others[-1].comma, cst.Comma):
-            others[-1] = others[-1].with_changes(comma=cst.Comma(whitespace_after=_SPACE))
-        return call.with_changes(args=[*others, given])
-
-    return rewrite

@@ -162,18 +162,6 @@ def under(target: Target, statement: Whole, test: cst.BaseExpression) -> Edit:
     return Edit(statement, wrapped)
 
 
-def within(target: Target, statement: Whole, manager: cst.BaseExpression, name: str) -> Edit:
-    """Put a statement into `with manager as name:`; the call in it is changed by another edit."""
-    indent, newline = target.tree.indent(statement), target.tree.newline
-    item = cst.WithItem(manager, asname=cst.AsName(cst.Name(name)) if name else None)
-
-    def wrapped(line: Whole) -> cst.With:
-        block = suite([line.with_changes(leading_lines=())], indent, newline)
-        return cst.With(items=[item], body=block, leading_lines=line.leading_lines)
-
-    return Edit(statement, wrapped)
-
-
 def beside(
     target: Target, statement: cst.BaseStatement, *added: cst.BaseSmallStatement, before: bool = False
 ) -> Edit:
@@ -209,6 +197,12 @@ def _with_lines(
 def suite(body: Sequence[cst.BaseStatement], indent: str | None, newline: cst.Newline) -> cst.IndentedBlock:
     """Make the block of a compound statement."""
     return cst.IndentedBlock(body=body, header=cst.TrailingWhitespace(newline=newline), indent=indent)
+
+
+def is_asked_in(target: Target, test: cst.BaseExpression) -> bool:
+    """Tell whether the existence test that the fix is about stands in a condition."""
+    check = target.tree.calls.get(target.fix.check) if target.fix.check is not None else None
+    return check is not None and any(node is test for node in (check, *target.tree.ancestors(check)))
 
 
 def enclosing_if(target: Target) -> cst.If:

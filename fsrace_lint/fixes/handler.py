@@ -26,7 +26,7 @@ def handle(target: Target, path: cst.BaseExpression) -> tuple[Edit, tuple[str, .
     handler, so it must be one that can be read twice.
     """
     tree = target.tree
-    again = _copy(path)
+    again = repeated(path)
     if again is None:
         raise RefusalError(
             "the path may be bytes, which pathlib does not take, and is not plain enough to repeat"
@@ -45,7 +45,7 @@ def handle(target: Target, path: cst.BaseExpression) -> tuple[Edit, tuple[str, .
     return Edit(line, partial(_handled, end=end, test=test, indent=indent, newline=tree.newline)), imports
 
 
-def _copy(path: cst.BaseExpression) -> cst.BaseExpression | None:
+def repeated(path: cst.BaseExpression) -> cst.BaseExpression | None:
     """Write an expression again, without its layout, where reading it twice gives the same twice."""
     match path:
         case cst.Name(value=name):
@@ -53,10 +53,10 @@ def _copy(path: cst.BaseExpression) -> cst.BaseExpression | None:
         case cst.SimpleString(value=literal) | cst.Integer(value=literal):
             return type(path)(literal)
         case cst.Attribute(value=owner, attr=attr):
-            copied = _copy(owner)
+            copied = repeated(owner)
             return None if copied is None else cst.Attribute(copied, cst.Name(attr.value))
         case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=key, star=None))]):
-            copied, index = _copy(owner), _constant(key)
+            copied, index = repeated(owner), _constant(key)
             if copied is not None and index is not None:
                 return cst.Subscript(copied, [cst.SubscriptElement(cst.Index(index))])
     return None
@@ -65,7 +65,7 @@ def _copy(path: cst.BaseExpression) -> cst.BaseExpression | None:
 def _constant(key: cst.BaseExpression) -> cst.BaseExpression | None:
     match key:
         case cst.SimpleString() | cst.Integer():
-            return _copy(key)
+            return repeated(key)
         case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value=digits)):
             return cst.UnaryOperation(cst.Minus(), cst.Integer(digits))
     return None

@@ -46,13 +46,18 @@ def unwrap(target: Target, tests: frozenset[str], *, negated: bool) -> tuple[Edi
     return (Edit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
 
 
-def wrap(target: Target, manager: cst.BaseExpression) -> Edit:
-    """Put the statement that is the call into a `with manager:` block."""
+def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> Edit:
+    """Put the statement that is the call into a `with manager:` block, which binds a name if one is given.
+
+    Raises:
+        RefusalError: The call is not a statement of its own.
+    """
     line = own_statement(target)
     if line is None:
         raise RefusalError("the call is not a statement of its own")
     indent = target.tree.indent(line)
-    return Edit(line, partial(_wrapped, manager=manager, indent=indent, newline=target.tree.newline))
+    item = cst.WithItem(manager, asname=cst.AsName(cst.Name(name)) if name else None)
+    return Edit(line, partial(_wrapped, item=item, indent=indent, newline=target.tree.newline))
 
 
 def enclosed(
@@ -151,9 +156,9 @@ def _prepended(node: cst.CSTNode, field: str, lines: Sequence[cst.EmptyLine]) ->
 
 
 def _wrapped(
-    line: Suite, manager: cst.BaseExpression, indent: str | None, newline: cst.Newline
+    line: Suite, item: cst.WithItem, indent: str | None, newline: cst.Newline
 ) -> cst.With | cst.IndentedBlock:
     header = cst.TrailingWhitespace(newline=newline)
     inner = cst.SimpleStatementLine(body=line.body, trailing_whitespace=line.trailing_whitespace)
     block = cst.IndentedBlock(body=[inner], header=header, indent=indent)
-    return enclosed(line, cst.With(items=[cst.WithItem(manager)], body=block), indent, newline)
+    return enclosed(line, cst.With(items=[item], body=block), indent, newline)

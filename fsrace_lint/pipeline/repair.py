@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from fsrace_lint import catalog
 from fsrace_lint.findings import Applicability, Finding
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked, Run
     from fsrace_lint.source import Source
     from fsrace_lint.spans import Span
-
-HELPERS: Final = "fsrace_lint.safe"
-"""The module that fixes import helpers from, unless the settings name another."""
 
 
 def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
@@ -40,7 +38,7 @@ def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
     changed: dict[str, Source] = {}
     trial = _Trial(run, sorted(by_path), everywhere=unsafe)
-    helpers = run.settings.helper_module or HELPERS
+    helpers = run.settings.helper_module or catalog.HELPERS
 
     def attempt(path: str, verify: fixes.Verify) -> Patch:
         source = checked.sources[path]

@@ -6,37 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import calling, keyword, needed, refuse_other
-from fsrace_lint.fixes.blocks import fresh, statement_of, within
+from fsrace_lint.fixes.arguments import argument, calling, named, refuse_other
+from fsrace_lint.fixes.blocks import fresh
 from fsrace_lint.fixes.callee import called, is_pathlib_method
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
-from fsrace_lint.fixes.statements import own_statement
+from fsrace_lint.fixes.statements import wrap
 from fsrace_lint.fixes.text import ends_in
+from fsrace_lint.fixes.writers import OPEN, written_path
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
-_WRITERS: Final = {
-    "torch.save": (1, "f"),
-    "numpy.save": (0, "file"),
-    "numpy.savez": (0, "file"),
-    "numpy.savez_compressed": (0, "file"),
-    "joblib.dump": (1, "filename"),
-    "shutil.copyfile": (1, "dst"),
-    "safetensors.torch.save_file": (1, "filename"),
-    "safetensors.numpy.save_file": (1, "filename"),
-}
-_METHODS: Final = {
-    ".to_csv": (0, "path_or_buf"),
-    ".to_json": (0, "path_or_buf"),
-    ".to_parquet": (0, "path"),
-    ".to_pickle": (0, "path"),
-    ".savefig": (0, "fname"),
-}
 _EXTENDING: Final = {"numpy.save": ".npy", "numpy.savez": ".npz", "numpy.savez_compressed": ".npz"}
 """What adds an extension to a name that does not end in it."""
-_OPEN: Final = ("file", "mode", "buffering", "encoding", "errors", "newline")
 _TEXT: Final = ("data", "encoding", "errors", "newline")
 _KEPT: Final = frozenset({"encoding", "errors", "newline"})
 
@@ -48,9 +31,7 @@ def recipe(target: Target) -> Change:
         return _opened(target, bound=name.startswith("."))
     if is_pathlib_method(name, "write_text") or is_pathlib_method(name, "write_bytes"):
         return _written(target, name)
-    if name in _WRITERS or name in _METHODS:
-        return _handed(target, name)
-    raise RefusalError(f"{name.lstrip('.')} is not known to write to the path that it is given")
+    return _handed(target, name)
 
 
 def _opened(target: Target, *, bound: bool) -> Change:
@@ -59,7 +40,7 @@ def _opened(target: Target, *, bound: bool) -> Change:
     item = tree.parents[call]
     if not isinstance(item, cst.WithItem):
         raise RefusalError("the file is not opened by a with, which says when it is whole")
-    names = _OPEN[1:] if bound else _OPEN
+    names = OPEN[1:] if bound else OPEN
     given = _by_name(call, names)
     mode = given.get("mode")
     text = mode.evaluated_value if isinstance(mode, cst.SimpleString) else None
@@ -77,34 +58,30 @@ def _by_helper(
 ) -> Change:
     function, imports = helper(target, "atomic_write")
     arguments = [cst.Arg(path), *([] if mode is None else [cst.Arg(mode)])]
-    arguments += [keyword(name, value) for name, value in given.items() if name in _KEPT]
+    arguments += [named(name, value) for name, value in given.items() if name in _KEPT]
     return Change((Edit(target.call, calling(function, arguments)),), imports)
 
 
 def _written(target: Target, name: str) -> Change:
     """Turn `path.write_text(text)` into a `with atomic_write(path, "w") as stream` around its write."""
-    if not name.startswith(".") or own_statement(target) is None:
-        raise RefusalError("the call is not a statement of its own")
+    if not name.startswith("."):
+        raise RefusalError("the path is not the object of the method")
     call = target.call
     given = _by_name(call, _TEXT if name == ".write_text" else _TEXT[:1])
     stream = fresh(target, "stream")
     mode = cst.SimpleString('"w"' if name == ".write_text" else '"wb"')
     function, imports = helper(target, "atomic_write")
     arguments = [cst.Arg(_receiver(call)), cst.Arg(mode)]
-    arguments += [keyword(key, value) for key, value in given.items() if key in _KEPT]
+    arguments += [named(key, value) for key, value in given.items() if key in _KEPT]
     write = cst.Attribute(cst.Name(stream), cst.Name("write"))
     manager = cst.Call(function, arguments)
     inner = Edit(call, calling(write, [cst.Arg(given["data"])]))
-    return Change((inner, within(target, statement_of(target), manager, stream)), imports)
+    return Change((inner, wrap(target, manager, stream)), imports)
 
 
 def _handed(target: Target, name: str) -> Change:
     """Put a writer that takes a path into `with atomic_path(path) as temporary`."""
-    call = target.call
-    position, word = _WRITERS.get(name) or _METHODS[name]
-    path = needed(call, position, word)
-    if own_statement(target) is None:
-        raise RefusalError("the call is not a statement of its own")
+    path = written_path(target)
     ending = _EXTENDING.get(name)
     if ending is not None and not ends_in(target.tree, path, ending):
         raise RefusalError(f"{name} adds {ending} to a name that does not end in it, as this one may not")
@@ -112,19 +89,14 @@ def _handed(target: Target, name: str) -> Change:
     function, imports = helper(target, "atomic_path")
     manager = cst.Call(function, [cst.Arg(path.with_changes(lpar=[], rpar=[]))])
     inner = put(path, cst.Name(temporary))
-    return Change((inner, within(target, statement_of(target), manager, temporary)), imports)
+    return Change((inner, wrap(target, manager, temporary)), imports)
 
 
 def _by_name(call: cst.Call, names: tuple[str, ...]) -> dict[str, cst.BaseExpression]:
     """Give the arguments of a call by the names of the parameters, of which some cannot be kept."""
     refuse_other(call, len(names), *names)
-    found = {}
-    for index, name in enumerate(names):
-        for position, given in enumerate(call.args):
-            if given.star:
-                raise RefusalError("unpacked arguments may hold more than is seen")
-            if given.keyword.value == name if given.keyword is not None else position == index:
-                found[name] = given.value
+    given = {name: argument(call, index, name) for index, name in enumerate(names)}
+    found = {name: each.value for name, each in given.items() if each is not None}
     if "buffering" in found:
         raise RefusalError("the helper takes no buffering")
     if names[0] in {"file", "data"} and names[0] not in found:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import argument, calling, keyword, needed
+from fsrace_lint.fixes.arguments import argument, calling, named, needed
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
@@ -33,5 +33,5 @@ def recipe(target: Target) -> Change:
     else:
         raise RefusalError(f"{name.lstrip('.')} makes no more than one level")
     function, imports = helper(target, "ensure_dir")
-    arguments = [cst.Arg(path), *([] if mode is None else [keyword("mode", mode.value)])]
+    arguments = [cst.Arg(path), *([] if mode is None else [named("mode", mode.value)])]
     return Change((Edit(call, calling(function, arguments)),), imports)

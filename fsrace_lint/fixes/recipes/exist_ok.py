@@ -7,7 +7,7 @@ from typing import Final
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import switch_on, with_keyword
+from fsrace_lint.fixes.arguments import named, switch_on, with_keyword
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
 from fsrace_lint.fixes.handler import handle, refuse_handled
 from fsrace_lint.fixes.imports import spell
@@ -87,7 +87,9 @@ def _as_method(call: cst.Call, path_type: cst.BaseExpression, newline: cst.Newli
         opening = opening.with_changes(first_line=line_end, empty_lines=[])
     method = cst.Attribute(_owner(call, path_type), cst.Name("mkdir"))
     return with_keyword(
-        call.with_changes(func=method, args=others, whitespace_before_args=opening), "exist_ok", newline
+        call.with_changes(func=method, args=others, whitespace_before_args=opening),
+        named("exist_ok", cst.Name("True")),
+        newline,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.fixes.blocks import suite
+from fsrace_lint.fixes.blocks import is_asked_in, suite
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, drop, put
 
@@ -29,7 +29,7 @@ def recipe(target: Target) -> Change:
     body = list(block.body)
     index = body.index(line)
     waiting, below = body[index - 1] if index else None, body[index + 1 :]
-    if not isinstance(waiting, cst.While) or not _asks(target, waiting):
+    if not isinstance(waiting, cst.While) or not is_asked_in(target, waiting.test):
         raise RefusalError("there is no loop before it that waits while the lock file is there")
     path = _path(target, waiting)
     work, used = _work(below)
@@ -40,11 +40,6 @@ def recipe(target: Target) -> Change:
     inner = suite(work, tree.indent(line), tree.newline)
     held = cst.With(items=[manager], body=inner, leading_lines=waiting.leading_lines)
     return Change((drop(waiting), put(line, held), *map(drop, below[:used])), imports)
-
-
-def _asks(target: Target, loop: cst.While) -> bool:
-    check = target.tree.calls.get(target.fix.check) if target.fix.check is not None else None
-    return check is not None and any(node is loop.test for node in (check, *target.tree.ancestors(check)))
 
 
 def _path(target: Target, loop: cst.While) -> cst.BaseExpression:

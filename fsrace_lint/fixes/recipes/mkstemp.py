@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.fixes.arguments import argument, calling, keyword, needed
+from fsrace_lint.fixes.arguments import argument, calling, named, needed
 from fsrace_lint.fixes.blocks import beside, fresh, own_line, statement_of
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.writers import OPEN, written_path
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.coordination import Spelled
     from fsrace_lint.fixes.recipe import Target
 
-_OPEN: Final = ("file", "mode", "buffering", "encoding", "errors", "newline")
 _NAMED: Final = ("suffix", "prefix", "dir")
-_WITH_PATH: Final = {"torch.save": (1, "f"), "numpy.save": (0, "file")}
 
 
 def recipe(target: Target) -> Change:
@@ -42,18 +41,18 @@ def _opened_at_once(target: Target, given: cst.Arg) -> Change:
     if not isinstance(opening, cst.Call) or called(tree, opening) != "open":
         raise RefusalError("the name is not opened where it is made up")
     arguments = []
-    for index, name in enumerate(_OPEN):
+    for index, name in enumerate(OPEN):
         found = argument(opening, index, name)
         if found is not None and found is not given:
-            arguments.append(keyword(name, found.value))
+            arguments.append(named(name, found.value))
     if not any(each.keyword and each.keyword.value == "mode" for each in arguments):
         raise RefusalError("the file is opened to be read, and there is none")
     for index, name in enumerate(_NAMED):
         found = argument(target.call, index, name)
         if found is not None:
-            arguments.append(keyword(name, found.value))
+            arguments.append(named(name, found.value))
     function, imports = spell(target, "tempfile", "NamedTemporaryFile", "import tempfile")
-    arguments.append(keyword("delete", cst.Name("False")))
+    arguments.append(named("delete", cst.Name("False")))
     return Change((Edit(opening, calling(function, arguments)),), imports)
 
 
@@ -77,7 +76,7 @@ def _renamed(target: Target) -> Change:
     if len(lines) != 1 or not isinstance(lines[0], cst.SimpleStatementLine):
         raise RefusalError(f"{path.value} is not assigned once in the function")
     folder, imports = _folder(target, cst.ensure_type(lines[0].body[0], cst.Assign).value)
-    made = _made(target, lines[0], [keyword("dir", folder)])
+    made = _made(target, lines[0], [named("dir", folder)])
     return Change(made.edits, (*made.imports, *imports))
 
 
@@ -96,7 +95,7 @@ def _named(target: Target, path: cst.BaseExpression, scope: cst.CSTNode) -> Chan
         raise RefusalError("the scratch name is not used behind the call alone")
     temporary = cst.Name(fresh(target, "temporary"))
     folder, imports = _folder(target, path)
-    making, more = _making(target, temporary, [keyword("dir", folder)])
+    making, more = _making(target, temporary, [named("dir", folder)])
     edits = [put(node, temporary) for node in same]
     return Change((*edits, beside(target, statement, *making, before=True)), (*imports, *more))
 
@@ -112,13 +111,9 @@ def _folder(target: Target, name: cst.BaseExpression) -> Spelled:
 
 
 def _path(target: Target) -> cst.BaseExpression:
-    name = called(target.tree, target.call)
-    if name in {"open", "io.open"}:
+    if called(target.tree, target.call) in {"open", "io.open"}:
         return needed(target.call, 0, "file")
-    if name in _WITH_PATH:
-        position, word = _WITH_PATH[name]
-        return needed(target.call, position, word)
-    raise RefusalError("the call is not known to write to the path that it is given")
+    return written_path(target)
 
 
 def _assigns(line: cst.CSTNode, name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from fsrace_lint.fixes.blocks import is_asked_in
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
 
 if TYPE_CHECKING:
@@ -24,16 +25,11 @@ def recipe(target: Target) -> Change:
             break
         if isinstance(node, cst.With):
             lock = node
-        if lock is not None and isinstance(node, cst.If) and _asks(target, node):
+        if lock is not None and isinstance(node, cst.If) and is_asked_in(target, node.test):
             return _moved(target, node, lock)
     if lock is None:
         raise RefusalError("the lock is not held by a with around the call")
     return _asked_again(target, lock)
-
-
-def _asks(target: Target, branch: cst.If) -> bool:
-    check = target.tree.calls.get(target.fix.check) if target.fix.check is not None else None
-    return check is not None and any(node is branch.test for node in (check, *target.tree.ancestors(check)))
 
 
 def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
@@ -72,7 +68,7 @@ def _asked_again(target: Target, lock: cst.With) -> Change:
     for statement in body:
         if statement is lock or not isinstance(lock.body, cst.IndentedBlock):
             break
-        if isinstance(statement, cst.If) and _asks(target, statement) and _only_leaves(statement):
+        if isinstance(statement, cst.If) and is_asked_in(target, statement.test) and _only_leaves(statement):
             return Change(
                 (Edit(lock.body, partial(_beginning, again=statement.with_changes(leading_lines=()))),)
             )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.fixes.arguments import added, argument, keyword, needed
+from fsrace_lint.fixes.arguments import argument, named, needed, with_keyword
 from fsrace_lint.fixes.callee import called, is_pathlib_method
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
@@ -46,10 +47,20 @@ def recipe(target: Target) -> Change:
     for used in m.findall(place, m.Name()):
         if not _is_there(target, scope, cst.ensure_type(used, cst.Name).value, making):
             raise RefusalError("the target is not known yet where the temporary is made")
+    if not all(_is_plain(target, used) for used in m.findall(place, m.Call())):
+        raise RefusalError("the target may be another one when it is asked for twice")
     path, imports = spell(target, "os", "path", "import os")
     folder = cst.Call(cst.Attribute(path, cst.Name("dirname")), [cst.Arg(place.deep_clone())])
     beside = cst.BooleanOperation(folder, cst.Or(), cst.SimpleString('"."'))
-    return Change((Edit(making, added(keyword("dir", beside))),), imports)
+    return Change(
+        (Edit(making, partial(with_keyword, added=named("dir", beside), newline=tree.newline)),), imports
+    )
+
+
+def _is_plain(target: Target, call: cst.CSTNode) -> bool:
+    """Tell whether a call only puts a path together."""
+    name = target.tree.names.meaning(cst.ensure_type(call, cst.Call).func)
+    return name in {"os.path.join", "os.path.dirname", "os.fspath", "pathlib.Path"}
 
 
 def _making(target: Target, scope: cst.CSTNode, source: cst.BaseExpression, hops: int) -> cst.Call | None:

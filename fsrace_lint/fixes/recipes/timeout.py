@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import added, argument, keyword
+from fsrace_lint.fixes.arguments import argument, named, with_keyword
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
 
 if TYPE_CHECKING:
@@ -27,4 +28,6 @@ def recipe(target: Target) -> Change:
     seconds = cst.Integer(_SECONDS)
     if given is not None:
         return Change((put(given.value, seconds),))
-    return Change((Edit(call, added(keyword("timeout", seconds))),))
+    return Change(
+        (Edit(call, partial(with_keyword, added=named("timeout", seconds), newline=target.tree.newline)),)
+    )

@@ -64,7 +64,7 @@ class Groups:
         if not vain or self._reached_without(event, vain) != ALL:
             return None
         created = self._created_after(event, 0)
-        if created is None or self._may_exist(event, 0):
+        if created is None or self.may_exist(event):
             return None
         test, creator = vain[-1], spell(created.call.function)
         return VainTest(site, spell(test.test), test.truth, creator, place_of(created))
@@ -77,10 +77,6 @@ class Groups:
     def is_too_early(self, event: Event) -> bool:
         """Tell whether the process group is there only after a call."""
         return not self.may_exist(event) and self._created_after(event, 0) is not None
-
-    def may_exist(self, event: Event) -> bool:
-        """Tell whether a call before another, in its function or in a caller, may have created the group."""
-        return self._may_exist(event, 0)
 
     def _is_passed_by_all(self, literal: Literal) -> bool:
         """Tell whether a test picks processes, and picks all while there is no group."""
@@ -112,13 +108,13 @@ class Groups:
         created = [self._created_after(edge.event, depth + 1) for edge in edges]
         return created[0] if all(call is not None for call in created) else None
 
-    def _may_exist(self, event: Event, depth: int) -> bool:
+    def may_exist(self, event: Event, depth: int = 0) -> bool:
         """Tell whether a call before another, in its function or in a caller, may have created the group."""
         events = self.linker.events(event.function)
         if any(self._may_create(earlier, 0) for earlier in events[: events.index(event)]):
             return True
         edges = self.propagation.edges(event.function) if depth < _CALLERS_DEPTH else ()
-        return any(self._may_exist(edge.event, depth + 1) for edge in edges if edge.spawn is None)
+        return any(self.may_exist(edge.event, depth + 1) for edge in edges if edge.spawn is None)
 
     def _may_create(self, event: Event, depth: int) -> bool:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)

@@ -68,8 +68,7 @@ class Linked:
         self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._silences = Silences(self.propagation)
         self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
-        self._divergences = Divergences(self._sequences)
-        self._orders = Orders(self._sequences)
+        self._divergences, self._orders = Divergences(self._sequences), Orders(self._sequences)
         self._elsewhere = Elsewhere(self._found, self._sequences)
         self._per_node = PerNode(self._found)
         self._polls = Polls(self.linker, self._found)
