@@ -1,0 +1,154 @@
+"""All orders that can make a difference, each once: source-DPOR with sleep sets.
+
+Abdulla, Aronis, Jonsson, Sagonas: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction", JACM 2017,
+algorithm 1. Runs are repeated from their start; races are looked for in each. What depends on what is said by
+`moves.Touched.depends_on`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.explore.director import onward, same_move
+from fsrace_lint.explore.moves import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.explore.director import Director
+    from fsrace_lint.explore.moves import Move, Touched
+    from fsrace_lint.explore.run import Run
+
+
+class _Node:
+    """One state on the way of the current run.
+
+    Attributes:
+        ready: Who can move here.
+        todo: Who is to be tried here.
+        asleep: Who need not be tried: what they would do was seen, and nothing has happened since that it depends on.
+        choice: What is tried now.
+        left: What else the same process can be given.
+        touched: What the process tried now has touched, over all that it was given.
+    """
+
+    def __init__(self, ready: list[int], asleep: dict[int, Touched]) -> None:
+        self.ready = ready
+        self.todo: list[int] = []
+        self.asleep = asleep
+        self.choice: Choice | None = None
+        self.left: list[int] = []
+        self.touched: Touched | None = None
+        self.move: Move | None = None
+
+    def begin(self, rank: int, given: list[int]) -> None:
+        """Try a process here."""
+        if rank not in self.todo:
+            self.todo.append(rank)
+        self.choice = Choice(rank, given[0])
+        self.left = given[1:]
+        self.touched, self.move = None, None
+
+    def note(self, move: Move) -> None:
+        """Remember what the process did."""
+        if self.move is not None and move.choice == self.move.choice:
+            same_move(self.move, move)
+        self.move = move
+        self.touched = move.touched if self.touched is None else self.touched.joined(move.touched)
+
+    def asleep_after(self) -> dict[int, Touched]:
+        """Tell who is still asleep after the move."""
+        move = self.move
+        if move is None:
+            return {}
+        return {
+            rank: touched
+            for rank, touched in self.asleep.items()
+            if rank != move.choice.rank and not touched.depends_on(move.touched)
+        }
+
+    def advance(self) -> bool:
+        """Turn to what is to be tried next, if there is anything left."""
+        if self.choice is not None:
+            if self.left:
+                self.choice = Choice(self.choice.rank, self.left.pop(0))
+                self.move = None
+                return True
+            if self.touched is not None:
+                self.asleep[self.choice.rank] = self.touched
+        for rank in self.todo:
+            if rank not in self.asleep:
+                self.choice, self.left, self.touched, self.move = Choice(rank), [], None, None
+                return True
+        self.choice = None
+        return False
+
+
+class Dpor:
+    """A systematic search.
+
+    Args:
+        director: Starts runs.
+
+    Attributes:
+        is_exhausted: Whether every order that can make a difference was run.
+        redundant: How many runs were given up, because all that they could still do was seen.
+    """
+
+    def __init__(self, director: Director) -> None:
+        self.is_exhausted = False
+        self.redundant = 0
+        self._director = director
+        self._nodes: list[_Node] = []
+
+    def runs(self) -> Iterator[Run]:
+        """Give one finished run after the other."""
+        while True:
+            known = len(self._nodes)
+            run = self._director.play(self._choose)
+            del self._nodes[len(run.trace.moves) :]
+            self._note_last(run)
+            self._find_races(run, max(0, known - 1))
+            if run.failure is None and run.ready():
+                self.redundant += 1
+            else:
+                yield run
+            while self._nodes and not self._nodes[-1].advance():
+                self._nodes.pop()
+            if not self._nodes:
+                self.is_exhausted = True
+                return
+
+    def _choose(self, run: Run) -> Choice | None:
+        self._note_last(run)
+        at = len(run.trace.moves)
+        if at < len(self._nodes):
+            node = self._nodes[at]
+            choice = node.choice
+            if choice is not None and node.touched is None and not node.left and choice.given == 0:
+                # a process that is tried here for the first time: what it can be given is known now
+                node.begin(choice.rank, run.given(choice.rank))
+            return node.choice
+        asleep = self._nodes[-1].asleep_after() if self._nodes else {}
+        node = _Node(run.ready(), asleep)
+        if all(rank in asleep for rank in node.ready):
+            return None
+        rank = onward(run, list(asleep)).rank
+        node.begin(rank, run.given(rank))
+        self._nodes.append(node)
+        return node.choice
+
+    def _note_last(self, run: Run) -> None:
+        at = len(run.trace.moves) - 1
+        if 0 <= at < len(self._nodes):
+            self._nodes[at].note(run.trace.moves[at])
+
+    def _find_races(self, run: Run, new: int) -> None:
+        """Let every race of the new moves come out the other way round some time."""
+        trace = run.trace
+        for second in range(new, len(trace.moves)):
+            for first in trace.races[second]:
+                node = self._nodes[first]
+                movers = [rank for rank in trace.first_movers(first, second) if rank in node.ready]
+                if movers and not any(rank in node.todo for rank in movers):
+                    node.todo.append(movers[0])

@@ -1,0 +1,247 @@
+"""Real processes of a job: started, heard, let through, and always reaped."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.explore import messages
+from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.messages import Ended, Go, Request, Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.explore.process.worker import Site, Told
+
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
+_DEATH_OF_PARENT: Final = 1
+
+
+class Hung(Exception):  # noqa: N818  # what a process did
+    """A process that did not come to its next call in time."""
+
+
+class Gone(Exception):  # noqa: N818  # what a process did
+    """A process that ended without a word: killed, or out of `os._exit`."""
+
+
+class Process:
+    """One process of a job.
+
+    Args:
+        pid: Its id.
+        reader: Where it is heard.
+        writer: Where it is spoken to.
+    """
+
+    def __init__(self, pid: int, reader: int, writer: int) -> None:
+        self.pid = pid
+        self._reader, self._writer = reader, writer
+        self._poll = select.poll()
+        self._poll.register(reader, select.POLLIN | select.POLLHUP)
+        self._reaped = False
+
+    def hear(self, timeout: float) -> Request | Ended | Stack:
+        """Wait for what it says next.
+
+        Args:
+            timeout: How many seconds it may take.
+
+        Returns:
+            Its message.
+
+        Raises:
+            Hung: It says nothing.
+            Gone: It is no more.
+        """
+        if not self._poll.poll(timeout * 1000):
+            raise Hung
+        try:
+            return messages.receive(self._reader)
+        except messages.Closed:
+            raise Gone from None
+
+    def let_through(self, go: Go) -> None:
+        """Let it make its call."""
+        with contextlib.suppress(BrokenPipeError):
+            messages.send(self._writer, go)
+
+    def stack(self, timeout: float) -> str:
+        """Ask where it stands."""
+        self.let_through(Go(stack=True))
+        try:
+            answer = self.hear(timeout)
+        except (Hung, Gone):
+            return ""
+        return answer.text if isinstance(answer, Stack) else ""
+
+    def end(self) -> None:
+        """Kill it with all that it has started, and reap it; do nothing where that is done."""
+        if self._reaped:
+            return
+        self._reaped = True
+        for target, kill in ((self.pid, os.killpg), (self.pid, os.kill)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(target, _KILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+def start(told: Told, sites: list[Site]) -> Process:
+    """Start a process of a job.
+
+    Args:
+        told: What it is to do.
+        sites: Where calls are to be replaced.
+
+    Returns:
+        The process.
+    """
+    from fsrace_lint.explore.process import worker
+
+    hear, say = os.pipe(), os.pipe()
+    pid = _fork()
+    if pid == 0:
+        _as_child(lambda: worker.live(told, say[0], hear[1], sites), close=(hear[0], say[1]))
+    os.close(hear[1])
+    os.close(say[0])
+    return Process(pid, hear[0], say[1])
+
+
+def aside(function: Callable[[], None], timeout: float) -> str | None:
+    """Run a function in a process of its own.
+
+    Args:
+        function: What to run.
+        timeout: How many seconds it may take.
+
+    Returns:
+        None, or the text of the exception that it ended by.
+
+    Raises:
+        Hung: It did not end in time.
+    """
+    reader, writer = os.pipe()
+    pid = _fork()
+    if pid == 0:
+
+        def run() -> None:
+            os.setsid()
+            try:
+                function()
+            except BaseException as error:  # noqa: BLE001  # whatever it is, it is the answer
+                _say(writer, error)
+
+        _as_child(run, close=(reader,))
+    os.close(writer)
+    try:
+        return _heard(reader, time.monotonic() + timeout)
+    finally:
+        os.close(reader)
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(pid, _KILL)
+        os.waitpid(pid, 0)
+
+
+def _say(writer: int, error: BaseException) -> None:
+    own = os.path.dirname(__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)]
+    lines = traceback.format_exception_only(type(error), error) + ["\n"] + traceback.format_list(frames)
+    os.write(writer, "".join(lines).encode(errors="replace")[:4096] or b"?")
+
+
+def _heard(reader: int, deadline: float) -> str | None:
+    heard = b""
+    poll = select.poll()
+    poll.register(reader, select.POLLIN | select.POLLHUP)
+    while True:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise Hung
+        data = os.read(reader, 4096)
+        if not data:
+            return heard.decode() if heard else None
+        heard += data
+
+
+def _as_child(function: Callable[[], object], close: tuple[int, ...]) -> None:
+    try:
+        for descriptor in close:
+            os.close(descriptor)
+        _die_with_parent()
+        hole = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(hole, descriptor)
+        function()
+    finally:
+        os._exit(1)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        _prctl(_DEATH_OF_PARENT, _KILL)
+
+
+def _load_prctl() -> Callable[[int, int], object]:
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None).prctl  # type: ignore[no-any-return]
+    except (OSError, AttributeError):
+        return lambda *_: None
+
+
+_prctl = _load_prctl() if sys.platform == "linux" else None
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # other threads of the caller do not go on in the process, and it does not need them
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Keep the scheduler and its processes on one processor: only one of them runs at a time."""
+    if sys.platform != "linux":
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    frozen = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    os.sched_setaffinity(0, {_own_processor(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+        gc.unfreeze()
+        if frozen:
+            gc.enable()
+
+
+def _own_processor(allowed: set[int]) -> int:
+    number = os.getpid() % len(allowed)
+    return sorted(allowed)[number]
+
+
+def refuse_elsewhere() -> None:
+    """Refuse systems without what the explorer needs.
+
+    Raises:
+        ExploreError: This is neither Linux nor macOS.
+    """
+    if sys.platform not in {"linux", "darwin"}:
+        raise ExploreError(f"races are explored on Linux and macOS, not on {sys.platform}: it takes fork")

@@ -1,0 +1,77 @@
+"""Loops that look, sleep and look again: each round is tried, and none that only repeats the one before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.explore.moves import NOTHING, Touched
+
+if TYPE_CHECKING:
+    from fsrace_lint.explore.messages import Pause
+    from fsrace_lint.explore.moves import Move
+
+GROWTH: Final = 10
+"""How much longer each sleep lasts than the one before, while a loop sees the same again and again: the others are
+slow. `time.sleep` promises that at least so much time passes."""
+GIVEN_UP: Final = 86_400.0
+"""Seconds after which a loop that looks at the clock and goes on is one that never ends by itself."""
+
+
+class Polls:
+    """What one process has done since it last slept, and whether it goes round in a circle.
+
+    Attributes:
+        is_parked: Whether it would only do the same again until somebody changes what it looks at.
+    """
+
+    def __init__(self) -> None:
+        self.is_parked = False
+        self._round: list[tuple[str, str, str]] = []
+        self._before: list[tuple[str, str, str]] | None = None
+        self._touched = NOTHING
+        self._watched = NOTHING
+        self._state = ""
+        self._repeated = 0
+        self._slept = 0.0
+        self._mutated = False
+
+    def before(self, pause: Pause) -> None:
+        """Look at the round that ends with this sleep."""
+        is_same = self._before == self._round and not self._mutated
+        self._repeated = self._repeated + 1 if is_same else 0
+        if not is_same:
+            self._slept = 0.0
+        is_circle = is_same and bool(pause.state) and pause.state == self._state
+        self._state = pause.state
+        self._watched = self._touched
+        self.is_parked = is_circle or self._slept > GIVEN_UP
+
+    def length(self, pause: Pause) -> float:
+        """Tell how long a sleep lasts.
+
+        Args:
+            pause: What was asked for.
+
+        Returns:
+            Its seconds: at least those asked for.
+        """
+        seconds = pause.seconds * float(GROWTH**self._repeated)
+        self._slept += seconds
+        return seconds
+
+    def note(self, move: Move, *, is_pause: bool) -> None:
+        """Remember a move of this process."""
+        if is_pause:
+            self._before, self._round = self._round, []
+            self._touched, self._mutated = NOTHING, False
+            return
+        self._round.append((move.name, move.target, move.result))
+        self._touched = self._touched.joined(move.touched)
+        self._mutated = self._mutated or bool(move.touched.writes or move.touched.adds)
+
+    def hears_of(self, touched: Touched) -> None:
+        """Go on where somebody has changed what this process looks at."""
+        if self.is_parked and self._watched.depends_on(touched):
+            self.is_parked = False
+            self._repeated = 0
+            self._slept = 0.0

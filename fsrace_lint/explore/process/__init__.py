@@ -1,0 +1,1 @@
+"""What runs in the processes of a scenario: their filesystem calls stop, and wait to be let through."""

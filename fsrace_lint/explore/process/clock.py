@@ -1,0 +1,131 @@
+"""Time and chance: a clock that only sleeping moves, process ids and random bytes that every run has again."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import posix
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from fsrace_lint.explore.messages import Pause
+from fsrace_lint.explore.process.gate import state_of, users
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from fsrace_lint.explore.messages import Go
+    from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.explore.process.places import Recorder
+
+SKEW: Final = 1.0
+"""Seconds by which the wall clock of each process is ahead of that of the process before, as on two nodes."""
+FIRST_PID: Final = 4001
+_datetime = datetime.datetime
+
+
+class Clock:
+    """The time and the random bytes of one process.
+
+    Args:
+        gate: Where sleeping stops.
+        start: The wall clock at the start, the same for every run.
+    """
+
+    def __init__(self, gate: Gate, start: float) -> None:
+        self._gate = gate
+        self._start = start + gate.rank * SKEW
+        self._drawn = 0
+
+    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """Give what replaces what."""
+        return {
+            time.sleep: self.sleep,
+            time.time: self.time,
+            time.time_ns: lambda: int(self.time() * 1e9),
+            time.monotonic: self.monotonic,
+            time.monotonic_ns: lambda: int(self.monotonic() * 1e9),
+            time.perf_counter: self.monotonic,
+            time.perf_counter_ns: lambda: int(self.monotonic() * 1e9),
+            time.localtime: self._of_now(time.localtime),
+            time.gmtime: self._of_now(time.gmtime),
+            time.ctime: self._of_now(time.ctime),
+            time.strftime: self._strftime(time.strftime, time.localtime),
+            posix.getpid: lambda: FIRST_PID + self._gate.rank,
+            posix.urandom: self.urandom,
+            _datetime: self._virtual_datetime(),
+            tempfile._get_candidate_names: self._candidates,  # type: ignore[attr-defined]
+        }
+
+    def time(self) -> float:
+        """Give the wall clock."""
+        self._gate.looked_at_clock = True
+        return self._start + self._gate.now
+
+    def monotonic(self) -> float:
+        """Give the seconds since the start."""
+        self._gate.looked_at_clock = True
+        return self._gate.now
+
+    def urandom(self, size: int) -> bytes:
+        """Give bytes that no other process and no other call of this one gets."""
+        self._drawn += 1
+        seed = f"{self._gate.rank}.{self._drawn}".encode()
+        return hashlib.shake_256(seed).digest(size)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the others go on; at least so much time passes."""
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        if self._gate.is_open():
+            return
+        frame: FrameType | None = users(sys._getframe(1))
+        state = "" if self._gate.looked_at_clock else state_of(frame)
+        self._gate.looked_at_clock = False
+
+        def act(recorder: Recorder, go: Go) -> None:
+            recorder.result = f"until {go.now:g} s"
+
+        self._gate.step("sleep", f"{seconds:g} s", act, mutates=False, wait=Pause(float(seconds), state))
+
+    def _of_now(self, original: Callable[[float], Any]) -> Callable[..., Any]:
+        def of(seconds: float | None = None) -> Any:
+            return original(self.time() if seconds is None else seconds)
+
+        return of
+
+    def _strftime(self, original: Callable[..., str], localtime: Callable[[float], Any]) -> Callable[..., str]:
+        def strftime(form: str, when: Any = None) -> str:
+            return original(form, localtime(self.time()) if when is None else when)
+
+        return strftime
+
+    def _virtual_datetime(self) -> type[datetime.datetime]:
+        clock = self
+
+        class AnyDatetime(type):
+            def __instancecheck__(cls, instance: object) -> bool:
+                return isinstance(instance, _datetime)
+
+        class VirtualDatetime(_datetime, metaclass=AnyDatetime):
+            @classmethod
+            def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+                return _datetime.fromtimestamp(clock.time(), tz)
+
+            @classmethod
+            def today(cls) -> Any:
+                return cls.now()
+
+            @classmethod
+            def utcnow(cls) -> Any:
+                return _datetime.fromtimestamp(clock.time(), datetime.timezone.utc).replace(tzinfo=None)
+
+        return VirtualDatetime
+
+    def _candidates(self) -> Iterator[str]:
+        while True:
+            yield self.urandom(4).hex()
+

@@ -1,0 +1,87 @@
+"""A stand-in for `torch.distributed`: its processes meet at the scheduler."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from fsrace_lint.explore.messages import Meet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.explore.messages import Go
+    from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.explore.process.places import Recorder
+
+
+class Collectives:
+    """The collective calls of one process.
+
+    Args:
+        gate: Where they stop.
+        size: How many processes there are.
+    """
+
+    def __init__(self, gate: Gate, size: int) -> None:
+        self._gate = gate
+        self._size = size
+
+    def install(self) -> None:
+        """Put the calls into `torch.distributed`; where torch is not loaded, into a stand-in for it."""
+        module = sys.modules.get("torch.distributed")
+        if module is None:
+            module = types.ModuleType("torch.distributed")
+            torch = types.ModuleType("torch")
+            torch.distributed = module  # type: ignore[attr-defined]
+            torch.__path__ = []
+            sys.modules["torch"], sys.modules["torch.distributed"] = torch, module
+        for name, replacement in self.all().items():
+            setattr(module, name, replacement)
+
+    def all(self) -> dict[str, Callable[..., Any]]:
+        """Give the calls by their names."""
+        return {
+            "is_available": lambda: True,
+            "is_initialized": lambda: True,
+            "init_process_group": lambda *_, **__: None,
+            "destroy_process_group": lambda *_, **__: None,
+            "get_rank": lambda group=None: self._gate.rank,
+            "get_world_size": lambda group=None: self._size,
+            "barrier": self.barrier,
+            "broadcast_object_list": self.broadcast_object_list,
+            "all_gather_object": self.all_gather_object,
+            "gather_object": self.gather_object,
+        }
+
+    def barrier(self, group: Any = None, **_: Any) -> None:
+        """Wait for all."""
+        self._meet("barrier", None, group)
+
+    def broadcast_object_list(self, object_list: list[Any], src: int = 0, group: Any = None, **_: Any) -> None:
+        """Give all what one has."""
+        brought = list(object_list) if self._gate.rank == src else None
+        object_list[:] = self._meet(f"broadcast_object_list from {src}", brought, group)[src]
+
+    def all_gather_object(self, object_list: list[Any], obj: Any, group: Any = None) -> None:
+        """Give all what all have."""
+        object_list[:] = self._meet("all_gather_object", obj, group)
+
+    def gather_object(
+        self, obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Any = None, **_: Any
+    ) -> None:
+        """Give one what all have."""
+        gathered = self._meet(f"gather_object to {dst}", obj, group)
+        if self._gate.rank == dst and object_gather_list is not None:
+            object_gather_list[:] = gathered
+
+    def _meet(self, kind: str, brought: Any, group: Any) -> list[Any]:
+        if group is not None:
+            raise NotImplementedError(f"{kind} of a group cannot be explored; that of all processes can")
+
+        def act(_: Recorder, go: Go) -> list[Any]:
+            return [pickle.loads(each) for each in go.gathered]
+
+        return self._gate.step(kind, "", act, mutates=False, wait=Meet(kind, pickle.dumps(brought)))

@@ -1,0 +1,139 @@
+"""`open`, and the files it gives: opening, every flush and closing are steps of their own."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import posix
+import stat
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.explore.process.descriptors import DescriptorCalls
+    from fsrace_lint.explore.process.gate import Gate
+
+_KINDS = {"r": os.O_RDONLY, "w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT | os.O_APPEND, "x": os.O_CREAT | os.O_EXCL}
+
+
+class Files:
+    """Opens files whose calls stop at the gate.
+
+    Args:
+        gate: Where they stop.
+        calls: What is done on descriptors.
+    """
+
+    def __init__(self, gate: Gate, calls: DescriptorCalls) -> None:
+        self._gate = gate
+        self._calls = calls
+        self._original = io.open
+
+    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """Give what replaces what."""
+        return {io.open: self.open}
+
+    def open(
+        self,
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        closefd: bool = True,
+        opener: Callable[[str, int], int] | None = None,
+    ) -> Any:
+        """Open a file as `io.open` does."""
+        watched = self._gate.watches(file) if isinstance(file, int) else self._gate.place(file) is not None
+        if not watched:
+            return self._original(file, mode, buffering, encoding, errors, newline, closefd, opener)
+        # what is wrong with the arguments is said by the original
+        binary = "b" in mode
+        io.StringIO() if binary else io.TextIOWrapper(io.BytesIO(), encoding, errors, newline)
+        if buffering == 0 and not binary:
+            raise ValueError("can't have unbuffered text I/O")
+        raw = self._raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+        if buffering == 0:
+            return raw
+        size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
+        buffered: Any
+        if raw.readable() and raw.writable():
+            buffered = io.BufferedRandom(raw, size)
+        else:
+            buffered = io.BufferedWriter(raw, size) if raw.writable() else io.BufferedReader(raw, size)
+        if binary:
+            return buffered
+        text = io.TextIOWrapper(buffered, encoding, errors, newline, line_buffering=buffering == 1)
+        text.mode = mode  # type: ignore[misc]
+        return text
+
+    def _raw(
+        self, file: Any, mode: str = "r", closefd: bool = True, opener: Callable[[str, int], int] | None = None
+    ) -> io.FileIO:
+        place = None if isinstance(file, int) else self._gate.place(file)
+        if place is None and not (isinstance(file, int) and self._gate.watches(file)):
+            return io.FileIO(file, mode, closefd, opener)
+        if place is None:
+            return File(self._calls, file, mode, closefd)
+        kind = next((each for each in mode if each in _KINDS), "")
+        if not kind or mode.count("+") > 1:
+            io.FileIO(os.devnull, mode)
+            raise ValueError(f"invalid mode: {mode!r}")
+        access = os.O_RDWR if "+" in mode else os.O_RDONLY if kind == "r" else os.O_WRONLY
+        flags = _KINDS[kind] | access | os.O_CLOEXEC
+        if opener is None:
+            descriptor = self._calls.open_place(place, file, flags, 0o666, mode)
+        else:
+            descriptor = opener(file, flags)
+            if descriptor not in self._gate.files:
+                self._gate.opened(descriptor)
+        if stat.S_ISDIR(posix.fstat(descriptor).st_mode):
+            self._calls.close(descriptor)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), file)
+        made = File(self._calls, descriptor, mode.replace("x", "w"))
+        made.name = file
+        return made
+
+
+class File(io.FileIO):
+    """A file without a buffer, whose calls stop at the gate."""
+
+    def __init__(self, calls: DescriptorCalls, descriptor: int, mode: str, closefd: bool = True) -> None:
+        super().__init__(descriptor, mode, closefd)
+        self._calls = calls
+        self._owned = closefd
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer."""
+        got: int = self._calls.reading("read", self.fileno(), lambda: io.FileIO.readinto(self, buffer))
+        return got
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read some bytes, or all."""
+        got: bytes = self._calls.reading("read", self.fileno(), lambda: io.FileIO.read(self, size))
+        return got
+
+    def readall(self) -> bytes:
+        """Read all that is left."""
+        got: bytes = self._calls.reading("read", self.fileno(), lambda: io.FileIO.readall(self))
+        return got
+
+    def write(self, data: Any) -> int:
+        """Write some bytes."""
+        done: int = self._calls.writing("write", self.fileno(), lambda: io.FileIO.write(self, data))
+        return done
+
+    def truncate(self, size: int | None = None) -> int:
+        """Cut or grow the file."""
+        done: int = self._calls.writing("truncate", self.fileno(), lambda: io.FileIO.truncate(self, size))
+        return done
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed and self._owned:
+            self._calls.closing(self.fileno(), lambda: io.FileIO.close(self))
+        else:
+            super().close()

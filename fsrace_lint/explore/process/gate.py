@@ -1,0 +1,228 @@
+"""The end of the line in a process: every call stops here, and is made when the scheduler says so."""
+
+from __future__ import annotations
+
+import os
+import posix
+import sys
+import sysconfig
+import threading
+import traceback
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from fsrace_lint.explore import messages
+from fsrace_lint.explore.messages import Go, Probe, Request
+from fsrace_lint.explore.process.places import Recorder, descriptor_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from fsrace_lint.explore.messages import Acquire, Meet, Outcome, Pause
+
+    Path = str | bytes | int | os.PathLike[str] | os.PathLike[bytes] | None
+
+T = TypeVar("T")
+HIDDEN = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), sysconfig.get_path("stdlib"), "<")
+"""Code that no report points at: our own, the standard library, and what has no file."""
+
+
+class Open:
+    """An open file: what its descriptors share.
+
+    Attributes:
+        number: Tells it from the others of this process.
+        locked: The inode that it holds a lock on, or 0.
+        descriptors: How many there are.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.locked = 0
+        self.descriptors = 1
+
+
+class Gate:
+    """Where the calls of one process stop.
+
+    Args:
+        reader: Where the scheduler is heard.
+        writer: Where it is spoken to.
+        top: The folder below which everything is watched; calls elsewhere go through.
+        rank: Which process of the job this is.
+    """
+
+    def __init__(self, reader: int, writer: int, top: str, rank: int) -> None:
+        self.top = top
+        self.rank = rank
+        self.now = 0.0
+        self.looked_at_clock = False
+        self.files: dict[int, Open] = {}
+        self.record_locks: set[int] = set()
+        self._reader, self._writer = reader, writer
+        self._below = top + "/"
+        self._inside = False
+        self._outcome: Outcome | None = None
+        self._thread = threading.get_ident()
+        self._opened = 0
+        self.unfollowed: list[str] = []
+
+    def is_open(self) -> bool:
+        """Tell whether calls go through: those that a call makes itself, and those of other threads."""
+        if threading.get_ident() != self._thread:
+            self.note("a thread of its own makes calls, which go through unseen")
+            return True
+        return self._inside
+
+    def note(self, text: str) -> None:
+        """Tell what is not followed, once."""
+        if text not in self.unfollowed:
+            self.unfollowed.append(text)
+
+    def place(self, path: Path, dir_fd: int | None = None) -> str | None:
+        """Give the absolute path where a call is to be watched.
+
+        Args:
+            path: As the call was given it.
+            dir_fd: What it is relative to, where not to the working directory.
+
+        Returns:
+            A path below the top that may hold links and dots, or None.
+        """
+        if self.is_open() or path is None or isinstance(path, int):
+            return None
+        text = os.fsdecode(path)
+        if not text.startswith("/"):
+            try:
+                base = posix.getcwd() if dir_fd is None else descriptor_path(dir_fd)
+            except OSError:
+                return None
+            text = f"{base}/{text}" if text else ""
+        if ".." in text and not text.startswith(self._below):
+            text = os.path.normpath(text)
+        if text.startswith(self._below) or text == self.top:
+            return text
+        return None
+
+    def opened(self, descriptor: int) -> None:
+        """Remember an open file."""
+        self._opened += 1
+        self.files[descriptor] = Open(self._opened)
+
+    def watches(self, descriptor: int) -> bool:
+        """Tell whether calls on a descriptor are watched."""
+        return not self.is_open() and descriptor in self.files
+
+    def descriptor_place(self, descriptor: int) -> str | None:
+        """Give the path of an open directory, where it is watched."""
+        return descriptor_path(descriptor) if self.watches(descriptor) else None
+
+    def name_of(self, descriptor: int) -> str:
+        """Give the path of an open file as reports show it."""
+        try:
+            return self.shown(descriptor_path(descriptor))
+        except OSError:
+            return f"descriptor {descriptor}"
+
+    def shown(self, path: str) -> str:
+        """Give a path as reports show it: relative to the scenario's root."""
+        home = self._below + "root"
+        if path == home:
+            return "."
+        return path.removeprefix(home + "/") if path.startswith(home + "/") else path.removeprefix(self._below)
+
+    def step(
+        self,
+        name: str,
+        target: str,
+        act: Callable[[Recorder, Go], T],
+        *,
+        mutates: bool = True,
+        probe: Probe | None = None,
+        wait: Acquire | Meet | Pause | None = None,
+    ) -> T:
+        """Stop before a call, make it when told to, and remember what came of it.
+
+        Args:
+            name: The call.
+            target: What it is about.
+            act: Makes the call, and notes what it reads and changes.
+            mutates: Whether it can change anything.
+            probe: Set where a weak cache may answer.
+            wait: Set where it must wait for others.
+
+        Returns:
+            What the call gives.
+        """
+        where = self._where(sys._getframe(1))
+        request = Request(name, target, where, mutates, probe, wait, self._taken())
+        messages.send(self._writer, request)
+        go = self._heard()
+        recorder = Recorder(self.top)
+        self._inside = True
+        try:
+            result = act(recorder, go)
+        except OSError as error:
+            recorder.result = type(error).__name__
+            raise
+        finally:
+            self._inside = False
+            self._outcome = recorder.outcome()
+        return result
+
+    def end(self, **told: Any) -> NoReturn:
+        """Tell the scheduler that this process is done, and end it."""
+        outcome = self._taken()
+        messages.send(self._writer, messages.Ended(outcome, **told))
+        posix._exit(0)
+
+    def _taken(self) -> Outcome | None:
+        outcome, self._outcome = self._outcome, None
+        if self.unfollowed and outcome is not None:
+            outcome.notes.extend(self.unfollowed)
+        return outcome
+
+    def _heard(self) -> Go:
+        while True:
+            try:
+                go = messages.receive_go(self._reader)
+            except messages.Closed:
+                posix._exit(1)
+            if not go.stack:
+                self.now = go.now
+                return go
+            stack = [entry for entry in traceback.extract_stack() if not entry.filename.startswith(HIDDEN[0])]
+            while stack and not stack[0].filename.endswith("worker.py"):
+                del stack[0]
+            messages.send(self._writer, messages.Stack("".join(traceback.format_list(stack))))
+
+    def _where(self, frame: FrameType | None) -> str:
+        frame = users(frame)
+        return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def users(frame: FrameType | None) -> FrameType | None:
+    """Give the innermost frame of the scenario's own code."""
+    while frame is not None and frame.f_code.co_filename.startswith(HIDDEN):
+        frame = frame.f_back
+    return frame
+
+
+def state_of(frame: FrameType | None) -> str:
+    """Tell where a program stands, so that a state it has been in before is known again.
+
+    Args:
+        frame: Where it stands.
+
+    Returns:
+        The lines and plain local values of all its frames.
+    """
+    parts = []
+    while frame is not None:
+        plain = {
+            name: value if isinstance(value, (str, bytes, int, float, bool, type(None))) else id(value)
+            for name, value in frame.f_locals.items()
+        }
+        parts.append(f"{frame.f_code.co_filename}:{frame.f_lasti}:{plain}")
+        frame = frame.f_back
+    return str(hash("|".join(parts)))

@@ -1,0 +1,184 @@
+"""Where a path leads, and which names are read on the way there."""
+
+from __future__ import annotations
+
+import posix
+import stat
+import sys
+from typing import NamedTuple
+
+from fsrace_lint.explore.messages import Footprint, Held, Key, Outcome
+
+LINKS = 40
+
+
+class Place(NamedTuple):
+    """Where a path leads.
+
+    Attributes:
+        path: The path with no link left in it, but for the last name where it is not followed.
+        entry: The directory's inode and the name in it; the inode is 0 where there is no such directory.
+        inode: The inode there, or 0.
+        mode: Its mode, or 0.
+    """
+
+    path: str
+    entry: tuple[int, str]
+    inode: int
+    mode: int
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether a directory is there."""
+        return stat.S_ISDIR(self.mode)
+
+
+class Recorder:
+    """Collects what one call reads and changes.
+
+    Args:
+        top: The folder below which everything counts.
+    """
+
+    def __init__(self, top: str) -> None:
+        self._top = top
+        self.result = "done"
+        self.made: list[int] = []
+        self.seen: list[str] = []
+        self.locks: list[Held] = []
+        self.dirtied: list[int] = []
+        self.synced: list[int] = []
+        self.notes: list[str] = []
+        self._reads: dict[Key, None] = {}
+        self._writes: dict[Key, None] = {}
+        self._adds: dict[Key, None] = {}
+
+    def outcome(self) -> Outcome:
+        """Give what was collected."""
+        return Outcome(
+            self.result,
+            Footprint(list(self._reads), list(self._writes), list(self._adds)),
+            self.made,
+            self.seen,
+            self.locks,
+            self.dirtied,
+            self.synced,
+            self.notes,
+        )
+
+    def look(self, path: str, *, follow: bool = True) -> Place:
+        """Follow a path as the kernel does, and remember every name that it reads.
+
+        Args:
+            path: An absolute path below the top.
+            follow: Whether a link at the end is followed.
+
+        Returns:
+            Where it leads; the top itself where it leaves it.
+        """
+        current, inode = self._top, posix.stat(self._top).st_ino
+        place = Place(current, (0, ""), inode, stat.S_IFDIR)
+        left = [name for name in path[len(self._top) :].split("/") if name not in ("", ".")][::-1]
+        for _ in range(LINKS + 256):
+            if not left:
+                break
+            name = left.pop()
+            if name == "..":
+                current = current if current == self._top else current.rpartition("/")[0]
+                inode = posix.stat(current).st_ino
+                place = Place(current, (0, ""), inode, stat.S_IFDIR)
+                continue
+            self._reads["entry", inode, name] = None
+            here = f"{current}/{name}"
+            try:
+                found = posix.lstat(here)
+            except OSError:
+                return Place(here, (0 if left else inode, name), 0, 0)
+            place = Place(here, (inode, name), found.st_ino, found.st_mode)
+            if stat.S_ISLNK(found.st_mode) and (left or follow):
+                target = posix.readlink(here)
+                if target.startswith("/"):
+                    if target != self._top and not target.startswith(self._top + "/"):
+                        break
+                    current, inode = self._top, posix.stat(self._top).st_ino
+                    target = target[len(self._top) :]
+                left += [part for part in target.split("/") if part not in ("", ".")][::-1]
+                continue
+            current, inode = here, found.st_ino
+        return place
+
+    def probed(self, path: str, *, follow: bool = True) -> None:
+        """Note a question after what is there: its size and times are part of the answer."""
+        place = self.look(path, follow=follow)
+        if stat.S_ISREG(place.mode):
+            self.read_file(place.inode)
+
+    def read_file(self, inode: int) -> None:
+        """Note that content or attributes were read."""
+        self._reads["file", inode, ""] = None
+
+    def wrote_file(self, inode: int) -> None:
+        """Note that content or attributes were changed."""
+        self._writes["file", inode, ""] = None
+
+    def wrote_data(self, inode: int) -> None:
+        """Note that content was changed; it is not on the disk yet."""
+        self.wrote_file(inode)
+        self.dirtied.append(inode)
+
+    def listed(self, inode: int) -> None:
+        """Note that the names in a directory were read."""
+        self._reads["listing", inode, ""] = None
+
+    def added(self, place: Place, inode: int) -> None:
+        """Note a new name for a new inode."""
+        self.changed(place)
+        self.made.append(inode)
+
+    def changed(self, place: Place) -> None:
+        """Note that a name appeared, disappeared or stands for something else."""
+        folder, name = place.entry
+        self._writes["entry", folder, name] = None
+        self._adds["listing", folder, ""] = None
+        self.seen.append(place.path)
+
+    def emptied(self, inode: int) -> None:
+        """Note that a directory is gone: nothing can be made in it any more."""
+        self._writes["listing", inode, ""] = None
+
+    def locked(self, held: Held) -> None:
+        """Note that a lock was taken or dropped."""
+        self._writes["lock", held.inode, ""] = None
+        self.locks.append(held)
+
+    def tried_lock(self, inode: int) -> None:
+        """Note that a lock was asked for and not had."""
+        self._reads["lock", inode, ""] = None
+
+    def did_anything(self, note: str) -> None:
+        """Note a call whose doings are not known.
+
+        Args:
+            note: What to tell of it.
+        """
+        self._writes["world", 0, ""] = None
+        self.notes.append(note)
+
+
+def descriptor_path(descriptor: int) -> str:
+    """Give the path of an open directory as it is now.
+
+    Args:
+        descriptor: What it is open as.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: It has none.
+    """
+    if sys.platform == "darwin":
+        import fcntl
+
+        return fcntl.fcntl(descriptor, 50, bytes(1024)).rstrip(b"\0").decode()
+    return posix.readlink(f"/proc/self/fd/{descriptor}")

@@ -1,0 +1,194 @@
+"""The scratch directory of an exploration: the same tree at the start of every run, and nothing left at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsrace_lint.explore import jobs
+from fsrace_lint.explore.errors import ExploreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FOLDERS = ("root", "tmp", "home")
+MEMORY = Path("/dev/shm")
+
+
+class Variant(NamedTuple):
+    """What a disk may hold after the power went: a file with less in it than was written.
+
+    Attributes:
+        path: The file, relative to the top.
+        kept: How many of its bytes are there.
+    """
+
+    path: str
+    kept: int
+
+
+class Stage:
+    """Where runs take place.
+
+    Args:
+        folder: A directory of the exploration's own.
+        setup: What makes the tree that every run starts from.
+        check: What must not raise in the end.
+        timeout: How many seconds setup and check may take.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        setup: Callable[[Path], object] | None,
+        check: Callable[[Path], object] | None,
+        timeout: float,
+    ) -> None:
+        self.top = folder / "top"
+        self._first = folder / "first"
+        self._copy = folder / "copy"
+        self._check = check
+        self._timeout = timeout
+        self._approved: dict[bytes, str | None] = {}
+        self._is_bare = setup is None
+        for name in FOLDERS:
+            (self._first / name).mkdir(parents=True)
+        if setup is not None:
+            self._fresh()
+            self._set_up(setup)
+
+    def _set_up(self, setup: Callable[[Path], object]) -> None:
+        def run() -> None:
+            os.chdir(self.top / "root")
+            setup(self.top / "root")
+
+        try:
+            problem = jobs.aside(run, self._timeout)
+        except jobs.Hung:
+            raise ExploreError(f"setup did not end within {self._timeout:g} s") from None
+        if problem is not None:
+            raise ExploreError(f"setup failed: {problem}")
+        remove(self._first)
+        self.top.rename(self._first)
+
+    def fresh(self) -> dict[int, str]:
+        """Put everything back to the start.
+
+        Returns:
+            What is there by its inode: paths relative to the top.
+        """
+        self._fresh()
+        return {os.lstat(path).st_ino: name for name, path in _walk(self.top)}
+
+    def _fresh(self) -> None:
+        remove(self.top)
+        if self._is_bare:
+            for name in FOLDERS:
+                os.makedirs(self.top / name)
+        else:
+            shutil.copytree(self._first, self.top, symlinks=True)
+
+    def problem(self, variant: Variant | None = None) -> str | None:
+        """Ask the scenario whether the tree as it is now is right.
+
+        The same tree is asked about once. The question is put to a copy: a check may restart what was killed.
+
+        Args:
+            variant: What the disk holds less, if the power went.
+
+        Returns:
+            What the check says against it, or None.
+        """
+        if self._check is None:
+            return None
+        key = self._fingerprint(variant)
+        if key not in self._approved:
+            self._approved[key] = self._ask(self._check, variant)
+        return self._approved[key]
+
+    def _ask(self, check: Callable[[Path], object], variant: Variant | None) -> str | None:
+        remove(self._copy)
+        shutil.copytree(self.top, self._copy, symlinks=True)
+        if variant is not None:
+            os.truncate(self._copy / variant.path, variant.kept)
+        root = self._copy / "root"
+
+        def run() -> None:
+            os.chdir(root)
+            check(root)
+
+        try:
+            problem = jobs.aside(run, self._timeout)
+        except jobs.Hung:
+            problem = f"the check did not end within {self._timeout:g} s"
+        return None if problem is None else problem.replace(str(self._copy), str(self.top))
+
+    def fingerprint(self) -> bytes:
+        """Tell this tree from others: names, kinds, modes, contents and what links say."""
+        return self._fingerprint(None)
+
+    def _fingerprint(self, variant: Variant | None) -> bytes:
+        digest = hashlib.blake2b(digest_size=16)
+        for name, path in _walk(self.top):
+            found = os.lstat(path)
+            digest.update(f"\0{name}\0{found.st_mode}\0".encode(errors="surrogateescape"))
+            if stat.S_ISLNK(found.st_mode):
+                digest.update(os.readlink(path).encode(errors="surrogateescape"))
+            elif stat.S_ISREG(found.st_mode):
+                with open(path, "rb") as file:
+                    data = file.read()
+                kept = variant.kept if variant is not None and variant.path == name else len(data)
+                digest.update(data[:kept])
+        return digest.digest()
+
+    def variants(self, dirty: set[int]) -> Iterator[Variant]:
+        """Give what the disk may hold if the power goes now: each unsynced file empty, and half of it."""
+        for name, path in _walk(self.top):
+            found = os.lstat(path)
+            if found.st_ino in dirty and stat.S_ISREG(found.st_mode):
+                for kept in sorted({0, found.st_size // 2} - {found.st_size}):
+                    yield Variant(name, kept)
+
+
+def _walk(top: Path) -> Iterator[tuple[str, str]]:
+    folders = [("", str(top))]
+    yield "", str(top)
+    while folders:
+        prefix, folder = folders.pop()
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                yield prefix + entry.name, entry.path
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((f"{prefix}{entry.name}/", entry.path))
+
+
+def remove(path: Path) -> None:
+    """Remove a tree, whatever modes it has."""
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        for folder, _, _ in os.walk(path):
+            os.chmod(folder, 0o700)
+            for name in os.listdir(folder):
+                if not os.path.islink(os.path.join(folder, name)):
+                    os.chmod(os.path.join(folder, name), 0o700)
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a directory of our own, in memory where there is such a place, and remove it in the end."""
+    place = MEMORY if os.access(MEMORY, os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="fsrace-", dir=place)).resolve()
+    try:
+        yield folder
+    finally:
+        remove(folder)

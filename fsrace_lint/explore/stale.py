@@ -1,0 +1,134 @@
+"""What a weakly coherent filesystem may answer: any state since this process last opened the path or changed it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from fsrace_lint.explore.messages import Answer
+
+if TYPE_CHECKING:
+    from fsrace_lint.explore.messages import Probe
+
+_LINKS = 40
+_KINDS = {"isdir": stat.S_ISDIR, "isfile": stat.S_ISREG, "islink": stat.S_ISLNK}
+_NOT_FOLLOWING = ("lexists", "islink", "lstat")
+
+State = dict[str, "tuple[os.stat_result, str]"]
+"""All that is there, by its path: its stat and, of a link, what it says."""
+
+
+class History:
+    """All states that the tree has had in a run, and since when each process must not be told of older ones.
+
+    `stat`, `lstat`, `access`, `exists` and its kin, and listings may be answered from any state that the path
+    had since this process last opened it or its directory, or changed it itself; at worst since the process
+    began. Opening, creating, renaming and removing act on the true state.
+
+    Args:
+        top: The folder below which everything counts.
+    """
+
+    def __init__(self, top: str) -> None:
+        self._top = top
+        self._states: list[State] = [self._now()]
+        self._since: dict[tuple[int, str], int] = {}
+
+    def note(self, rank: int, seen: list[str], *, changed: bool) -> None:
+        """Remember what a move did.
+
+        Args:
+            rank: Who made it.
+            seen: The paths that it opened, or changed.
+            changed: Whether the tree may be another now.
+        """
+        if changed:
+            self._states.append(self._now())
+        for path in seen:
+            self._since[rank, path] = len(self._states) - 1
+
+    def answers(self, rank: int, probe: Probe) -> list[Answer]:
+        """Give what a process can be told.
+
+        Args:
+            rank: Who asks.
+            probe: What.
+
+        Returns:
+            Different answers, the true one first, then from the newest state to the oldest.
+        """
+        path = self._resolved(self._states[-1], probe.path, follow=probe.kind not in _NOT_FOLLOWING)
+        paths = {path, probe.path, os.path.dirname(path), os.path.dirname(probe.path)}
+        since = max(self._since.get((rank, each), 0) for each in paths)
+        found: list[Answer] = []
+        told: list[object] = []
+        for state in reversed(self._states[since:]):
+            answer = self._answer(state, probe)
+            meaning = _meaning(probe.kind, answer)
+            if meaning not in told:
+                told.append(meaning)
+                found.append(answer)
+        return found
+
+    def _answer(self, state: State, probe: Probe) -> Answer:
+        path = self._resolved(state, probe.path, follow=probe.kind not in _NOT_FOLLOWING)
+        found = state.get(path)
+        if found is None:
+            return Answer(False)
+        if probe.kind == "listdir":
+            prefix = path + "/"
+            names = [
+                (name[len(prefix) :], stat.S_IFMT(there.st_mode))
+                for name, (there, _) in state.items()
+                if name.startswith(prefix) and "/" not in name[len(prefix) :]
+            ]
+            return Answer(stat.S_ISDIR(found[0].st_mode), names=sorted(names))
+        times = [found[0].st_atime, found[0].st_mtime, found[0].st_ctime]
+        return Answer(True, stat=[float(value) for value in found[0][:7]] + times)
+
+    def _resolved(self, state: State, path: str, *, follow: bool) -> str:
+        left = [name for name in path[len(self._top) :].split("/") if name not in ("", ".")][::-1]
+        current = self._top
+        for _ in range(_LINKS + 256):
+            if not left:
+                break
+            name = left.pop()
+            if name == "..":
+                current = current if current == self._top else os.path.dirname(current)
+                continue
+            here = f"{current}/{name}"
+            there = state.get(here)
+            if there is not None and stat.S_ISLNK(there[0].st_mode) and (left or follow):
+                target = there[1]
+                if target.startswith(self._top + "/"):
+                    current, target = self._top, target[len(self._top) :]
+                left += [part for part in target.split("/") if part not in ("", ".")][::-1]
+                continue
+            current = here
+        return current
+
+    def _now(self) -> State:
+        found: State = {self._top: (os.stat(self._top), "")}
+        folders = [self._top]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    link = os.readlink(entry.path) if entry.is_symlink() else ""
+                    found[entry.path] = (entry.stat(follow_symlinks=False), link)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        return found
+
+
+def _meaning(kind: str, answer: Answer) -> object:
+    if kind in ("exists", "lexists"):
+        return answer.there
+    if kind == "listdir":
+        return answer.there, tuple(answer.names)
+    mode = int(answer.stat[0]) if answer.there else 0
+    if kind in _KINDS:
+        return _KINDS[kind](mode)
+    # a directory's size and times say nothing of what is in it
+    size = answer.stat[6] if stat.S_ISREG(mode) else 0
+    return answer.there, mode, answer.stat[1] if answer.there else 0, size
