@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import Nondeterministic
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsrace_lint.explore.moves import Move
+    from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.explore.stage import Stage
 
@@ -23,24 +23,22 @@ class Director:
     Args:
         scenario: What to run.
         stage: Where.
+        gate: Where the calls of its processes stop.
 
     Attributes:
         runs: How many were started.
     """
 
-    def __init__(self, scenario: Scenario, stage: Stage) -> None:
-        from fsrace_lint.explore.process import worker
-
+    def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
         self.scenario = scenario
         self.runs = 0
         self._stage = stage
-        self._sites = worker.find_sites(worker.originals())
-        self._start = float(int(time.time()))
+        self._gate = gate
 
     def open(self) -> Run:
         """Start a run; it is to be closed."""
         self.runs += 1
-        return Run(self.scenario, self._stage, self._sites, self._start)
+        return Run(self.scenario, self._stage, self._gate)
 
     def play(self, choose: Callable[[Run], Choice | None]) -> Run:
         """Make a run from its start to its end.

@@ -20,7 +20,8 @@ from fsrace_lint.explore.messages import Ended, Go, Request, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.explore.process.worker import Site, Told
+    from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.explore.process.worker import Told
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
@@ -98,12 +99,12 @@ class Process:
         os.close(self._writer)
 
 
-def start(told: Told, sites: list[Site]) -> Process:
+def start(told: Told, gate: Gate) -> Process:
     """Start a process of a job.
 
     Args:
         told: What it is to do.
-        sites: Where calls are to be replaced.
+        gate: Where its calls are to stop.
 
     Returns:
         The process.
@@ -113,7 +114,7 @@ def start(told: Told, sites: list[Site]) -> Process:
     hear, say = os.pipe(), os.pipe()
     pid = _fork()
     if pid == 0:
-        _as_child(lambda: worker.live(told, say[0], hear[1], sites), close=(hear[0], say[1]))
+        _as_child(lambda: worker.live(told, gate, say[0], hear[1]), close=(hear[0], say[1]))
     os.close(hear[1])
     os.close(say[0])
     return Process(pid, hear[0], say[1])
@@ -137,7 +138,6 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
     if pid == 0:
 
         def run() -> None:
-            os.setsid()
             try:
                 function()
             except BaseException as error:  # noqa: BLE001  # whatever it is, it is the answer
@@ -179,6 +179,7 @@ def _as_child(function: Callable[[], object], close: tuple[int, ...]) -> None:
     try:
         for descriptor in close:
             os.close(descriptor)
+        os.setsid()
         _die_with_parent()
         hole = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -189,8 +190,7 @@ def _as_child(function: Callable[[], object], close: tuple[int, ...]) -> None:
 
 
 def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        _prctl(_DEATH_OF_PARENT, _KILL)
+    _prctl(_DEATH_OF_PARENT, _KILL)
 
 
 def _load_prctl() -> Callable[[int, int], object]:
@@ -202,7 +202,7 @@ def _load_prctl() -> Callable[[int, int], object]:
         return lambda *_: None
 
 
-_prctl = _load_prctl() if sys.platform == "linux" else None
+_prctl = _load_prctl() if sys.platform == "linux" else lambda *_: None
 
 
 def _fork() -> int:

@@ -101,6 +101,8 @@ class Trace:
         self._clocks: list[list[int]] = []
         self._racing: list[list[int]] = []
         self._positions: list[int] = []
+        self._opaque: list[int] = []
+        self._touching: dict[tuple[str, Name], list[int]] = {}
         self._own: list[list[int]] = [[0] * size for _ in range(size)]
 
     def meet(self, ranks: list[int]) -> None:
@@ -120,16 +122,13 @@ class Trace:
         """
         rank = move.choice.rank
         clock = list(self._own[rank])
-        races, later, direct = [], [], []
-        for at in range(len(self.moves) - 1, -1, -1):
+        races, later = [], []
+        direct = sorted(self._conflicts(move), reverse=True)
+        for at in direct:
             before = self.moves[at]
-            other = before.choice.rank
-            if other == rank or not move.touched.depends_on(before.touched):
-                continue
-            direct.append(at)
-            if move.waited in before.dropped and move.waited is not None:
+            if move.waited is not None and move.waited in before.dropped:
                 later.append(at)
-            elif clock[other] < self._positions[at]:
+            elif clock[before.choice.rank] < self._positions[at]:
                 races.append(at)
                 _join(clock, self._clocks[at])
         self._racing.append(list(clock))
@@ -142,7 +141,32 @@ class Trace:
         self._clocks.append(clock)
         self._positions.append(clock[rank])
         self._own[rank] = list(clock)
+        self._remember(move)
         return direct
+
+    def _conflicts(self, move: Move) -> set[int]:
+        """Find the moves of others that a move depends on, but for those that an other one of the same process is after."""
+        touched = move.touched
+        if EVERYTHING in touched.writes:
+            found = {at for at, before in enumerate(self.moves) if touched.depends_on(before.touched)}
+        else:
+            found = set(self._opaque) if any(touched) else set()
+            for names, kinds in ((touched.writes, "rwa"), (touched.reads, "wa"), (touched.adds, "rw")):
+                for name in names:
+                    for kind in kinds:
+                        found.update(self._touching.get((kind, name), ()))
+        return {at for at in found if self.moves[at].choice.rank != move.choice.rank}
+
+    def _remember(self, move: Move) -> None:
+        at, touched = len(self.moves) - 1, move.touched
+        if EVERYTHING in touched.writes:
+            self._opaque.append(at)
+        for kind, names in (("r", touched.reads), ("w", touched.writes), ("a", touched.adds)):
+            for name in names:
+                before = self._touching.setdefault((kind, name), [])
+                if name[0] != "lock":
+                    before[:] = [other for other in before if self.moves[other].choice.rank != move.choice.rank]
+                before.append(at)
 
     def is_before(self, first: int, second: int) -> bool:
         """Tell whether a move must come before another."""

@@ -15,7 +15,7 @@ from fsrace_lint.explore.stale import History
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import Key
     from fsrace_lint.explore.moves import Name, Schedule
-    from fsrace_lint.explore.process.worker import Site
+    from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.explore.stage import Stage
 
@@ -77,34 +77,33 @@ class Run:
     Args:
         scenario: What they run.
         stage: Where.
-        sites: Where their calls are replaced.
-        start: Their wall clock at the start.
+        gate: Where their calls stop.
     """
 
-    def __init__(self, scenario: Scenario, stage: Stage, sites: list[Site], start: float) -> None:
+    def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
         self.scenario = scenario
         self.stage = stage
         self.trace = Trace(scenario.processes)
         self.failure: Failure | None = None
         self.notes: list[str] = []
-        self.machine_down: Failure | None = None
+        self.preempted = 0
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self._locks = Locks()
         self._dirty: set[int] = set()
         self._history = History(str(stage.top)) if scenario.filesystem == "nfs" else None
         self.ranks: list[Rank] = []
-        self._start(sites, start)
+        self._start(gate)
 
-    def _start(self, sites: list[Site], start: float) -> None:
+    def _start(self, gate: Gate) -> None:
         from fsrace_lint.explore.process.worker import Told
 
         size = self.scenario.processes
         try:
             for rank in range(size):
                 told = Told(
-                    self.scenario.function, str(self.stage.top), rank, size, start, self.scenario.distributed
+                    self.scenario.function, str(self.stage.top), rank, size, self.scenario.distributed
                 )
-                self.ranks.append(Rank(jobs.start(told, sites)))
+                self.ranks.append(Rank(jobs.start(told, gate)))
             for rank in range(size):
                 self._hear(rank)
         except BaseException:
@@ -171,6 +170,8 @@ class Run:
         rank = self.ranks[choice.rank]
         if rank.request is None:
             raise ExploreError(f"process {choice.rank} cannot move")
+        last = self.trace.moves[-1].choice.rank if self.trace.moves else choice.rank
+        self.preempted += last != choice.rank and last in self.ready()
         move = self._killed(choice) if choice.given == KILLED else self._made(choice, rank.request)
         for number, other in enumerate(self.ranks):
             if number != choice.rank:
@@ -271,7 +272,11 @@ class Run:
 
     def _fail(self, failure: Failure) -> None:
         if self.failure is None:
-            self.failure = failure
+            self.failure = failure._replace(text=self._shown(failure.text), details=self._shown(failure.details))
+
+    def _shown(self, text: str) -> str:
+        root = f"{self.stage.top}/root"
+        return text.replace(root + "/", "").replace(root, ".").replace(f"{self.stage.top}/", "")
 
     def _gather(self) -> None:
         waiting = [rank.request.wait for rank in self.ranks if rank.request is not None and rank.gathered is None]

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 SKEW: Final = 1.0
 """Seconds by which the wall clock of each process is ahead of that of the process before, as on two nodes."""
 FIRST_PID: Final = 4001
+# as they were before a process's own were replaced
 _datetime = datetime.datetime
+_time, _monotonic, _sleep = time.time, time.monotonic, time.sleep
 
 
 class Clock:
@@ -37,7 +39,7 @@ class Clock:
 
     def __init__(self, gate: Gate, start: float) -> None:
         self._gate = gate
-        self._start = start + gate.rank * SKEW
+        self._start = start
         self._drawn = 0
 
     def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -54,7 +56,7 @@ class Clock:
             time.gmtime: self._of_now(time.gmtime),
             time.ctime: self._of_now(time.ctime),
             time.strftime: self._strftime(time.strftime, time.localtime),
-            posix.getpid: lambda: FIRST_PID + self._gate.rank,
+            posix.getpid: lambda: posix.getpid() if self._gate.is_open() else FIRST_PID + self._gate.rank,
             posix.urandom: self.urandom,
             _datetime: self._virtual_datetime(),
             tempfile._get_candidate_names: self._candidates,  # type: ignore[attr-defined]
@@ -62,16 +64,22 @@ class Clock:
 
     def time(self) -> float:
         """Give the wall clock."""
+        if self._gate.is_open():
+            return _time()
         self._gate.looked_at_clock = True
-        return self._start + self._gate.now
+        return self._start + self._gate.rank * SKEW + self._gate.now
 
     def monotonic(self) -> float:
         """Give the seconds since the start."""
+        if self._gate.is_open():
+            return _monotonic()
         self._gate.looked_at_clock = True
         return self._gate.now
 
     def urandom(self, size: int) -> bytes:
         """Give bytes that no other process and no other call of this one gets."""
+        if self._gate.is_open():
+            return posix.urandom(size)
         self._drawn += 1
         seed = f"{self._gate.rank}.{self._drawn}".encode()
         return hashlib.shake_256(seed).digest(size)
@@ -81,7 +89,7 @@ class Clock:
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         if self._gate.is_open():
-            return
+            return _sleep(seconds)
         frame: FrameType | None = users(sys._getframe(1))
         state = "" if self._gate.looked_at_clock else state_of(frame)
         self._gate.looked_at_clock = False

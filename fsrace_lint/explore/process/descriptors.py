@@ -45,7 +45,7 @@ class DescriptorCalls:
             posix.dup2: self.dup2,
             fcntl.flock: self.flock,
             fcntl.lockf: self.lockf,
-            posix.lockf: self._refusing("os.lockf"),
+            posix.lockf: self.os_lockf,
             fcntl.fcntl: self.fcntl,
         }
         for name in ("read", "pread", "readv", "preadv"):
@@ -317,11 +317,11 @@ class DescriptorCalls:
             meant |= fcntl.LOCK_NB
         return self._record(descriptor, meant, lambda _: _fcntl(fd, fcntl.F_SETLK, arg))
 
-    def _refusing(self, name: str) -> Callable[..., Any]:
-        def refuse(*_: Any) -> None:
-            raise NotImplementedError(f"{name} cannot be explored; fcntl.lockf and fcntl.flock can")
-
-        return refuse
+    def os_lockf(self, descriptor: int, command: int, length: int) -> None:
+        """Refuse what is not explored, rather than to let it block."""
+        if self._gate.watches(descriptor):
+            raise NotImplementedError("os.lockf cannot be explored; fcntl.lockf and fcntl.flock can")
+        posix.lockf(descriptor, command, length)
 
 
 def _words(operation: int) -> str:

@@ -43,36 +43,45 @@ class Open:
 
 
 class Gate:
-    """Where the calls of one process stop.
+    """Where the calls of one process stop, once it has come to life; until then they go through."""
 
-    Args:
-        reader: Where the scheduler is heard.
-        writer: Where it is spoken to.
-        top: The folder below which everything is watched; calls elsewhere go through.
-        rank: Which process of the job this is.
-    """
-
-    def __init__(self, reader: int, writer: int, top: str, rank: int) -> None:
-        self.top = top
-        self.rank = rank
+    def __init__(self) -> None:
+        self.top = ""
+        self.rank = 0
         self.now = 0.0
         self.looked_at_clock = False
         self.files: dict[int, Open] = {}
         self.record_locks: set[int] = set()
-        self._reader, self._writer = reader, writer
-        self._below = top + "/"
-        self._inside = False
-        self._outcome: Outcome | None = None
-        self._thread = threading.get_ident()
-        self._opened = 0
         self.unfollowed: list[str] = []
+        self._reader, self._writer = -1, -1
+        self._below = ""
+        self._inside = True
+        self._outcome: Outcome | None = None
+        self._thread = 0
+        self._opened = 0
+
+    def begin(self, reader: int, writer: int, top: str, rank: int) -> None:
+        """Let calls stop from now on.
+
+        Args:
+            reader: Where the scheduler is heard.
+            writer: Where it is spoken to.
+            top: The folder below which everything is watched; calls elsewhere go through.
+            rank: Which process of the job this is.
+        """
+        self._reader, self._writer = reader, writer
+        self.top, self._below, self.rank = top, top + "/", rank
+        self._thread = threading.get_ident()
+        self._inside = False
 
     def is_open(self) -> bool:
         """Tell whether calls go through: those that a call makes itself, and those of other threads."""
+        if self._inside:
+            return True
         if threading.get_ident() != self._thread:
             self.note("a thread of its own makes calls, which go through unseen")
             return True
-        return self._inside
+        return False
 
     def note(self, text: str) -> None:
         """Tell what is not followed, once."""
@@ -191,9 +200,11 @@ class Gate:
             if not go.stack:
                 self.now = go.now
                 return go
-            stack = [entry for entry in traceback.extract_stack() if not entry.filename.startswith(HIDDEN[0])]
-            while stack and not stack[0].filename.endswith("worker.py"):
-                del stack[0]
+            stack = traceback.extract_stack()
+            own = [at for at, entry in enumerate(stack) if entry.filename.startswith(HIDDEN[0])]
+            # what lies between the life of the process and the gate is the scenario's
+            last = max(at for at in own if stack[at].name == "live")
+            stack = [entry for at, entry in enumerate(stack) if at > last and at not in own]
             messages.send(self._writer, messages.Stack("".join(traceback.format_list(stack))))
 
     def _where(self, frame: FrameType | None) -> str:

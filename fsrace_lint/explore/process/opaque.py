@@ -38,8 +38,8 @@ class Opaque:
             subprocess.run: self._whole(subprocess.run, "subprocess"),
             subprocess.call: self._whole(subprocess.call, "subprocess"),
             posix.system: self._whole(posix.system, "system"),
-            posix.fork: self._refusing("os.fork"),
-            posix.forkpty: self._refusing("os.forkpty"),
+            posix.fork: self._refusing("fork"),
+            posix.forkpty: self._refusing("forkpty"),
         }
         for module, name in WRITERS:
             original = getattr(sys.modules.get(module), name, None)
@@ -47,11 +47,13 @@ class Opaque:
                 made[original] = self._whole(original, f"{module}.{name}")
         return made
 
-    def install(self) -> None:
-        """Let what starts a program and does not wait for it be one step too."""
+    def popen(self) -> Callable[..., None]:
+        """Give what starts a program: one step, and its end is waited for where nothing is piped."""
         popen, whole = subprocess.Popen.__init__, self._whole
 
         def start(process: Any, *args: Any, **options: Any) -> None:
+            if self._gate.is_open():
+                return popen(process, *args, **options)
             piped = subprocess.PIPE in (options.get("stdin"), options.get("stdout"), options.get("stderr"))
 
             def begin(command: Any, *rest: Any, **others: Any) -> None:
@@ -61,7 +63,7 @@ class Opaque:
 
             whole(begin, "started and not followed" if piped else "subprocess")(*args, **options)
 
-        subprocess.Popen.__init__ = start  # type: ignore[assignment,method-assign]
+        return start
 
     def _whole(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
@@ -78,8 +80,12 @@ class Opaque:
         return call
 
     def _refusing(self, name: str) -> Callable[..., Any]:
-        def refuse(*_: Any) -> None:
-            raise NotImplementedError(f"{name} in a scenario: the explorer starts the processes")
+        original = getattr(posix, name)
+
+        def refuse() -> Any:
+            if self._gate.is_open():
+                return original()
+            raise NotImplementedError(f"os.{name} in a scenario: the explorer starts the processes")
 
         return refuse
 

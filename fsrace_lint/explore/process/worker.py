@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import gc
-import glob
 import os
 import pathlib
 import pickle
 import posix
 import random
-import shutil
 import signal
 import sys
 import tempfile
 import traceback
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from fsrace_lint.explore.process.clock import Clock
 from fsrace_lint.explore.process.collectives import Collectives
-from fsrace_lint.explore.process.descriptors import DescriptorCalls
-from fsrace_lint.explore.process.files import Files
-from fsrace_lint.explore.process.gate import HIDDEN, Gate
-from fsrace_lint.explore.process.opaque import Opaque
-from fsrace_lint.explore.process.paths import PathCalls
+from fsrace_lint.explore.process.gate import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-OURS = __name__.partition(".explore.")[0] + ".explore"
-"""Our own modules, which go on with the functions as they were."""
-HOLDERS = (pathlib, glob, shutil, tempfile)
-"""Modules whose classes keep functions of `os`."""
+    from fsrace_lint.explore.process.gate import Gate
 
 
 class Told(NamedTuple):
@@ -42,7 +32,6 @@ class Told(NamedTuple):
         top: The folder below which calls are watched; the scenario's root is in it.
         rank: Which process this is.
         size: How many there are.
-        start: The wall clock at the start.
         distributed: Whether `torch.distributed` is stood in for.
     """
 
@@ -50,79 +39,21 @@ class Told(NamedTuple):
     top: str
     rank: int
     size: int
-    start: float
     distributed: bool
 
 
-class Site(NamedTuple):
-    """Where a function is kept under some name."""
-
-    holder: Any
-    name: str
-    function: Any
-
-
-def originals() -> dict[Any, Any]:
-    """Give all that is replaced, by something that never runs."""
-    return replacements(Gate(-1, -1, "/nowhere", 0), 0.0)[0]
-
-
-def replacements(gate: Gate, start: float) -> tuple[dict[Any, Any], Opaque]:
-    """Give what replaces what for a process.
-
-    Args:
-        gate: Where its calls stop.
-        start: Its wall clock at the start.
-
-    Returns:
-        The replacements; the opaque calls, which have more to install.
-    """
-    calls, clock, opaque = DescriptorCalls(gate), Clock(gate, start), Opaque(gate)
-    table = {**PathCalls(gate).all(), **calls.all(), **Files(gate, calls).all(), **clock.all(), **opaque.all()}
-    return table, opaque
-
-
-def find_sites(wanted: dict[Any, Any]) -> list[Site]:
-    """Find every name in loaded modules under which one of these functions is kept.
-
-    Args:
-        wanted: The functions.
-
-    Returns:
-        The places, to be overwritten in each process.
-    """
-    by_id = {id(function): function for function in wanted}
-    found = []
-    for module_name, module in list(sys.modules.items()):
-        if module is None or module_name == "posix" or module_name.startswith((OURS, "_frozen_importlib")):
-            continue
-        for name, value in list(vars(module).items()):
-            if id(value) in by_id:
-                found.append(Site(module, name, value))
-    for module in HOLDERS:
-        for kept in vars(module).values():
-            if isinstance(kept, type):
-                for name, value in vars(kept).items():
-                    function = getattr(value, "__func__", value)
-                    if id(function) in by_id:
-                        found.append(Site(kept, name, function))
-    return found
-
-
-def live(told: Told, reader: int, writer: int, sites: list[Site]) -> NoReturn:
+def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
     """Be a process of the job: run the function, and end.
 
     Args:
         told: What to do.
+        gate: Where calls stop, once it is begun.
         reader: Where the scheduler is heard.
         writer: Where it is spoken to.
-        sites: What is to be replaced.
     """
     sys.settrace(None)
     gc.disable()
-    posix.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gate = Gate(reader, writer, told.top, told.rank)
     root = pathlib.Path(told.top, "root")
     posix.chdir(root)
     os.environ.update(_environment(told))
@@ -130,7 +61,7 @@ def live(told: Told, reader: int, writer: int, sites: list[Site]) -> NoReturn:
     random.seed(0)
     if told.distributed:
         Collectives(gate, told.size).install()
-    _replace(gate, told.start, sites)
+    gate.begin(reader, writer, told.top, told.rank)
     try:
         value = told.function(root, told.rank)
         _drop_locks(gate)
@@ -141,16 +72,6 @@ def live(told: Told, reader: int, writer: int, sites: list[Site]) -> NoReturn:
         _try_to_drop_locks(gate)
         gate.end(error=kinds, message=str(error), trace="".join(lines))
     gate.end(value=_pickled(value), shown=repr(value))
-
-
-def _replace(gate: Gate, start: float, sites: list[Site]) -> None:
-    table, opaque = replacements(gate, start)
-    for holder, name, function in sites:
-        replacement = table[function]
-        setattr(holder, name, staticmethod(replacement) if isinstance(holder, type) else replacement)
-    for supported in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
-        supported.update(table[function] for function in list(supported) if function in table)
-    opaque.install()
 
 
 def _environment(told: Told) -> dict[str, str]:

@@ -1,0 +1,9 @@
+"""The race explorer: runs the processes of a scenario for real, in every order that can make a difference.
+
+It stands alone: nothing of the linter is imported here.
+"""
+
+from fsrace_lint.explore.errors import ExploreError, Nondeterministic
+from fsrace_lint.explore.explorer import Failing, Result, explore
+
+__all__ = ["ExploreError", "Failing", "Nondeterministic", "Result", "explore"]

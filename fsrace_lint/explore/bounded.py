@@ -1,0 +1,97 @@
+"""All orders with few interruptions, and random ones.
+
+Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007 (CHESS):
+most races need one or two interruptions of a process that could go on.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from fsrace_lint.explore.director import onward
+from fsrace_lint.explore.moves import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.explore.director import Director
+    from fsrace_lint.explore.run import Run
+
+
+class Bounded:
+    """A systematic search without reduction: every order with so many interruptions at most.
+
+    Args:
+        director: Starts runs.
+        preemptions: How often a process may be interrupted that could go on; None for every order.
+
+    Attributes:
+        is_exhausted: Whether all of them were run.
+    """
+
+    def __init__(self, director: Director, preemptions: int | None) -> None:
+        self.is_exhausted = False
+        self._director = director
+        self._most = preemptions
+        self._ways: list[list[Choice]] = []
+
+    def runs(self) -> Iterator[Run]:
+        """Give one finished run after the other, first those that switch least."""
+        while True:
+            yield self._director.play(self._choose)
+            while self._ways and len(self._ways[-1]) == 1:
+                self._ways.pop()
+            if not self._ways:
+                self.is_exhausted = True
+                return
+            del self._ways[-1][0]
+
+    def _choose(self, run: Run) -> Choice:
+        at = len(run.trace.moves)
+        if at == len(self._ways):
+            self._ways.append(self._options(run))
+        return self._ways[at][0]
+
+    def _options(self, run: Run) -> list[Choice]:
+        first = onward(run).rank
+        ranks = [first, *(rank for rank in run.ready() if rank != first)]
+        if self._most is not None and run.preempted >= self._most and can_go_on(run):
+            ranks = [first]
+        return [Choice(rank, given) for rank in ranks for given in run.given(rank)]
+
+
+def can_go_on(run: Run) -> bool:
+    """Tell whether the process that moved last can move again."""
+    return bool(run.trace.moves) and run.trace.moves[-1].choice.rank in run.ready()
+
+
+class Sampled:
+    """Random orders.
+
+    Args:
+        director: Starts runs.
+        count: How many.
+        seed: What makes them the same again.
+    """
+
+    def __init__(self, director: Director, count: int, seed: int) -> None:
+        self._director = director
+        self._count = count
+        self._random = random.Random(seed)
+
+    def runs(self) -> Iterator[Run]:
+        """Give one finished run after the other."""
+        for number in range(self._count):
+            # some runs switch often, and some hardly ever
+            change = (0.9, 0.5, 0.2, 0.05)[number % 4]
+            yield self._director.play(lambda run, change=change: self._choose(run, change))  # type: ignore[misc]
+
+    def _choose(self, run: Run, change: float) -> Choice:
+        choice = onward(run)
+        if self._random.random() < change:
+            choice = Choice(self._random.choice(run.ready()))
+        given = run.given(choice.rank)
+        if len(given) > 1 and self._random.random() < change / 2:
+            return Choice(choice.rank, self._random.choice(given))
+        return choice

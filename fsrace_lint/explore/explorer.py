@@ -1,0 +1,251 @@
+"""Explores a scenario: runs its schedules, and reports the first one that fails, as simple as it can be."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsrace_lint.explore import jobs, stage, timeline, tokens
+from fsrace_lint.explore.bounded import Bounded, Sampled
+from fsrace_lint.explore.director import Director
+from fsrace_lint.explore.dpor import Dpor
+from fsrace_lint.explore.errors import ExploreError, Nondeterministic
+from fsrace_lint.explore.moves import switches
+from fsrace_lint.explore.scenario import Bounds, Scenario
+from fsrace_lint.explore.shrink import Shrinker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fsrace_lint.explore.moves import Move
+    from fsrace_lint.explore.run import Failure, Run
+
+
+class Failing(NamedTuple):
+    """A schedule that fails.
+
+    Attributes:
+        kind: "exception", "check", "disagreement", "deadlock", "crash" or "hang".
+        text: What is wrong, in a line.
+        details: A traceback, the results, or where everybody stands.
+        moves: What was done, in order.
+        token: What replays exactly this.
+        reasons: What came in between.
+        switches: How often the schedule goes from one process to another.
+        is_least: Whether no schedule with fewer switches fails like this.
+        timeline: All of it drawn.
+    """
+
+    kind: str
+    text: str
+    details: str
+    moves: tuple[Move, ...]
+    token: str
+    reasons: tuple[str, ...]
+    switches: int
+    is_least: bool
+    timeline: str
+
+
+class Result(NamedTuple):
+    """What an exploration found.
+
+    Attributes:
+        ok: Whether no schedule failed.
+        schedules: How many were run.
+        exhaustive: Whether all were run that can differ, under the model.
+        failure: The failing schedule, or None.
+        seconds: How long it took.
+        notes: What could not be followed.
+        bound: What ended the search, where it was not exhaustive.
+    """
+
+    ok: bool
+    schedules: int
+    exhaustive: bool
+    failure: Failing | None
+    seconds: float
+    notes: tuple[str, ...]
+    bound: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return report(self)
+
+
+def report(result: Result) -> str:
+    """Tell what was found, as the command line and a failing `assert` show it."""
+    count = f"{result.schedules} schedule{'s' if result.schedules != 1 else ''}"
+    lines = []
+    if result.failure is not None:
+        failure = result.failure
+        lines += [failure.text, "", failure.timeline, ""]
+        lines += [f"why: {reason}" for reason in failure.reasons]
+        if failure.kind == "deadlock" and failure.details:
+            lines += ["", failure.details.rstrip()]
+        few = "the fewest" if failure.is_least else "fewer were not found"
+        lines += [
+            f"{failure.switches} switch{'es' if failure.switches != 1 else ''} between processes ({few});"
+            f" found in {count}, replayed.",
+            f"replay: {failure.token}",
+        ]
+    elif result.exhaustive:
+        lines.append(f"No schedule fails: {count}, which are all that can differ.")
+    else:
+        lines.append(f"No schedule failed in {count}, which are not all: {result.bound}.")
+    lines += [f"note: {note}" for note in result.notes]
+    return "\n".join(lines)
+
+
+def explore(
+    function: Callable[[Path, int], object],
+    *,
+    processes: int = 2,
+    setup: Callable[[Path], object] | None = None,
+    check: Callable[[Path], object] | None = None,
+    agree: bool = False,
+    expected: tuple[type[BaseException], ...] | type[BaseException] = (),
+    filesystem: str = "posix",
+    crash: str = "none",
+    distributed: bool = False,
+    max_schedules: int = 10_000,
+    preemptions: int | None = None,
+    samples: int = 0,
+    seed: int = 0,
+    step_timeout: float = 10.0,
+    replay: str | None = None,
+) -> Result:
+    """Run a function in several processes, in every order of their filesystem calls that can make a difference.
+
+    The function is run for real, many times, in forked processes that work in a scratch directory; it must do the
+    same whenever its calls are answered in the same way.
+
+    Args:
+        function: What each process runs: it is given the root, a `pathlib.Path`, and its rank.
+        processes: How many there are.
+        setup: Makes what is there before; it is given the root.
+        check: Raises where the tree is not as it must be in the end, and with crashes at any time.
+        agree: Whether all processes must give the same result.
+        expected: Exceptions out of the function that are no failure.
+        filesystem: "posix", what the kernel does; or "nfs", where stat and listings may be answered from the past.
+        crash: "none"; "kill", where a process may be killed at any call, and all of them; or "power", where the
+            machine may go down, and data that was not synced may be missing or short.
+        distributed: Whether `torch.distributed` is stood in for: barriers and object collectives.
+        max_schedules: How many schedules to run systematically.
+        preemptions: How often a process may be interrupted that could go on; None for no bound.
+        samples: How many random schedules to run beyond that.
+        seed: What makes these the same again.
+        step_timeout: How many seconds a process may take between two calls.
+        replay: The token of one schedule, to run that and no other.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ExploreError: The exploration itself cannot be made, or has failed.
+    """
+    jobs.refuse_elsewhere()
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    scenario = Scenario(
+        function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
+    ).validated()
+    bounds = Bounds(max_schedules, preemptions, samples, seed)
+    token = None if replay is None else tokens.read(replay)
+    if token is not None:
+        scenario = scenario._replace(
+            processes=token.processes, filesystem=token.filesystem, crash=token.crash
+        ).validated()
+    from fsrace_lint.explore.process.install import installed
+
+    start = time.monotonic()
+    with stage.scratch() as folder, jobs.together(), installed(float(int(time.time()))) as gate:
+        director = Director(scenario, stage.Stage(folder, setup, check, step_timeout), gate)
+        explorer = _Explorer(director, bounds)
+        result = explorer.search() if token is None else explorer.replay(token)
+    return result._replace(seconds=time.monotonic() - start)
+
+
+class _Explorer:
+    def __init__(self, director: Director, bounds: Bounds) -> None:
+        self._director = director
+        self._bounds = bounds
+        self._notes: list[str] = []
+        self._schedules = 0
+
+    def search(self) -> Result:
+        """Run schedules until one fails, or all are done, or the bounds are met."""
+        bounds = self._bounds
+        systematic = (
+            Dpor(self._director) if bounds.preemptions is None else Bounded(self._director, bounds.preemptions)
+        )
+        failed = self._first_failing(itertools.islice(systematic.runs(), bounds.schedules))
+        exhausted = systematic.is_exhausted
+        if failed is None and not exhausted:
+            sampled = Sampled(self._director, bounds.samples, bounds.seed)
+            failed = self._first_failing(sampled.runs())
+        is_all = exhausted and bounds.preemptions is None
+        if failed is None:
+            return self._result(None, exhaustive=is_all, bound=self._bound(exhausted))
+        return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
+
+    def _bound(self, exhausted: bool) -> str:  # noqa: FBT001  # one fact of two
+        bounds = self._bounds
+        if exhausted:
+            return f"those with more than {bounds.preemptions} preemptions were left out"
+        said = f"{bounds.schedules} in order"
+        return said + (f", then {bounds.samples} at random (seed {bounds.seed})" if bounds.samples else "")
+
+    def _first_failing(self, runs: Iterator[Run]) -> Run | None:
+        for run in runs:
+            self._schedules += 1
+            self._notes += [note for note in run.notes if note not in self._notes]
+            if run.failure is not None:
+                return run
+        return None
+
+    def _shrunk(self, failed: Run) -> Failing:
+        if failed.failure is None:
+            raise ExploreError("a run that did not fail cannot be shrunk")
+        shrinker = Shrinker(self._director, failed.failure)
+        schedule = shrinker.shrink(failed.schedule())
+        run = self._director.replay(schedule)
+        if not failed.failure.is_like(run.failure):
+            raise Nondeterministic(
+                f"a schedule failed ({failed.failure.text}), and did not when it was run again: what the processes"
+                " do must depend on nothing but their calls; if it does, this is an error of the explorer"
+            )
+        return self._failing(run, is_least=shrinker.is_least)
+
+    def _failing(self, run: Run, *, is_least: bool) -> Failing:
+        failure: Failure | None = run.failure
+        if failure is None:
+            raise ExploreError("a run that did not fail cannot be reported")
+        scenario, moves = self._director.scenario, tuple(run.trace.moves)
+        return Failing(
+            failure.kind,
+            failure.text,
+            failure.details,
+            moves,
+            tokens.write(scenario, moves),
+            tuple(timeline.reason(run)),
+            switches(run.schedule()),
+            is_least,
+            timeline.draw(moves, scenario.processes),
+        )
+
+    def replay(self, token: tokens.Token) -> Result:
+        """Run one schedule."""
+        run = self._director.replay(token.schedule)
+        self._schedules += 1
+        self._notes += run.notes
+        if tokens.digest(run.trace.moves) != token.digest:
+            raise Nondeterministic("the token was made for other calls: the code or its scenario has changed")
+        failing = None if run.failure is None else self._failing(run, is_least=False)
+        return self._result(failing, exhaustive=False, bound="one schedule was replayed")
+
+    def _result(self, failing: Failing | None, *, exhaustive: bool, bound: str) -> Result:
+        return Result(failing is None, self._schedules, exhaustive, failing, 0.0, tuple(self._notes), bound)

@@ -1,0 +1,164 @@
+"""The simplest schedule that fails in the same way: with the fewest switches between processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.explore.bounded import can_go_on
+from fsrace_lint.explore.director import onward
+from fsrace_lint.explore.errors import Nondeterministic
+from fsrace_lint.explore.moves import TRUTH, Choice, switches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsrace_lint.explore.director import Director
+    from fsrace_lint.explore.moves import Schedule
+    from fsrace_lint.explore.run import Failure, Run
+
+MOST_RUNS: Final = 400
+
+
+class Shrinker:
+    """Looks for simpler schedules.
+
+    Args:
+        director: Starts runs.
+        failure: What must still be wrong.
+
+    Attributes:
+        is_least: Whether no schedule with fewer switches fails like this.
+    """
+
+    def __init__(self, director: Director, failure: Failure) -> None:
+        self.is_least = False
+        self._director = director
+        self._failure = failure
+        self._left = MOST_RUNS
+
+    def shrink(self, schedule: Schedule) -> Schedule:
+        """Look for the simplest.
+
+        Args:
+            schedule: One that fails.
+
+        Returns:
+            One that fails in the same way, with as few switches as were found.
+        """
+        best = schedule
+        for change in (self._with_truth, self._with_joined_blocks):
+            best = self._descend(best, change)
+        for most in range(switches(best)):
+            found = self._with_switches(most)
+            if found is not None:
+                best = self._descend(found, self._with_truth)
+                break
+        self.is_least = self._left > 0
+        return self._descend(best, self._with_shorter_blocks)
+
+    def _descend(self, best: Schedule, change: object) -> Schedule:
+        improved = True
+        while improved and self._left > 0:
+            improved = False
+            for candidate in change(best):  # type: ignore[operator]
+                again = self._try(candidate)
+                if again is not None and _cost(again) < _cost(best):
+                    best, improved = again, True
+                    break
+        return best
+
+    def _try(self, candidate: Sequence[Choice]) -> Schedule | None:
+        """Follow a schedule as far as it goes; give what was done, if it fails in the same way."""
+        left = list(reversed(candidate))
+
+        def choose(run: Run) -> Choice:
+            while left:
+                choice = left.pop()
+                if choice.rank in run.ready():
+                    return choice if choice.given in run.given(choice.rank) else Choice(choice.rank)
+            return onward(run)
+
+        return self._run(choose)
+
+    def _run(self, choose: object) -> Schedule | None:
+        if self._left <= 0:
+            return None
+        self._left -= 1
+        try:
+            run = self._director.play(choose)  # type: ignore[arg-type]
+        except Nondeterministic:
+            return None
+        return run.schedule() if self._failure.is_like(run.failure) else None
+
+    def _with_truth(self, schedule: Schedule) -> Iterator[Sequence[Choice]]:
+        for at, choice in enumerate(schedule):
+            if choice.given != TRUTH:
+                yield [*schedule[:at], Choice(choice.rank), *schedule[at + 1 :]]
+
+    def _with_joined_blocks(self, schedule: Schedule) -> Iterator[Sequence[Choice]]:
+        blocks = _blocks(schedule)
+        for at, block in enumerate(blocks):
+            for other in range(at + 2, len(blocks)):
+                if blocks[other][0].rank == block[0].rank:
+                    between = blocks[at + 1 : other]
+                    rest = blocks[other + 1 :]
+                    yield _flat([*blocks[:at], block, blocks[other], *between, *rest])
+                    yield _flat([*blocks[:at], *between, block, blocks[other], *rest])
+                    break
+        for at in range(1, len(blocks)):
+            yield _flat(blocks[:at])
+
+    def _with_shorter_blocks(self, schedule: Schedule) -> Iterator[Sequence[Choice]]:
+        blocks = _blocks(schedule)
+        for at, block in enumerate(blocks[:-1]):
+            for kept in range(1, len(block)):
+                yield _flat([*blocks[:at], block[:kept], *blocks[at + 1 :]])
+
+    def _with_switches(self, most: int) -> Schedule | None:
+        """Try every schedule with so many switches, where a process that ends gives way for nothing."""
+        ways: list[list[Choice]] = []
+
+        def choose(run: Run) -> Choice:
+            at = len(run.trace.moves)
+            if at == len(ways):
+                ways.append(self._options(run, most))
+            return ways[at][0]
+
+        while self._left > 0:
+            found = self._run(choose)
+            if found is not None and switches(found) <= most:
+                return found
+            while ways and len(ways[-1]) == 1:
+                ways.pop()
+            if not ways:
+                return None
+            del ways[-1][0]
+        return None
+
+    def _options(self, run: Run, most: int) -> list[Choice]:
+        done = run.schedule()
+        ready = run.ready()
+        ranks = ready
+        if done:
+            last = done[-1].rank
+            others = [rank for rank in ready if rank != last] if switches(done) < most else []
+            ranks = [last, *others] if can_go_on(run) else others or ready[:1]
+        return [Choice(rank, given) for rank in ranks for given in run.given(rank)]
+
+
+def _cost(schedule: Schedule) -> tuple[int, int, int]:
+    return sum(choice.given != TRUTH for choice in schedule), switches(schedule), len(schedule)
+
+
+def _blocks(schedule: Schedule) -> list[list[Choice]]:
+    blocks: list[list[Choice]] = []
+    for choice in schedule:
+        if blocks and blocks[-1][0].rank == choice.rank:
+            blocks[-1].append(choice)
+        else:
+            blocks.append([choice])
+    return blocks
+
+
+def _flat(blocks: Sequence[Sequence[Choice]]) -> list[Choice]:
+    return [choice for block in blocks for choice in block]

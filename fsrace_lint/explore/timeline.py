@@ -1,0 +1,109 @@
+"""A run as people read it: a column a process, a line a call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsrace_lint.explore.moves import KILLED, TRUTH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsrace_lint.explore.moves import Move, Name
+    from fsrace_lint.explore.run import Run
+
+WIDTH = 44
+
+
+def draw(moves: Sequence[Move], processes: int, *, first: int = 1) -> str:
+    """Draw the moves of a run.
+
+    Args:
+        moves: What was done.
+        processes: How many columns there are.
+        first: The number of the first line.
+
+    Returns:
+        Lines of text.
+    """
+    texts = [_told(move) for move in moves]
+    width = min(WIDTH, max([len(text) for text in texts] + [len("process 0")]))
+    head = "   ".join(f"process {rank}".ljust(width) for rank in range(processes))
+    lines = [f"      {head}   where".rstrip()]
+    for number, (move, text) in enumerate(zip(moves, texts, strict=True), first):
+        cells = [text if rank == move.choice.rank else "" for rank in range(processes)]
+        row = "   ".join(cell.ljust(width) for cell in cells)
+        where = _where(move.where)
+        lines.append(f"{number:>4}  {row}   {where}".rstrip())
+    return "\n".join(lines)
+
+
+def _told(move: Move) -> str:
+    if move.choice.given == KILLED:
+        return f"KILLED {move.target}"
+    told = f"{move.name} {move.target}".rstrip()
+    if move.result not in ("", "done"):
+        told += f" -> {move.result}"
+    return told + (" (old)" if move.choice.given != TRUTH else "")
+
+
+def _where(where: str) -> str:
+    path, _, line = where.rpartition(":")
+    return f"{Path(path).name}:{line}" if path else ""
+
+
+def reason(run: Run) -> list[str]:
+    """Tell what came between: a call that was answered, a change by another, a call that relied on the answer.
+
+    Args:
+        run: One that failed.
+
+    Returns:
+        Sentences, the one closest to the failure first.
+    """
+    moves = run.trace.moves
+    found = []
+    for last in range(len(moves) - 1, -1, -1):
+        rank = moves[last].choice.rank
+        if run.failure is not None and run.failure.rank not in (None, rank):
+            continue
+        said = _between(moves, last)
+        if said:
+            found.append(said)
+        if len(found) == 2 or (found and run.failure is not None and run.failure.rank is not None):
+            break
+    return found
+
+
+def _between(moves: Sequence[Move], last: int) -> str:
+    """Find an earlier look of the same process at what this move touches, and a change by another since."""
+    mine = moves[last]
+    if mine.choice.given not in (TRUTH, KILLED):
+        return f"step {last + 1} ({mine.name} {mine.target}) was answered from an older state"
+    for changed in range(last - 1, -1, -1):
+        other = moves[changed]
+        shared = _changes(other) & _touched(mine)
+        if other.choice.rank == mine.choice.rank or not shared:
+            continue
+        for looked in range(changed - 1, -1, -1):
+            before = moves[looked]
+            if before.choice.rank == mine.choice.rank and shared & _touched(before):
+                return (
+                    f"process {mine.choice.rank} saw {_shared(before)} at step {looked + 1}; process {other.choice.rank}"
+                    f" changed that at step {changed + 1} ({other.name} {other.target}); step {last + 1}"
+                    f" ({mine.name} {mine.target}) came too late"
+                )
+    return ""
+
+
+def _shared(move: Move) -> str:
+    return f"{move.name} {move.target} -> {move.result}"
+
+
+def _changes(move: Move) -> frozenset[Name]:
+    return move.touched.writes | move.touched.adds
+
+
+def _touched(move: Move) -> frozenset[Name]:
+    return move.touched.reads | move.touched.writes | move.touched.adds

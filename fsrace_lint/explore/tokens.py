@@ -1,0 +1,112 @@
+"""A schedule as a short text: what a report prints, and `--replay` takes.
+
+    fsr1.2posix.a3ba~1B.5f2c
+
+says: two processes on a POSIX filesystem; process 0 makes three calls, 1 makes one, 0 makes one that is told its
+first older answer, and 1 is killed in place of its next; the end are four digits of the calls that were made, by which
+changed code is noticed. `!` stands for a machine that goes down there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.moves import KILLED, TRUTH, Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsrace_lint.explore.moves import Move, Schedule
+    from fsrace_lint.explore.scenario import Scenario
+
+_VERSION: Final = "fsr1"
+_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
+
+
+class Token(NamedTuple):
+    """What a token says.
+
+    Attributes:
+        processes: How many there are.
+        filesystem: Its model.
+        crash: What can be killed.
+        schedule: The moves.
+        digest: That of the calls.
+    """
+
+    processes: int
+    filesystem: str
+    crash: str
+    schedule: Schedule
+    digest: str
+
+
+def write(scenario: Scenario, moves: Sequence[Move]) -> str:
+    """Write the token of a run.
+
+    Args:
+        scenario: What was run.
+        moves: What was done.
+
+    Returns:
+        The token.
+    """
+    parts: list[str] = []
+    at = 0
+    while at < len(moves):
+        choice = moves[at].choice
+        letter = chr(ord("a") + choice.rank)
+        at += 1
+        if choice.given == KILLED:
+            parts.append(letter.upper())
+        elif choice.given != TRUTH:
+            parts.append(f"{letter}~{choice.given}")
+        else:
+            count = 1
+            while at < len(moves) and moves[at].choice == choice:
+                count, at = count + 1, at + 1
+            parts.append(letter + (str(count) if count > 1 else ""))
+    model = f"{scenario.processes}{scenario.filesystem}" + ("" if scenario.crash == "none" else f"-{scenario.crash}")
+    return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
+
+
+def read(text: str) -> Token:
+    """Read a token.
+
+    Args:
+        text: As it was printed.
+
+    Returns:
+        What it says.
+
+    Raises:
+        ExploreError: It is no token.
+    """
+    found = re.fullmatch(rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip())
+    if found is None:
+        raise ExploreError(f"{text!r} is no token of a schedule: it looks like fsr1.2posix.a3b2.5f2c")
+    processes, filesystem, crash, body, told = found.groups()
+    schedule: list[Choice] = []
+    at = 0
+    while at < len(body):
+        part = _PART.match(body, at)
+        if part is None:
+            raise ExploreError(f"{text!r} is no token of a schedule: {body[at:]!r} says nothing")
+        at = part.end()
+        letter, answer, count, killed = part.groups()
+        if killed:
+            schedule.append(Choice(ord(killed) - ord("A"), KILLED))
+        elif answer:
+            schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
+        else:
+            schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
+    return Token(int(processes), filesystem, crash or "none", tuple(schedule), told)
+
+
+def digest(moves: Sequence[Move]) -> str:
+    """Give four digits that tell these calls from others."""
+    calls = "\n".join(f"{move.choice.rank} {move.name}" for move in moves)
+    return hashlib.sha256(calls.encode()).hexdigest()[:4]
