@@ -1,4 +1,4 @@
-"""The command line: check, fix, rules, explain, vendor."""
+"""The command line: check, fix, rules, explain, prove, vendor."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 
 from fsrace_lint import __version__, catalog, failures, pipeline, report, rules, settings, terminal, vendor
 from fsrace_lint.pipeline import Checked
+from fsrace_lint.prove import prove
 from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
 from fsrace_lint.settings import Settings
@@ -276,6 +277,9 @@ def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
         sys.exit(FAILED)
     click.echo(visible(f"{file} {copy.value}."), err=True)
     sys.exit(CLEAN if copy is vendor.Copy.CURRENT else FOUND)
+
+
+main.add_command(prove)
 
 
 def _run(

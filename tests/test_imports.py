@@ -99,7 +99,7 @@ ROOMS = (
     Room("pipeline", "pipeline.repair pipeline.run"),
     Room(
         "cli",
-        "__init__ baseline catalog explore failures findings fixes pipeline report report.* rules settings"
+        "__init__ baseline catalog failures findings fixes pipeline prove report report.* rules settings"
         " terminal vendor",
         "click",
     ),
@@ -109,7 +109,10 @@ ROOMS = (
         "ast flake8",
     ),
     Room("codemod", "fixes pipeline rules settings", "libcst"),
-    Room("explore explore.*", "explore explore.*"),
+    Room("prove", "explore mistakes report.words terminal", "click"),
+    Room("explore explore.*", "explore explore.*", "msgspec"),
+    # What processes bring to a collective is pickled, as torch.distributed does it, and what they give to be compared.
+    Room("explore.process.collectives explore.process.worker", "explore.*", "pickle"),
     # What rank 0 sends to the other ranks of its own job is pickled, as torch.distributed does it.
     Room("safe", "", "pickle"),
 )
