@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsrace_lint.explore import jobs
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
 from fsrace_lint.explore.run import Run
+from fsrace_lint.explore.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,11 +36,28 @@ class Director:
         self.runs = 0
         self._stage = stage
         self._gate = gate
+        self._next: list[jobs.Process] = []
 
     def open(self) -> Run:
-        """Start a run; it is to be closed."""
+        """Start a run; it is to be closed. The processes of the next one get ready meanwhile."""
         self.runs += 1
-        return Run(self.scenario, self._stage, self._gate)
+        processes, self._next = self._next or self._started(), []
+        run = Run(self.scenario, self._stage, processes)
+        self._next = self._started()
+        return run
+
+    def close(self) -> None:
+        """End what was started for a run that is not wanted any more."""
+        for process in self._next:
+            process.end()
+        self._next = []
+
+    def _started(self) -> list[jobs.Process]:
+        size, top = self.scenario.processes, str(self._stage.top)
+        return [
+            jobs.start(Told(self.scenario.function, top, rank, size, self.scenario.distributed), self._gate)
+            for rank in range(size)
+        ]
 
     def play(self, choose: Callable[[Run], Choice | None]) -> Run:
         """Make a run from its start to its end.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -165,7 +166,8 @@ def explore(
     with stage.scratch() as folder, jobs.together(), installed(float(int(time.time()))) as gate:
         director = Director(scenario, stage.Stage(folder, setup, check, step_timeout), gate)
         explorer = _Explorer(director, bounds)
-        result = explorer.search() if token is None else explorer.replay(token)
+        with contextlib.closing(director):
+            result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start)
 
 

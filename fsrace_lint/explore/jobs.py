@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.worker import Told
+    from fsrace_lint.explore.told import Told
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
@@ -33,6 +33,12 @@ class Hung(Exception):  # noqa: N818  # what a process did
 
 class Gone(Exception):  # noqa: N818  # what a process did
     """A process that ended without a word: killed, or out of `os._exit`."""
+
+
+_processors: set[int] = set()
+"""The processors that may be used, while schedules are run."""
+_ends: set[int] = set()
+"""The scheduler's ends of all pipes: no process keeps those of another open."""
 
 
 class Process:
@@ -95,8 +101,15 @@ class Process:
                 kill(target, _KILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
-        os.close(self._reader)
-        os.close(self._writer)
+        for end in (self._reader, self._writer):
+            _ends.discard(end)
+            os.close(end)
+
+    def join(self) -> None:
+        """Bring it to the processor of the scheduler."""
+        if sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
 
 
 def start(told: Told, gate: Gate) -> Process:
@@ -112,9 +125,10 @@ def start(told: Told, gate: Gate) -> Process:
     from fsrace_lint.explore.process import worker
 
     hear, say = os.pipe(), os.pipe()
+    _ends.update((hear[0], say[1]))
     pid = _fork()
     if pid == 0:
-        _as_child(lambda: worker.live(told, gate, say[0], hear[1]), close=(hear[0], say[1]))
+        _as_child(lambda: worker.live(told, gate, say[0], hear[1]))
     os.close(hear[1])
     os.close(say[0])
     return Process(pid, hear[0], say[1])
@@ -134,6 +148,7 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
         Hung: It did not end in time.
     """
     reader, writer = os.pipe()
+    _ends.add(reader)
     pid = _fork()
     if pid == 0:
 
@@ -143,11 +158,12 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
             except BaseException as error:  # noqa: BLE001  # whatever it is, it is the answer
                 _say(writer, error)
 
-        _as_child(run, close=(reader,))
+        _as_child(run)
     os.close(writer)
     try:
         return _heard(reader, time.monotonic() + timeout)
     finally:
+        _ends.discard(reader)
         os.close(reader)
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -175,12 +191,14 @@ def _heard(reader: int, deadline: float) -> str | None:
         heard += data
 
 
-def _as_child(function: Callable[[], object], close: tuple[int, ...]) -> None:
+def _as_child(function: Callable[[], object]) -> None:
     try:
-        for descriptor in close:
-            os.close(descriptor)
         os.setsid()
         _die_with_parent()
+        if sys.platform == "linux" and len(_processors) > 1:
+            os.sched_setaffinity(0, _processors - os.sched_getaffinity(0))
+        for descriptor in _ends:
+            os.close(descriptor)
         hole = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(hole, descriptor)
@@ -214,11 +232,15 @@ def _fork() -> int:
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Keep the scheduler and its processes on one processor: only one of them runs at a time."""
+    """Keep the scheduler and the processes of its run on one processor: only one of them runs at a time.
+
+    Those of the next run get ready on the others.
+    """
     if sys.platform != "linux":
         yield
         return
     allowed = os.sched_getaffinity(0)
+    _processors.update(allowed)
     frozen = gc.isenabled()
     gc.disable()
     gc.freeze()
@@ -227,6 +249,7 @@ def together() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
+        _processors.clear()
         gc.unfreeze()
         if frozen:
             gc.enable()

@@ -15,7 +15,6 @@ from fsrace_lint.explore.stale import History
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import Key
     from fsrace_lint.explore.moves import Name, Schedule
-    from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.explore.stage import Stage
 
@@ -77,10 +76,10 @@ class Run:
     Args:
         scenario: What they run.
         stage: Where.
-        gate: Where their calls stop.
+        processes: Freshly started, one for each rank.
     """
 
-    def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
+    def __init__(self, scenario: Scenario, stage: Stage, processes: list[jobs.Process]) -> None:
         self.scenario = scenario
         self.stage = stage
         self.trace = Trace(scenario.processes)
@@ -91,21 +90,14 @@ class Run:
         self._locks = Locks()
         self._dirty: set[int] = set()
         self._history = History(str(stage.top)) if scenario.filesystem == "nfs" else None
-        self.ranks: list[Rank] = []
-        self._start(gate)
+        self._start(processes)
 
-    def _start(self, gate: Gate) -> None:
-        from fsrace_lint.explore.process.worker import Told
-
-        size = self.scenario.processes
+    def _start(self, processes: list[jobs.Process]) -> None:
+        self.ranks = [Rank(process) for process in processes]
         try:
-            for rank in range(size):
-                told = Told(
-                    self.scenario.function, str(self.stage.top), rank, size, self.scenario.distributed
-                )
-                self.ranks.append(Rank(jobs.start(told, gate)))
-            for rank in range(size):
-                self._hear(rank)
+            for number, process in enumerate(processes):
+                process.join()
+                self._hear(number)
         except BaseException:
             self.close()
             raise

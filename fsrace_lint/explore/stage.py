@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FOLDERS = ("root", "tmp", "home")
+FRESH_MODE = 0o755
 MEMORY = Path("/dev/shm")
 
 
@@ -59,8 +60,8 @@ class Stage:
         self._is_bare = setup is None
         for name in FOLDERS:
             (self._first / name).mkdir(parents=True)
+        self._fresh()
         if setup is not None:
-            self._fresh()
             self._set_up(setup)
 
     def _set_up(self, setup: Callable[[Path], object]) -> None:
@@ -76,9 +77,10 @@ class Stage:
             raise ExploreError(f"setup failed: {problem}")
         remove(self._first)
         self.top.rename(self._first)
+        self._fresh()
 
     def fresh(self) -> dict[int, str]:
-        """Put everything back to the start.
+        """Put everything back to the start; the three folders themselves stay, unless a run has removed them.
 
         Returns:
             What is there by its inode: paths relative to the top.
@@ -87,12 +89,23 @@ class Stage:
         return {os.lstat(path).st_ino: name for name, path in _walk(self.top)}
 
     def _fresh(self) -> None:
-        remove(self.top)
-        if self._is_bare:
-            for name in FOLDERS:
-                os.makedirs(self.top / name)
-        else:
-            shutil.copytree(self._first, self.top, symlinks=True)
+        self.top.mkdir(exist_ok=True)
+        for name in set(os.listdir(self.top)).difference(FOLDERS):
+            remove(self.top / name)
+        for name in FOLDERS:
+            self._refill(name)
+
+    def _refill(self, name: str) -> None:
+        folder = self.top / name
+        if folder.is_symlink() or not folder.is_dir():
+            remove(folder)
+            folder.mkdir()
+        if stat.S_IMODE(folder.stat().st_mode) != FRESH_MODE:
+            folder.chmod(FRESH_MODE)
+        for inner in os.listdir(folder):
+            remove(folder / inner)
+        if not self._is_bare:
+            shutil.copytree(self._first / name, folder, symlinks=True, dirs_exist_ok=True)
 
     def problem(self, variant: Variant | None = None) -> str | None:
         """Ask the scenario whether the tree as it is now is right.
@@ -171,7 +184,10 @@ def _walk(top: Path) -> Iterator[tuple[str, str]]:
 def remove(path: Path) -> None:
     """Remove a tree, whatever modes it has."""
     try:
-        shutil.rmtree(path)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     except FileNotFoundError:
         return
     except PermissionError:

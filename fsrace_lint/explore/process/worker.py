@@ -12,34 +12,14 @@ import signal
 import sys
 import tempfile
 import traceback
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore.process.collectives import Collectives
 from fsrace_lint.explore.process.gate import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from fsrace_lint.explore.process.gate import Gate
-
-
-class Told(NamedTuple):
-    """What a process is told when it is started.
-
-    Attributes:
-        function: What to run.
-        top: The folder below which calls are watched; the scenario's root is in it.
-        rank: Which process this is.
-        size: How many there are.
-        distributed: Whether `torch.distributed` is stood in for.
-    """
-
-    function: Callable[[Path, int], object]
-    top: str
-    rank: int
-    size: int
-    distributed: bool
+    from fsrace_lint.explore.told import Told
 
 
 def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
