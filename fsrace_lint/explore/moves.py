@@ -172,6 +172,10 @@ class Trace:
         """Tell whether a move must come before another."""
         return self._clocks[second][self.moves[first].choice.rank] >= self._positions[first]
 
+    def is_known(self, rank: int, move: int) -> bool:
+        """Tell whether a move must come before what a process does next, by what that has seen so far."""
+        return self._own[rank][self.moves[move].choice.rank] >= self._positions[move]
+
     def first_movers(self, first: int, second: int) -> list[int]:
         """Tell who can go first where a race is to come out the other way round.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsrace_lint.explore import jobs
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.locks import Locks
-from fsrace_lint.explore.messages import Acquire, Answer, Ended, Footprint, Go, Meet, Outcome, Pause, Request
+from fsrace_lint.explore.messages import Acquire, Answer, Ended, Footprint, Go, Meet, Outcome, Pause, Probe, Request
 from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, Touched, Trace
 from fsrace_lint.explore.polls import Polls
 from fsrace_lint.explore.stale import History
@@ -98,6 +98,7 @@ class Run:
             for number, process in enumerate(processes):
                 process.join()
                 self._hear(number)
+            self._gather()
         except BaseException:
             self.close()
             raise
@@ -135,7 +136,7 @@ class Run:
             return []
         found = [TRUTH]
         if self._history is not None and request.probe is not None:
-            found += range(1, len(self._history.answers(number, request.probe)))
+            found += range(1, len(self._answers(number, request.probe)))
         if self.scenario.crash != "none" and (request.mutates or isinstance(request.wait, Acquire)) and not self.has_killed:
             found.append(KILLED)
         return found
@@ -177,7 +178,7 @@ class Run:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
         if choice.given != TRUTH and self._history is not None and request.probe is not None:
-            answer = self._history.answers(choice.rank, request.probe)[choice.given]
+            answer = self._answers(choice.rank, request.probe)[choice.given]
         if isinstance(request.wait, Pause):
             rank.now += rank.polls.length(request.wait)
         rank.process.let_through(Go(rank.now, answer, rank.gathered or []))
@@ -193,8 +194,14 @@ class Run:
         if isinstance(pending, Pause):
             rank.polls.before(pending)
         if self._history is not None:
-            self._history.note(choice.rank, outcome.seen, changed=bool(move.touched.writes or move.touched.adds))
+            changed = bool(move.touched.writes or move.touched.adds)
+            self._history.note(choice.rank, len(self.trace.moves) - 1, outcome.seen, changed=changed)
         return move
+
+    def _answers(self, number: int, probe: Probe) -> list[Answer]:
+        if self._history is None:
+            return []
+        return self._history.answers(number, probe, lambda move: self.trace.is_known(number, move))
 
     def _as_move(self, choice: Choice, request: Request, outcome: Outcome) -> Move:
         for inode in outcome.made:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from fsrace_lint.explore.messages import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsrace_lint.explore.messages import Probe
 
 _LINKS = 40
@@ -24,7 +26,8 @@ class History:
 
     `stat`, `lstat`, `access`, `exists` and its kin, and listings may be answered from any state that the path
     had since this process last opened it or its directory, or changed it itself; at worst since the process
-    began. Opening, creating, renaming and removing act on the true state.
+    began. Opening, creating, renaming and removing act on the true state. Of names that came into a directory
+    in no particular order, older listings are those of the order that was run.
 
     Args:
         top: The folder below which everything counts.
@@ -33,27 +36,35 @@ class History:
     def __init__(self, top: str) -> None:
         self._top = top
         self._states: list[State] = [self._now()]
+        self._made_by: list[int] = [-1]
         self._since: dict[tuple[int, str], int] = {}
 
-    def note(self, rank: int, seen: list[str], *, changed: bool) -> None:
+    def note(self, rank: int, move: int, seen: list[str], *, changed: bool) -> None:
         """Remember what a move did.
 
         Args:
             rank: Who made it.
+            move: Its number.
             seen: The paths that it opened, or changed.
             changed: Whether the tree may be another now.
         """
         if changed:
             self._states.append(self._now())
+            self._made_by.append(move)
         for path in seen:
             self._since[rank, path] = len(self._states) - 1
 
-    def answers(self, rank: int, probe: Probe) -> list[Answer]:
+    def answers(self, rank: int, probe: Probe, is_known: Callable[[int], bool]) -> list[Answer]:
         """Give what a process can be told.
+
+        An older answer that it would get as the truth, if it asked earlier, is left out: it asks earlier in another
+        schedule. What remains is what contradicts the changes that it must know of: those that came before
+        something it has seen.
 
         Args:
             rank: Who asks.
             probe: What.
+            is_known: Whether a move must have come before what the process does now.
 
         Returns:
             Different answers, the true one first, then from the newest state to the oldest.
@@ -61,14 +72,16 @@ class History:
         path = self._resolved(self._states[-1], probe.path, follow=probe.kind not in _NOT_FOLLOWING)
         paths = {path, probe.path, os.path.dirname(path), os.path.dirname(probe.path)}
         since = max(self._since.get((rank, each), 0) for each in paths)
+        known = max(at for at, move in enumerate(self._made_by) if move < 0 or is_known(move))
         found: list[Answer] = []
         told: list[object] = []
-        for state in reversed(self._states[since:]):
-            answer = self._answer(state, probe)
+        for at in range(len(self._states) - 1, since - 1, -1):
+            answer = self._answer(self._states[at], probe)
             meaning = _meaning(probe.kind, answer)
             if meaning not in told:
                 told.append(meaning)
-                found.append(answer)
+                if at < known or not found:
+                    found.append(answer)
         return found
 
     def _answer(self, state: State, probe: Probe) -> Answer:

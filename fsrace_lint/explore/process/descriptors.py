@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.explore.messages import Acquire, Held
 
+from fsrace_lint.explore.process.places import descriptor_path
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -213,6 +215,7 @@ class DescriptorCalls:
         def act(recorder: Recorder, _: Go) -> Any:
             note = recorder.wrote_file if name in _ATTRIBUTES else recorder.wrote_data
             note(posix.fstat(descriptor).st_ino)
+            recorder.seen.append(descriptor_path(descriptor))
             got = original()
             if isinstance(got, int):
                 recorder.result = f"{got} bytes"
@@ -250,6 +253,7 @@ class DescriptorCalls:
             def act(recorder: Recorder, _: Go) -> int:
                 recorder.read_file(posix.fstat(source).st_ino)
                 recorder.wrote_data(posix.fstat(target).st_ino)
+                recorder.seen.append(descriptor_path(target))
                 done = original(first, second, *args, **options)
                 recorder.result = f"{done} bytes"
                 return done

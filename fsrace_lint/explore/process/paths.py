@@ -217,6 +217,7 @@ class PathCalls:
                 at = recorder.look(place, follow=follows and options.get("follow_symlinks", True))
                 original(place, *args, **options)
                 recorder.wrote_file(at.inode)
+                recorder.seen.append(at.path)
 
             return self._gate.step(name, self._gate.shown(place), act)
 
