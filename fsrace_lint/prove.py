@@ -43,27 +43,39 @@ Examples:
 )
 @click.option("--crash", is_flag=True, help="Kill a process at any call, and all of them.")
 @click.option("--power-loss", is_flag=True, help="Crash, and lose what was not synced.")
-@click.option("--setup", metavar="NAME", help="What makes the tree before.  [default: setup, if there is one]")
-@click.option("--check", metavar="NAME", help="What must hold of the tree.  [default: check, if there is one]")
+@click.option(
+    "--setup", metavar="NAME", help="What makes the tree before.  [default: setup, if there is one]"
+)
+@click.option(
+    "--check", metavar="NAME", help="What must hold of the tree.  [default: check, if there is one]"
+)
 @click.option("--agree", is_flag=True, help="All processes must give the same result.")
 @click.option("--expect", metavar="NAMES", help="Exceptions that are no failure, with commas.")
 @click.option("--distributed", is_flag=True, help="Stand in for torch.distributed.")
 @click.option(
-    "--max-schedules", type=click.IntRange(0), default=10_000, show_default=True, help="How many to run in order."
+    "--max-schedules",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    help="How many to run in order.",
 )
-@click.option("--preemptions", type=click.IntRange(0), help="Interrupt a process that could go on so often at most.")
-@click.option("--samples", type=click.IntRange(0), default=0, help="Run so many random schedules beyond that.")
+@click.option(
+    "--preemptions", type=click.IntRange(0), help="Interrupt a process that could go on so often at most."
+)
+@click.option(
+    "--samples", type=click.IntRange(0), default=0, help="Run so many random schedules beyond that."
+)
 @click.option("--seed", type=int, default=0, help="Which random schedules.")
 @click.option("--replay", metavar="TOKEN", help="Run this schedule and no other.")
 def prove(scenario: str, **choices: Any) -> None:
     """Run FUNCTION of FILE in several processes, in every order of their filesystem calls that can differ.
 
-    THIS RUNS THE CODE IT IS POINTED AT: in forked processes, in a scratch directory, many times. The function is
-    given that directory and its rank: def prepare(root: pathlib.Path, rank: int).
+    THIS RUNS THE CODE IT IS POINTED AT: in forked processes, in a scratch directory, many times. The function
+    is given that directory and its rank: def prepare(root: pathlib.Path, rank: int).
 
     Exit status: 0 no schedule fails, 1 one does, 2 wrong usage or a failure of the run.
     """
-    from fsrace_lint.explore import ExploreError, explore
+    from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # not for the other commands
 
     file, _, name = scenario.partition("::")
     if not name:
@@ -113,9 +125,8 @@ def _named(module: ModuleType, name: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found):
         known = [known for known, value in vars(module).items() if callable(value)]
-        raise click.UsageError(
-            f"{visible(str(module.__file__))} has no function {visible(repr(name))}{did_you_mean(name, known)}"
-        )
+        what = f"{module.__file__} has no function {name!r}{did_you_mean(name, known)}"
+        raise click.UsageError(visible(what))
     return found  # type: ignore[no-any-return]
 
 

@@ -4,6 +4,7 @@ It stands alone: nothing of the linter is imported here.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
-from fsrace_lint.explore.explorer import Failing, Result, explore
+from fsrace_lint.explore.explorer import explore
+from fsrace_lint.explore.result import Failing, Result
 
 __all__ = ["ExploreError", "Failing", "Nondeterministic", "Result", "explore"]

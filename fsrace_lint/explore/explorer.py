@@ -5,101 +5,25 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from fsrace_lint.explore import jobs, stage, timeline, tokens
-from fsrace_lint.explore.bounded import Bounded, Sampled
-from fsrace_lint.explore.director import Director
-from fsrace_lint.explore.dpor import Dpor
+from fsrace_lint.explore import timeline, tokens
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
 from fsrace_lint.explore.moves import switches
+from fsrace_lint.explore.result import Failing, Result
+from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.scenario import Bounds, Scenario
-from fsrace_lint.explore.shrink import Shrinker
+from fsrace_lint.explore.search.bounded import Bounded, Sampled
+from fsrace_lint.explore.search.director import Director
+from fsrace_lint.explore.search.dpor import Dpor
+from fsrace_lint.explore.search.shrink import Shrinker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fsrace_lint.explore.moves import Move
-    from fsrace_lint.explore.run import Failure, Run
-
-
-class Failing(NamedTuple):
-    """A schedule that fails.
-
-    Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash" or "hang".
-        text: What is wrong, in a line.
-        details: A traceback, the results, or where everybody stands.
-        moves: What was done, in order.
-        token: What replays exactly this.
-        reasons: What came in between.
-        switches: How often the schedule goes from one process to another.
-        is_least: Whether no schedule with fewer switches fails like this.
-        timeline: All of it drawn.
-    """
-
-    kind: str
-    text: str
-    details: str
-    moves: tuple[Move, ...]
-    token: str
-    reasons: tuple[str, ...]
-    switches: int
-    is_least: bool
-    timeline: str
-
-
-class Result(NamedTuple):
-    """What an exploration found.
-
-    Attributes:
-        ok: Whether no schedule failed.
-        schedules: How many were run.
-        exhaustive: Whether all were run that can differ, under the model.
-        failure: The failing schedule, or None.
-        seconds: How long it took.
-        notes: What could not be followed.
-        bound: What ended the search, where it was not exhaustive.
-    """
-
-    ok: bool
-    schedules: int
-    exhaustive: bool
-    failure: Failing | None
-    seconds: float
-    notes: tuple[str, ...]
-    bound: str
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        return report(self)
-
-
-def report(result: Result) -> str:
-    """Tell what was found, as the command line and a failing `assert` show it."""
-    count = f"{result.schedules} schedule{'s' if result.schedules != 1 else ''}"
-    lines = []
-    if result.failure is not None:
-        failure = result.failure
-        lines += [failure.text, "", failure.timeline, ""]
-        lines += [f"why: {reason}" for reason in failure.reasons]
-        if failure.kind == "deadlock" and failure.details:
-            lines += ["", failure.details.rstrip()]
-        few = "the fewest" if failure.is_least else "fewer were not found"
-        lines += [
-            f"{failure.switches} switch{'es' if failure.switches != 1 else ''} between processes ({few});"
-            f" found in {count}, replayed.",
-            f"replay: {failure.token}",
-        ]
-    elif result.exhaustive:
-        lines.append(f"No schedule fails: {count}, which are all that can differ.")
-    else:
-        lines.append(f"No schedule failed in {count}, which are not all: {result.bound}.")
-    lines += [f"note: {note}" for note in result.notes]
-    return "\n".join(lines)
+    from fsrace_lint.explore.running.rank import Failure
+    from fsrace_lint.explore.running.run import Run
 
 
 def explore(
@@ -120,10 +44,10 @@ def explore(
     step_timeout: float = 10.0,
     replay: str | None = None,
 ) -> Result:
-    """Run a function in several processes, in every order of their filesystem calls that can make a difference.
+    """Run a function in several processes, in every order of their filesystem calls that can differ.
 
-    The function is run for real, many times, in forked processes that work in a scratch directory; it must do the
-    same whenever its calls are answered in the same way.
+    The function is run for real, many times, in forked processes that work in a scratch directory; it must do
+    the same whenever its calls are answered in the same way.
 
     Args:
         function: What each process runs: it is given the root, a `pathlib.Path`, and its rank.
@@ -132,8 +56,10 @@ def explore(
         check: Raises where the tree is not as it must be in the end, and with crashes at any time.
         agree: Whether all processes must give the same result.
         expected: Exceptions out of the function that are no failure.
-        filesystem: "posix", what the kernel does; or "nfs", where stat and listings may be answered from the past.
-        crash: "none"; "kill", where a process may be killed at any call, and all of them; or "power", where the
+        filesystem: "posix", what the kernel does; or "nfs", where stat and listings may be answered from the
+        past.
+        crash: "none"; "kill", where a process may be killed at any call, and all of them; or "power", where
+        the
             machine may go down, and data that was not synced may be missing or short.
         distributed: Whether `torch.distributed` is stood in for: barriers and object collectives.
         max_schedules: How many schedules to run systematically.
@@ -160,7 +86,7 @@ def explore(
         scenario = scenario._replace(
             processes=token.processes, filesystem=token.filesystem, crash=token.crash
         ).validated()
-    from fsrace_lint.explore.process.install import installed
+    from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # needs what is refused above
 
     start = time.monotonic()
     with stage.scratch() as folder, jobs.together(), installed(float(int(time.time()))) as gate:
@@ -182,7 +108,9 @@ class _Explorer:
         """Run schedules until one fails, or all are done, or the bounds are met."""
         bounds = self._bounds
         systematic = (
-            Dpor(self._director) if bounds.preemptions is None else Bounded(self._director, bounds.preemptions)
+            Dpor(self._director)
+            if bounds.preemptions is None
+            else Bounded(self._director, bounds.preemptions)
         )
         failed = self._first_failing(itertools.islice(systematic.runs(), bounds.schedules))
         exhausted = systematic.is_exhausted
@@ -194,7 +122,7 @@ class _Explorer:
             return self._result(None, exhaustive=is_all, bound=self._bound(exhausted))
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
-    def _bound(self, exhausted: bool) -> str:  # noqa: FBT001  # one fact of two
+    def _bound(self, exhausted: bool) -> str:
         bounds = self._bounds
         if exhausted:
             return f"those with more than {bounds.preemptions} preemptions were left out"
@@ -218,7 +146,7 @@ class _Explorer:
         if not failed.failure.is_like(run.failure):
             raise Nondeterministic(
                 f"a schedule failed ({failed.failure.text}), and did not when it was run again: what the processes"
-                " do must depend on nothing but their calls; if it does, this is an error of the explorer"
+                " do must depend on nothing but their calls; if it does not, the explorer is wrong"
             )
         return self._failing(run, is_least=shrinker.is_least)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 Key = tuple[str, int, str]
-"""What a call can read or change: ("entry", directory, name), ("listing", directory, ""), ("file", inode, ""),
-("lock", inode, ""), or ("world", 0, ""), which is everything. Inodes are numbers as the kernel gives them in a
-footprint that a process sends; the scheduler turns them into names that are the same in every run."""
+"""What a call can read or change: ("entry", directory, name), ("listing", directory, ""), ("file", inode,
+""), ("lock", inode, ""), or ("world", 0, ""), which is everything. Inodes are numbers as the kernel gives
+them in a footprint that a process sends; the scheduler turns them into names that are the same in every
+run."""
 
 WORLD: Final[Key] = ("world", 0, "")
 
@@ -89,7 +93,8 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
 
     Attributes:
         seconds: As asked for.
-        state: What tells that the program has been here before in the same state; "" where it looked at the clock.
+        state: What tells that the program has been here before in the same state; "" where it looked at the
+        clock.
     """
 
     seconds: float
@@ -173,7 +178,7 @@ FromProcess = Request | Ended | Stack
 # as they were before a process's own were replaced
 _read, _write = os.read, os.write
 _encode = msgspec.msgpack.Encoder().encode
-_decode_message = msgspec.msgpack.Decoder(FromProcess).decode
+_decode_message: Callable[[bytes], FromProcess] = msgspec.msgpack.Decoder(FromProcess).decode
 _decode_go = msgspec.msgpack.Decoder(Go).decode
 
 

@@ -1,11 +1,12 @@
-"""What happened in a run: moves, what each of them depends on, and which of them could have come the other way round."""
+"""What happened in a run: moves, what each depends on, and which could have come the other way round."""
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 TRUTH, KILLED = 0, -1
-"""What a process is given at a move: the truth, the k-th older answer (k > 0), or a kill -9 in place of its call."""
+"""What a process is given: the truth, the k-th older answer (k > 0), or a kill -9 in place of its call."""
 
 Name = tuple[str, str, str]
 """A key of `messages.Key` whose inode has a name that is the same in every run with the same moves."""
@@ -33,9 +34,9 @@ class Touched(NamedTuple):
     def depends_on(self, other: Touched) -> bool:
         """Tell whether two moves of different processes must not be swapped.
 
-        Two moves commute unless one writes what the other reads or changes, or adds to what the other reads or
-        writes. Names that appear in or vanish from one directory commute: they are different entries, or else
-        one writes what the other does.
+        Two moves commute unless one writes what the other reads or changes, or adds to what the other reads
+        or writes. Names that appear in or vanish from one directory commute: they are different entries, or
+        else one writes what the other does.
         """
         if EVERYTHING in self.writes or EVERYTHING in other.writes:
             return bool(any(self) and any(other))
@@ -82,13 +83,18 @@ class Move(NamedTuple):
     waited: Name | None = None
     dropped: frozenset[Name] = frozenset()
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether it changed anything."""
+        return bool(self.touched.writes or self.touched.adds)
+
 
 class Trace:
     """The moves of one run, in the order of what must come before what.
 
     A move comes after those of its own process, and after those that it depends on. Two dependent moves with
-    nothing in between are a race: they can come the other way round. That a lock is dropped before it is taken is
-    an order, and no race; what can be reversed is who takes it first.
+    nothing in between are a race: they can come the other way round. That a lock is dropped before it is
+    taken is an order, and no race; what can be reversed is who takes it first.
 
     Args:
         size: How many processes there are.
@@ -145,7 +151,7 @@ class Trace:
         return direct
 
     def _conflicts(self, move: Move) -> set[int]:
-        """Find the moves of others that a move depends on, but for those that an other one of the same process is after."""
+        """Find the moves of others that a move depends on: the last of each process and name, of locks all."""
         touched = move.touched
         if EVERYTHING in touched.writes:
             found = {at for at, before in enumerate(self.moves) if touched.depends_on(before.touched)}
@@ -165,7 +171,9 @@ class Trace:
             for name in names:
                 before = self._touching.setdefault((kind, name), [])
                 if name[0] != "lock":
-                    before[:] = [other for other in before if self.moves[other].choice.rank != move.choice.rank]
+                    before[:] = [
+                        other for other in before if self.moves[other].choice.rank != move.choice.rank
+                    ]
                 before.append(at)
 
     def is_before(self, first: int, second: int) -> bool:
@@ -179,9 +187,9 @@ class Trace:
     def first_movers(self, first: int, second: int) -> list[int]:
         """Tell who can go first where a race is to come out the other way round.
 
-        These are the initials of source-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Source Sets, JACM 2017): of what
-        does not come after the first move of the race, and of its second move, those that depend on nothing else
-        of it.
+        These are the initials of source-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Source Sets, JACM 2017): of
+        what does not come after the first move of the race, and of its second move, those that depend on
+        nothing else of it.
 
         Args:
             first: The move that came first.
@@ -194,7 +202,9 @@ class Trace:
         found: list[int] = []
         for at in [*freed, second]:
             clock = self._racing[at] if at == second else self._clocks[at]
-            free = all(clock[self.moves[other].choice.rank] < self._positions[other] for other in freed if other < at)
+            free = all(
+                clock[self.moves[other].choice.rank] < self._positions[other] for other in freed if other < at
+            )
             rank = self.moves[at].choice.rank
             if free and rank not in found:
                 found.insert(0 if at == second else len(found), rank)
@@ -209,4 +219,4 @@ def _join(clock: list[int], other: list[int]) -> None:
 
 def switches(schedule: Schedule) -> int:
     """Count how often a schedule goes from one process to another."""
-    return sum(one.rank != two.rank for one, two in zip(schedule, schedule[1:], strict=False))
+    return sum(one.rank != two.rank for one, two in itertools.pairwise(schedule))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 FILESYSTEMS: Final = ("posix", "nfs")
 CRASHES: Final = ("none", "kill", "power")
 MOST_PROCESSES: Final = 26
-
-Function = "Callable[[Path, int], object]"
 
 
 class Scenario(NamedTuple):
@@ -58,7 +56,9 @@ class Scenario(NamedTuple):
         if not 1 <= self.processes <= MOST_PROCESSES:
             raise ExploreError(f"{self.processes} processes: from 1 to {MOST_PROCESSES} can be explored")
         if self.filesystem not in FILESYSTEMS:
-            raise ExploreError(f"no filesystem is called {self.filesystem!r}: choose one of {', '.join(FILESYSTEMS)}")
+            raise ExploreError(
+                f"no filesystem is called {self.filesystem!r}: choose one of {', '.join(FILESYSTEMS)}"
+            )
         if self.crash not in CRASHES:
             raise ExploreError(f"no crash is called {self.crash!r}: choose one of {', '.join(CRASHES)}")
         if self.step_timeout <= 0:
@@ -71,7 +71,8 @@ class Bounds(NamedTuple):
 
     Attributes:
         schedules: How many schedules to run systematically.
-        preemptions: How often a process may be interrupted that could go on, or None for as often as there are orders.
+        preemptions: How often a process may be interrupted that could go on, or None for as often as there
+        are orders.
         samples: How many random schedules to run where the systematic search did not come to its end.
         seed: What makes these the same again.
     """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsrace_lint.explore.moves import Move, Name
-    from fsrace_lint.explore.run import Run
+    from fsrace_lint.explore.running.run import Run
 
 WIDTH = 44
 
@@ -54,7 +54,7 @@ def _where(where: str) -> str:
 
 
 def reason(run: Run) -> list[str]:
-    """Tell what came between: a call that was answered, a change by another, a call that relied on the answer.
+    """Tell what came between a call that was answered and one that relied on the answer.
 
     Args:
         run: One that failed.
@@ -90,15 +90,11 @@ def _between(moves: Sequence[Move], last: int) -> str:
             before = moves[looked]
             if before.choice.rank == mine.choice.rank and shared & _touched(before):
                 return (
-                    f"process {mine.choice.rank} saw {_shared(before)} at step {looked + 1}; process {other.choice.rank}"
-                    f" changed that at step {changed + 1} ({other.name} {other.target}); step {last + 1}"
-                    f" ({mine.name} {mine.target}) came too late"
+                    f"process {mine.choice.rank} made {_told(before)} at step {looked + 1},"
+                    f" process {other.choice.rank} then {_told(other)} at step {changed + 1},"
+                    f" and step {last + 1} ({_told(mine)}) came too late"
                 )
     return ""
-
-
-def _shared(move: Move) -> str:
-    return f"{move.name} {move.target} -> {move.result}"
 
 
 def _changes(move: Move) -> frozenset[Name]:

@@ -2,9 +2,9 @@
 
     fsr1.2posix.a3ba~1B.5f2c
 
-says: two processes on a POSIX filesystem; process 0 makes three calls, 1 makes one, 0 makes one that is told its
-first older answer, and 1 is killed in place of its next; the end are four digits of the calls that were made, by which
-changed code is noticed. `!` stands for a machine that goes down there.
+says: two processes on a POSIX filesystem; process 0 makes three calls, 1 makes one, 0 makes one that is told
+its first older answer, and 1 is killed in place of its next; the end are four digits of the calls that were
+made, by which changed code is noticed. `!` stands for a machine that goes down there.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
             while at < len(moves) and moves[at].choice == choice:
                 count, at = count + 1, at + 1
             parts.append(letter + (str(count) if count > 1 else ""))
-    model = f"{scenario.processes}{scenario.filesystem}" + ("" if scenario.crash == "none" else f"-{scenario.crash}")
+    model = f"{scenario.processes}{scenario.filesystem}" + (
+        "" if scenario.crash == "none" else f"-{scenario.crash}"
+    )
     return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
 
 
@@ -85,7 +87,9 @@ def read(text: str) -> Token:
     Raises:
         ExploreError: It is no token.
     """
-    found = re.fullmatch(rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip())
+    found = re.fullmatch(
+        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
+    )
     if found is None:
         raise ExploreError(f"{text!r} is no token of a schedule: it looks like fsr1.2posix.a3b2.5f2c")
     processes, filesystem, crash, body, told = found.groups()

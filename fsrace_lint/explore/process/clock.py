@@ -1,4 +1,4 @@
-"""Time and chance: a clock that only sleeping moves, process ids and random bytes that every run has again."""
+"""Time and chance: a clock that only sleep moves, process ids and random bytes that every run has again."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ class Clock:
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         if self._gate.is_open():
-            return _sleep(seconds)
+            _sleep(seconds)
+            return
         frame: FrameType | None = users(sys._getframe(1))
         state = "" if self._gate.looked_at_clock else state_of(frame)
         self._gate.looked_at_clock = False
@@ -105,7 +106,9 @@ class Clock:
 
         return of
 
-    def _strftime(self, original: Callable[..., str], localtime: Callable[[float], Any]) -> Callable[..., str]:
+    def _strftime(
+        self, original: Callable[..., str], localtime: Callable[[float], Any]
+    ) -> Callable[..., str]:
         def strftime(form: str, when: Any = None) -> str:
             return original(form, localtime(self.time()) if when is None else when)
 
@@ -136,4 +139,3 @@ class Clock:
     def _candidates(self) -> Iterator[str]:
         while True:
             yield self.urandom(4).hex()
-

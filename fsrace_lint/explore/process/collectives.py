@@ -48,8 +48,8 @@ class Collectives:
             "is_initialized": lambda: True,
             "init_process_group": lambda *_, **__: None,
             "destroy_process_group": lambda *_, **__: None,
-            "get_rank": lambda group=None: self._gate.rank,
-            "get_world_size": lambda group=None: self._size,
+            "get_rank": lambda *_, **__: self._gate.rank,
+            "get_world_size": lambda *_, **__: self._size,
             "barrier": self.barrier,
             "broadcast_object_list": self.broadcast_object_list,
             "all_gather_object": self.all_gather_object,
@@ -60,7 +60,9 @@ class Collectives:
         """Wait for all."""
         self._meet("barrier", None, group)
 
-    def broadcast_object_list(self, object_list: list[Any], src: int = 0, group: Any = None, **_: Any) -> None:
+    def broadcast_object_list(
+        self, object_list: list[Any], src: int = 0, group: Any = None, **_: Any
+    ) -> None:
         """Give all what one has."""
         brought = list(object_list) if self._gate.rank == src else None
         object_list[:] = self._meet(f"broadcast_object_list from {src}", brought, group)[src]

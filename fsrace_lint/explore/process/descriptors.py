@@ -10,7 +10,6 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.explore.messages import Acquire, Held
-
 from fsrace_lint.explore.process.places import descriptor_path
 
 if TYPE_CHECKING:
@@ -52,7 +51,16 @@ class DescriptorCalls:
         }
         for name in ("read", "pread", "readv", "preadv"):
             made[getattr(posix, name)] = self._reading(getattr(posix, name))
-        for name in ("write", "pwrite", "writev", "pwritev", "ftruncate", "fchmod", "fchown", "posix_fallocate"):
+        for name in (
+            "write",
+            "pwrite",
+            "writev",
+            "pwritev",
+            "ftruncate",
+            "fchmod",
+            "fchown",
+            "posix_fallocate",
+        ):
             if hasattr(posix, name):
                 made[getattr(posix, name)] = self._writing(getattr(posix, name))
         for name in ("fsync", "fdatasync"):
@@ -262,7 +270,7 @@ class DescriptorCalls:
 
         return copy
 
-    def flock(self, fd: Any, operation: int) -> None:
+    def flock(self, fd: Any, operation: int) -> Any:
         """Take or drop the lock of an open file."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
         file = self._gate.files.get(descriptor)
@@ -285,7 +293,7 @@ class DescriptorCalls:
         name = f"flock[{_words(operation)}]"
         return self._gate.step(name, self._gate.name_of(descriptor), act, wait=wait)
 
-    def lockf(self, fd: Any, cmd: int, len: int = 0, start: int = 0, whence: int = 0) -> None:  # noqa: A002
+    def lockf(self, fd: Any, cmd: int, len: int = 0, start: int = 0, whence: int = 0) -> Any:  # noqa: A002
         """Take or drop the record lock of a file; parts of files count as the whole."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
         if not self._gate.watches(descriptor):
@@ -333,4 +341,3 @@ def _words(operation: int) -> str:
     if operation & fcntl.LOCK_NB:
         names.append("NB")
     return "|".join(names)
-

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.process.descriptors import DescriptorCalls
     from fsrace_lint.explore.process.gate import Gate
 
-_KINDS = {"r": os.O_RDONLY, "w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT | os.O_APPEND, "x": os.O_CREAT | os.O_EXCL}
+_KINDS = {
+    "r": os.O_RDONLY,
+    "w": os.O_CREAT | os.O_TRUNC,
+    "a": os.O_CREAT | os.O_APPEND,
+    "x": os.O_CREAT | os.O_EXCL,
+}
 
 
 class Files:
@@ -71,7 +76,11 @@ class Files:
         return text
 
     def _raw(
-        self, file: Any, mode: str = "r", closefd: bool = True, opener: Callable[[str, int], int] | None = None
+        self,
+        file: Any,
+        mode: str = "r",
+        closefd: bool = True,
+        opener: Callable[[str, int], int] | None = None,
     ) -> io.FileIO:
         place = None if isinstance(file, int) else self._gate.place(file)
         if place is None and not (isinstance(file, int) and self._gate.watches(file)):

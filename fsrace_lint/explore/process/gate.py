@@ -138,7 +138,9 @@ class Gate:
         home = self._below + "root"
         if path == home:
             return "."
-        return path.removeprefix(home + "/") if path.startswith(home + "/") else path.removeprefix(self._below)
+        return (
+            path.removeprefix(home + "/") if path.startswith(home + "/") else path.removeprefix(self._below)
+        )
 
     def step(
         self,
@@ -204,8 +206,8 @@ class Gate:
             own = [at for at, entry in enumerate(stack) if entry.filename.startswith(HIDDEN[0])]
             # what lies between the life of the process and the gate is the scenario's
             last = max(at for at in own if stack[at].name == "live")
-            stack = [entry for at, entry in enumerate(stack) if at > last and at not in own]
-            messages.send(self._writer, messages.Stack("".join(traceback.format_list(stack))))
+            shown = [entry for at, entry in enumerate(stack) if at > last and at not in own]
+            messages.send(self._writer, messages.Stack("".join(traceback.format_list(shown))))
 
     def _where(self, frame: FrameType | None) -> str:
         frame = users(frame)

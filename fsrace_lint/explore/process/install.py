@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import glob
 import os
 import pathlib
@@ -18,8 +17,10 @@ from fsrace_lint.explore.process.clock import Clock
 from fsrace_lint.explore.process.descriptors import DescriptorCalls
 from fsrace_lint.explore.process.files import Files
 from fsrace_lint.explore.process.gate import Gate
+from fsrace_lint.explore.process.listings import Listings
 from fsrace_lint.explore.process.opaque import Opaque
 from fsrace_lint.explore.process.paths import PathCalls
+from fsrace_lint.explore.process.questions import Questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,9 +49,19 @@ def installed(start: float) -> Iterator[Gate]:
         Where the calls will stop, in a process that begins it.
     """
     gate = Gate()
-    calls, clock, opaque = DescriptorCalls(gate), Clock(gate, start), Opaque(gate)
-    table: dict[Any, Any] = {**PathCalls(gate).all(), **calls.all(), **Files(gate, calls).all()}
-    table |= {**clock.all(), **opaque.all(), subprocess.Popen.__init__: opaque.popen()}
+    calls = DescriptorCalls(gate)
+    rooms = (
+        PathCalls(gate),
+        Questions(gate),
+        Listings(gate),
+        calls,
+        Files(gate, calls),
+        Clock(gate, start),
+        Opaque(gate),
+    )
+    table: dict[Any, Any] = {}
+    for room in rooms:
+        table.update(room.all())
     sites = _find_sites(table)
     supported = [os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids]
     added = [{table[function] for function in functions if function in table} for functions in supported]
@@ -60,24 +71,26 @@ def installed(start: float) -> Iterator[Gate]:
             is_static = isinstance(site.holder, type) and site.holder is not subprocess.Popen
             setattr(site.holder, site.name, staticmethod(replacement) if is_static else replacement)
         for functions, more in zip(supported, added, strict=True):
-            functions |= more
+            functions.update(more)
         yield gate
     finally:
         for site in sites:
             setattr(site.holder, site.name, site.kept)
         for functions, more in zip(supported, added, strict=True):
-            functions -= more
+            functions.difference_update(more)
 
 
 def _find_sites(table: dict[Any, Any]) -> list[_Site]:
     """Find every name under which one of these functions is kept, in modules and in classes of some."""
     by_id = {id(function): function for function in table}
-    found = [_Site(subprocess.Popen, "__init__", subprocess.Popen.__init__, subprocess.Popen.__init__)]
-    for module_name, module in list(sys.modules.items()):
+    popen: Any = subprocess.Popen
+    found = [_Site(popen, "__init__", popen.__init__, popen.__init__)]
+    modules: list[tuple[str, Any]] = list(sys.modules.items())
+    for module_name, module in modules:
         if module is None or module_name == "posix" or module_name.startswith((OURS, "_frozen_importlib")):
             continue
         for name, value in list(vars(module).items()):
-            if id(value) in by_id and not (module is datetime and name == "datetime_CAPI"):
+            if id(value) in by_id:
                 found.append(_Site(module, name, value, value))
     for module in HOLDERS:
         for kept in vars(module).values():

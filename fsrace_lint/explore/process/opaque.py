@@ -37,6 +37,7 @@ class Opaque:
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             subprocess.run: self._whole(subprocess.run, "subprocess"),
             subprocess.call: self._whole(subprocess.call, "subprocess"),
+            subprocess.Popen.__init__: self._popen(),
             posix.system: self._whole(posix.system, "system"),
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
@@ -47,13 +48,14 @@ class Opaque:
                 made[original] = self._whole(original, f"{module}.{name}")
         return made
 
-    def popen(self) -> Callable[..., None]:
-        """Give what starts a program: one step, and its end is waited for where nothing is piped."""
+    def _popen(self) -> Callable[..., None]:
         popen, whole = subprocess.Popen.__init__, self._whole
 
+        # one step, and where nothing is piped its end is waited for
         def start(process: Any, *args: Any, **options: Any) -> None:
             if self._gate.is_open():
-                return popen(process, *args, **options)
+                popen(process, *args, **options)
+                return
             piped = subprocess.PIPE in (options.get("stdin"), options.get("stdout"), options.get("stderr"))
 
             def begin(command: Any, *rest: Any, **others: Any) -> None:
@@ -91,5 +93,11 @@ class Opaque:
 
 
 def _shown(command: Any) -> str:
-    text = command if isinstance(command, str) else " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
+    text = (
+        command
+        if isinstance(command, str)
+        else " ".join(map(str, command))
+        if isinstance(command, (list, tuple))
+        else str(command)
+    )
     return text if len(text) <= 60 else text[:57] + "..."

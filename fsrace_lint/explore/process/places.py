@@ -178,7 +178,7 @@ def descriptor_path(descriptor: int) -> str:
         OSError: It has none.
     """
     if sys.platform == "darwin":
-        import fcntl
+        import fcntl  # noqa: PLC0415  # elsewhere /proc tells it
 
         return fcntl.fcntl(descriptor, 50, bytes(1024)).rstrip(b"\0").decode()
     return posix.readlink(f"/proc/self/fd/{descriptor}")

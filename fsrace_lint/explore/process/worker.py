@@ -19,7 +19,7 @@ from fsrace_lint.explore.process.gate import HIDDEN
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.told import Told
+    from fsrace_lint.explore.running.told import Told
 
 
 def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
@@ -37,7 +37,7 @@ def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
     root = pathlib.Path(told.top, "root")
     posix.chdir(root)
     os.environ.update(_environment(told))
-    tempfile.tempdir = f"{told.top}/tmp"
+    tempfile.tempdir = told.temporary
     random.seed(0)
     if told.distributed:
         Collectives(gate, told.size).install()
@@ -46,7 +46,11 @@ def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
         value = told.function(root, told.rank)
         _drop_locks(gate)
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is the outcome
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(HIDDEN[0])]
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith(HIDDEN[0])
+        ]
         lines = traceback.format_list(frames) + traceback.format_exception_only(type(error), error)
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
         _try_to_drop_locks(gate)
@@ -66,7 +70,7 @@ def _environment(told: Told) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "29500",
         "HOME": f"{told.top}/home",
-        "TMPDIR": f"{told.top}/tmp",
+        "TMPDIR": told.temporary,
     }
 
 

@@ -1,4 +1,4 @@
-"""What a weakly coherent filesystem may answer: any state since this process last opened the path or changed it."""
+"""What a weakly coherent filesystem may answer: any state since a process last opened or changed a path."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class History:
     def answers(self, rank: int, probe: Probe, is_known: Callable[[int], bool]) -> list[Answer]:
         """Give what a process can be told.
 
-        An older answer that it would get as the truth, if it asked earlier, is left out: it asks earlier in another
-        schedule. What remains is what contradicts the changes that it must know of: those that came before
-        something it has seen.
+        An older answer that it would get as the truth, if it asked earlier, is left out: it asks earlier in
+        another schedule. What remains is what contradicts the changes that it must know of: those that came
+        before something it has seen.
 
         Args:
             rank: Who asks.

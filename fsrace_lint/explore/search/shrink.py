@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.explore.bounded import can_go_on
-from fsrace_lint.explore.director import onward
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import TRUTH, Choice, switches
+from fsrace_lint.explore.search.bounded import can_go_on
+from fsrace_lint.explore.search.director import onward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsrace_lint.explore.director import Director
     from fsrace_lint.explore.moves import Schedule
-    from fsrace_lint.explore.run import Failure, Run
+    from fsrace_lint.explore.running.rank import Failure
+    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.search.director import Director
 
 MOST_RUNS: Final = 400
 

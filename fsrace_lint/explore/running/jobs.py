@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.told import Told
+    from fsrace_lint.explore.running.told import Told
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
@@ -122,7 +122,7 @@ def start(told: Told, gate: Gate) -> Process:
     Returns:
         The process.
     """
-    from fsrace_lint.explore.process import worker
+    from fsrace_lint.explore.process import worker  # noqa: PLC0415  # not to be had on Windows
 
     hear, say = os.pipe(), os.pipe()
     _ends.update((hear[0], say[1]))
@@ -173,8 +173,10 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
 
 def _say(writer: int, error: BaseException) -> None:
     own = os.path.dirname(__file__)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)]
-    lines = traceback.format_exception_only(type(error), error) + ["\n"] + traceback.format_list(frames)
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)
+    ]
+    lines = [*traceback.format_exception_only(type(error), error), "\n", *traceback.format_list(frames)]
     os.write(writer, "".join(lines).encode(errors="replace")[:4096] or b"?")
 
 
@@ -212,10 +214,10 @@ def _die_with_parent() -> None:
 
 
 def _load_prctl() -> Callable[[int, int], object]:
-    import ctypes
+    import ctypes  # noqa: PLC0415  # only for Linux
 
     try:
-        return ctypes.CDLL(None).prctl  # type: ignore[no-any-return]
+        return ctypes.CDLL(None).prctl
     except (OSError, AttributeError):
         return lambda *_: None
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore import jobs
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
-from fsrace_lint.explore.run import Run
-from fsrace_lint.explore.told import Told
+from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running.run import Run
+from fsrace_lint.explore.running.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsrace_lint.explore.moves import Move
     from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
-    from fsrace_lint.explore.stage import Stage
 
 
 class Director:
@@ -114,7 +114,10 @@ def onward(run: Run, avoided: Sequence[int] = ()) -> Choice:
 
 def _unlike(run: Run, choice: Choice) -> str:
     number = len(run.trace.moves) + 1
-    return f"at step {number} process {choice.rank} cannot do what it did: the code or its scenario has changed, or does not do the same every time"
+    return (
+        f"at step {number} process {choice.rank} cannot do what it did: the code or its scenario has changed,"
+        " or does not do the same every time"
+    )
 
 
 def same_move(before: Move, again: Move) -> None:
@@ -129,6 +132,6 @@ def same_move(before: Move, again: Move) -> None:
     """
     if (before.name, before.target) != (again.name, again.target):
         raise Nondeterministic(
-            f"process {again.choice.rank} made {again.name} {again.target}, and before, with the same schedule,"
-            f" {before.name} {before.target}: what it does must depend on nothing but its calls"
+            f"process {again.choice.rank} made {again.name} {again.target}, where it made {before.name}"
+            f" {before.target} in the same schedule: what it does must depend on nothing but its calls"
         )

@@ -2,72 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
-from fsrace_lint.explore import jobs
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.locks import Locks
-from fsrace_lint.explore.messages import Acquire, Answer, Ended, Footprint, Go, Meet, Outcome, Pause, Probe, Request
+from fsrace_lint.explore.messages import (
+    Acquire,
+    Answer,
+    Ended,
+    Footprint,
+    Go,
+    Meet,
+    Outcome,
+    Pause,
+    Probe,
+    Request,
+)
 from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, Touched, Trace
-from fsrace_lint.explore.polls import Polls
-from fsrace_lint.explore.stale import History
+from fsrace_lint.explore.running import jobs, verdict
+from fsrace_lint.explore.running.locks import Locks
+from fsrace_lint.explore.running.rank import Failure, Rank
+from fsrace_lint.explore.running.stale import History
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import Key
     from fsrace_lint.explore.moves import Name, Schedule
+    from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
-    from fsrace_lint.explore.stage import Stage
-
-STACK_TIMEOUT: Final = 2.0
-
-
-class Failure(NamedTuple):
-    """What is wrong in the end of a run.
-
-    Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash" or "hang".
-        text: What is wrong, in a line.
-        rank: Whose failure it is, where it is that of one process.
-        details: A traceback, results, or where everybody stands.
-        subject: What makes two failures the same: the exception's name, or what the check said.
-    """
-
-    kind: str
-    text: str
-    rank: int | None = None
-    details: str = ""
-    subject: str = ""
-
-    def is_like(self, other: Failure | None) -> bool:
-        """Tell whether this is the same kind of failure."""
-        return other is not None and (self.kind, self.subject) == (other.kind, other.subject)
-
-
-class Rank:
-    """One process as the scheduler sees it.
-
-    Attributes:
-        process: The process itself.
-        request: The call that it stands before, or None.
-        ended: What it said in the end, or None.
-        killed: Whether it was killed.
-        gathered: What it gets from the collective call that all have come to, or None.
-    """
-
-    def __init__(self, process: jobs.Process) -> None:
-        self.process = process
-        self.request: Request | None = None
-        self.ended: Ended | None = None
-        self.killed = False
-        self.gathered: list[bytes] | None = None
-        self.now = 0.0
-        self.made = 0
-        self.polls = Polls()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it will make no call any more."""
-        return self.ended is not None or self.killed
 
 
 class Run:
@@ -110,9 +70,9 @@ class Run:
 
     def ready(self) -> list[int]:
         """Tell which processes can move."""
-        return [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
+        return [number for number, rank in enumerate(self.ranks) if self._is_ready(rank)]
 
-    def _is_ready(self, number: int, rank: Rank) -> bool:
+    def _is_ready(self, rank: Rank) -> bool:
         if rank.request is None or rank.is_over:
             return False
         wait = rank.request.wait
@@ -137,14 +97,11 @@ class Run:
         found = [TRUTH]
         if self._history is not None and request.probe is not None:
             found += range(1, len(self._answers(number, request.probe)))
-        if self.scenario.crash != "none" and (request.mutates or isinstance(request.wait, Acquire)) and not self.has_killed:
+        # killed before a call that changes nothing is as good as killed before the next
+        can_matter = request.mutates or isinstance(request.wait, Acquire)
+        if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
             found.append(KILLED)
         return found
-
-    @property
-    def has_killed(self) -> bool:
-        """Whether a process was killed."""
-        return any(rank.killed for rank in self.ranks)
 
     def move(self, choice: Choice) -> Move:
         """Let a process make its call, and wait until it stands before the next one.
@@ -159,7 +116,9 @@ class Run:
             ExploreError: It makes calls without end.
         """
         if len(self.trace.moves) >= self.scenario.most_moves:
-            raise ExploreError(f"a run of more than {self.scenario.most_moves} calls: a smaller scenario is needed")
+            raise ExploreError(
+                f"a run of more than {self.scenario.most_moves} calls: a smaller scenario is needed"
+            )
         rank = self.ranks[choice.rank]
         if rank.request is None:
             raise ExploreError(f"process {choice.rank} cannot move")
@@ -170,8 +129,8 @@ class Run:
             if number != choice.rank:
                 other.polls.hears_of(move.touched)
         self._gather()
-        if self.scenario.crash != "none" and self.failure is None and (move.touched.writes or move.touched.adds):
-            self._crash()
+        if self.scenario.crash != "none" and move.has_changed and self.failure is None:
+            self._fail(verdict.of_crash(self.stage, self._dirty, with_power=self.scenario.crash == "power"))
         return move
 
     def _made(self, choice: Choice, request: Request) -> Move:
@@ -194,8 +153,8 @@ class Run:
         if isinstance(pending, Pause):
             rank.polls.before(pending)
         if self._history is not None:
-            changed = bool(move.touched.writes or move.touched.adds)
-            self._history.note(choice.rank, len(self.trace.moves) - 1, outcome.seen, changed=changed)
+            number = len(self.trace.moves) - 1
+            self._history.note(choice.rank, number, outcome.seen, changed=move.has_changed)
         return move
 
     def _answers(self, number: int, probe: Probe) -> list[Answer]:
@@ -210,7 +169,9 @@ class Run:
         self._dirty.difference_update(outcome.synced)
         self.notes += [note for note in outcome.notes if note not in self.notes]
         footprint = outcome.footprint
-        touched = Touched(self._named(footprint.reads), self._named(footprint.writes), self._named(footprint.adds))
+        touched = Touched(
+            self._named(footprint.reads), self._named(footprint.writes), self._named(footprint.adds)
+        )
         dropped = set()
         for held in outcome.locks:
             self._locks.note(held)
@@ -219,10 +180,8 @@ class Run:
         waited = None
         if isinstance(request.wait, Acquire):
             waited = self._name(("lock", request.wait.inode, ""))
-        return Move(
-            choice, request.name, request.target, request.where, outcome.result, touched,
-            waited=waited, dropped=frozenset(dropped),
-        )  # fmt: skip
+        move = Move(choice, request.name, request.target, request.where, outcome.result, touched)
+        return move._replace(waited=waited, dropped=frozenset(dropped))
 
     def _killed(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
@@ -233,7 +192,9 @@ class Run:
         names = frozenset(self._name(("lock", inode, "")) for inode in held)
         target = f"before {request.name} {request.target}" if request is not None else ""
         touched = Touched(frozenset(), names, frozenset())
-        move = Move(choice, "killed", target, request.where if request else "", "", touched, rank.now, dropped=names)
+        move = Move(
+            choice, "killed", target, request.where if request else "", "", touched, rank.now, dropped=names
+        )
         self.trace.append(move)
         rank.request = None
         return move
@@ -245,40 +206,37 @@ class Run:
             message = rank.process.hear(self.scenario.step_timeout)
         except jobs.Hung:
             after = f"after {before.name} {before.target}" if before is not None else "at the start"
-            text = f"process {number} came to no call within {self.scenario.step_timeout:g} s {after}"
-            self._fail(Failure("hang", text, number, subject=str(number)))
-            rank.killed = True
-            rank.process.end()
+            self._lost(number, f"came to no call within {self.scenario.step_timeout:g} s {after}", "hang")
             return None
         except jobs.Gone:
-            rank.killed = True
-            rank.process.end()
-            self._fail(Failure("exception", f"process {number} was ended from outside", number, subject="gone"))
+            self._lost(number, "was ended from outside, or ended itself", "exit")
             return None
         if isinstance(message, Request):
             rank.request = message
         elif isinstance(message, Ended):
             rank.ended = message
-            self._judge(number, message)
+            self._fail(verdict.of_process(number, message, self.scenario))
         return getattr(message, "outcome", None)
 
-    def _judge(self, number: int, ended: Ended) -> None:
-        expected = {kind.__name__ for kind in self.scenario.expected}
-        if ended.error and not expected.intersection(ended.error):
-            kind = ended.error[0]
-            text = f"{kind} in process {number}: {ended.message}" if ended.message else f"{kind} in process {number}"
-            self._fail(Failure("exception", text, number, ended.trace, kind))
+    def _lost(self, number: int, text: str, kind: str) -> None:
+        rank = self.ranks[number]
+        rank.killed = True
+        rank.process.end()
+        self._fail(Failure(kind, f"process {number} {text}", number, subject=kind))
 
-    def _fail(self, failure: Failure) -> None:
-        if self.failure is None:
-            self.failure = failure._replace(text=self._shown(failure.text), details=self._shown(failure.details))
+    def _fail(self, failure: Failure | None) -> None:
+        if self.failure is None and failure is not None:
+            text, details = self._shown(failure.text), self._shown(failure.details)
+            self.failure = failure._replace(text=text, details=details)
 
     def _shown(self, text: str) -> str:
         root = f"{self.stage.top}/root"
         return text.replace(root + "/", "").replace(root, ".").replace(f"{self.stage.top}/", "")
 
     def _gather(self) -> None:
-        waiting = [rank.request.wait for rank in self.ranks if rank.request is not None and rank.gathered is None]
+        waiting = [
+            rank.request.wait for rank in self.ranks if rank.request is not None and rank.gathered is None
+        ]
         meets = [wait for wait in waiting if isinstance(wait, Meet)]
         if len(meets) < len(self.ranks) or len({meet.kind for meet in meets}) > 1:
             return
@@ -288,62 +246,9 @@ class Run:
             rank.gathered = [meet.brought for meet in meets]
             rank.now = latest
 
-    def _crash(self) -> None:
-        problem = self.stage.problem()
-        if problem is not None:
-            self._fail(Failure("crash", _first_line(problem), details=f"If all were killed now: {problem}", subject=_subject(problem)))
-        elif self.scenario.crash == "power":
-            for variant in self.stage.variants(self._dirty):
-                problem = self.stage.problem(variant)
-                if problem is not None:
-                    text = f"{_first_line(problem)} (the power goes, and {variant.path.removeprefix('root/')} has {variant.kept} bytes)"
-                    self._fail(Failure("crash", text, details=problem, subject=_subject(problem)))
-                    return
-
     def finish(self) -> None:
-        """Judge the end of the run: who still waits, what the check says, whether all agree."""
-        self._gather()
-        if self.failure is not None:
-            return
-        left = [number for number, rank in enumerate(self.ranks) if not rank.is_over]
-        if left:
-            self._stuck(left)
-            return
-        if not self.has_killed and self.scenario.agree:
-            self._compare()
-        if self.failure is None:
-            problem = self.stage.problem()
-            if problem is not None:
-                self._fail(Failure("check", _first_line(problem), details=problem, subject=_subject(problem)))
-
-    def _stuck(self, left: list[int]) -> None:
-        requests = [(number, self.ranks[number].request) for number in left]
-        if self.has_killed and any(request and isinstance(request.wait, Meet) for _, request in requests):
-            # the launcher ends a job that has lost a process
-            problem = self.stage.problem()
-            if problem is not None:
-                self._fail(Failure("check", _first_line(problem), details=problem, subject=_subject(problem)))
-            return
-        said, details = [], []
-        for number, request in requests:
-            if request is not None:
-                said.append(f"process {number} waits in {request.name} {request.target}".rstrip())
-                stack = self.ranks[number].process.stack(STACK_TIMEOUT)
-                details.append(f"process {number}, in {request.name} {request.target}:\n{stack}")
-        details += [
-            f"process {number} has ended" for number, rank in enumerate(self.ranks) if rank.is_over
-        ]
-        subject = ",".join(request.name for _, request in requests if request)
-        self._fail(Failure("deadlock", "all wait: " + "; ".join(said), details="\n".join(details), subject=subject))
-
-    def _compare(self) -> None:
-        ended = [rank.ended for rank in self.ranks if rank.ended is not None and not rank.ended.error]
-        values, texts = {each.value for each in ended}, {each.shown for each in ended}
-        if len(ended) > 1 and len(texts) > 1 and (len(values) > 1 or b"" in values):
-            shown = [
-                f"process {number} gives {rank.ended.shown if rank.ended else '?'}" for number, rank in enumerate(self.ranks)
-            ]
-            self._fail(Failure("disagreement", "; ".join(shown), details="\n".join(shown), subject="results"))
+        """Judge the end of the run."""
+        self._fail(verdict.of_end(self.ranks, self.stage, self.scenario))
 
     def _named(self, keys: list[Key]) -> frozenset[Name]:
         return frozenset(map(self._name, keys))
@@ -356,21 +261,8 @@ class Run:
 
     def outcome(self) -> tuple[object, ...]:
         """Tell how it ended: what each process gave or raised, and the tree."""
-        ends = tuple(
-            "killed" if rank.killed else "waits" if rank.ended is None else (rank.ended.error[0] if rank.ended.error else rank.ended.shown)
-            for rank in self.ranks
-        )
-        return (*ends, self.stage.fingerprint())
+        return (*(rank.end for rank in self.ranks), self.stage.fingerprint())
 
     def schedule(self) -> Schedule:
         """Give the choices that led here."""
         return tuple(move.choice for move in self.trace.moves)
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n", 1)[0]
-
-
-def _subject(problem: str) -> str:
-    return _first_line(problem).partition(":")[0]
-

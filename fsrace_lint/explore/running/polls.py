@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move
 
 GROWTH: Final = 10
-"""How much longer each sleep lasts than the one before, while a loop sees the same again and again: the others are
-slow. `time.sleep` promises that at least so much time passes."""
+"""How much longer each sleep lasts than the one before, while a loop sees the same again and again: the
+others are slow. `time.sleep` promises that at least so much time passes."""
 GIVEN_UP: Final = 86_400.0
 """Seconds after which a loop that looks at the clock and goes on is one that never ends by itself."""
 
@@ -67,7 +67,7 @@ class Polls:
             return
         self._round.append((move.name, move.target, move.result))
         self._touched = self._touched.joined(move.touched)
-        self._mutated = self._mutated or bool(move.touched.writes or move.touched.adds)
+        self._mutated = self._mutated or move.has_changed
 
     def hears_of(self, touched: Touched) -> None:
         """Go on where somebody has changed what this process looks at."""

@@ -25,3 +25,8 @@ class Told(NamedTuple):
     rank: int
     size: int
     distributed: bool
+
+    @property
+    def temporary(self) -> str:
+        """What `tempfile` uses."""
+        return self.top + "/tmp"  # noqa: S108  # below the scratch directory

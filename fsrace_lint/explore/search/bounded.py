@@ -1,7 +1,7 @@
 """All orders with few interruptions, and random ones.
 
-Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007 (CHESS):
-most races need one or two interruptions of a process that could go on.
+Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007
+(CHESS): most races need one or two interruptions of a process that could go on.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.director import onward
 from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.search.director import onward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.explore.director import Director
-    from fsrace_lint.explore.run import Run
+    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.search.director import Director
 
 
 class Bounded:
@@ -78,7 +78,7 @@ class Sampled:
     def __init__(self, director: Director, count: int, seed: int) -> None:
         self._director = director
         self._count = count
-        self._random = random.Random(seed)
+        self._random = random.Random(seed)  # noqa: S311  # nothing secret
 
     def runs(self) -> Iterator[Run]:
         """Give one finished run after the other."""

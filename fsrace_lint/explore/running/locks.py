@@ -15,7 +15,7 @@ class _Holder(NamedTuple):
 
 
 class Locks:
-    """All locks of a run. Those of `flock` and those of `lockf` do not see each other, as on a local Linux."""
+    """All locks of a run; those of `flock` and those of `lockf` do not see each other, as on Linux."""
 
     def __init__(self) -> None:
         self._holders: dict[int, list[_Holder]] = {}

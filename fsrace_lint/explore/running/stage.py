@@ -1,4 +1,4 @@
-"""The scratch directory of an exploration: the same tree at the start of every run, and nothing left at the end."""
+"""The scratch directory: the same tree at the start of every run, and nothing left at the end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsrace_lint.explore import jobs
 from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.running import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FOLDERS = ("root", "tmp", "home")
 FRESH_MODE = 0o755
-MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")  # noqa: S108  # where mkdtemp makes its own
 
 
 class Variant(NamedTuple):

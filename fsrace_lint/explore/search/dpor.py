@@ -1,23 +1,23 @@
 """All orders that can make a difference, each once: source-DPOR with sleep sets.
 
-Abdulla, Aronis, Jonsson, Sagonas: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction", JACM 2017,
-algorithm 1. Runs are repeated from their start; races are looked for in each. What depends on what is said by
-`moves.Touched.depends_on`.
+Abdulla, Aronis, Jonsson, Sagonas: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction",
+JACM 2017, algorithm 1. Runs are repeated from their start; races are looked for in each. What depends on what
+is said by `moves.Touched.depends_on`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.director import onward, same_move
 from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.search.director import onward, same_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.explore.director import Director
     from fsrace_lint.explore.moves import Move, Touched
-    from fsrace_lint.explore.run import Run
+    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.search.director import Director
 
 
 class _Node:
@@ -26,7 +26,8 @@ class _Node:
     Attributes:
         ready: Who can move here.
         todo: Who is to be tried here.
-        asleep: Who need not be tried: what they would do was seen, and nothing has happened since that it depends on.
+        asleep: Who need not be tried: what they would do was seen, and nothing has happened since that it
+        depends on.
         choice: What is tried now.
         left: What else the same process can be given.
         touched: What the process tried now has touched, over all that it was given.

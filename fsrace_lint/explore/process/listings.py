@@ -1,0 +1,169 @@
+"""The calls of `os` that read the names in a directory; they come sorted, so that every run sees the same."""
+
+from __future__ import annotations
+
+import errno
+import os
+import posix
+import stat
+from typing import TYPE_CHECKING, Any
+
+from fsrace_lint.explore.messages import Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.explore.messages import Go
+    from fsrace_lint.explore.process.gate import Gate, Path
+    from fsrace_lint.explore.process.places import Recorder
+
+
+class Listings:
+    """Calls that list, each stopped at the gate.
+
+    Args:
+        gate: Where they stop.
+    """
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """Give what replaces what."""
+        return {posix.listdir: self.listdir, posix.scandir: self.scandir}
+
+    def listdir(self, path: Path = ".") -> list[Any]:
+        """Read the names in a directory; they come sorted, so that every run sees the same."""
+        names = self._names(path, "listdir")
+        if names is None:
+            return posix.listdir(path)
+        return [os.fsencode(name) if isinstance(path, bytes) else name for name, _ in names]
+
+    def scandir(self, path: Path = ".") -> Any:
+        """Read the names in a directory, as entries; they come sorted."""
+        names = self._names(path, "scandir")
+        if names is None:
+            return posix.scandir(path)
+        folder = "" if isinstance(path, int) else os.fsdecode(path or ".")
+        descriptor = path if isinstance(path, int) else None
+        encode = isinstance(path, bytes)
+        return Entries([Entry(name, mode, folder, descriptor, encode=encode) for name, mode in names])
+
+    def _names(self, path: Path, name: str) -> list[tuple[str, int]] | None:
+        path = "." if path is None else path
+        descriptor = path if isinstance(path, int) else None
+        place = self._gate.place(path) if descriptor is None else self._gate.descriptor_place(descriptor)
+        if place is None:
+            return None
+
+        def act(recorder: Recorder, go: Go) -> list[tuple[str, int]]:
+            if descriptor is not None:
+                recorder.listed(posix.fstat(descriptor).st_ino)
+            else:
+                at = recorder.look(place)
+                if at.is_folder:
+                    recorder.listed(at.inode)
+            if go.answer is None:
+                names = _listing(place if descriptor is None else descriptor)
+            elif go.answer.there:
+                names = list(go.answer.names)
+            else:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            recorder.result = ", ".join(each for each, _ in names) or "nothing"
+            return names
+
+        probe = None if descriptor is not None else Probe("listdir", place)
+        return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
+
+
+class Entry:
+    """What `os.scandir` tells of a name: its kind comes with it, all else is a call of its own.
+
+    Args:
+        name: The name.
+        mode: What kind of thing it was when the directory was read.
+        folder: The directory as the caller wrote it.
+        descriptor: The directory, where it was given open.
+        encode: Whether names are bytes.
+    """
+
+    def __init__(self, name: str, mode: int, folder: str, descriptor: int | None, *, encode: bool) -> None:
+        path = os.path.join(folder, name)
+        self._mode = mode
+        self.name: Any = os.fsencode(name) if encode else name
+        self.path: Any = os.fsencode(path) if encode else path
+        self._descriptor = descriptor
+
+    def __fspath__(self) -> Any:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self.name!r}>"
+
+    def inode(self) -> int:
+        """Give its inode."""
+        return self.stat(follow_symlinks=False).st_ino
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Tell whether it is a directory."""
+        return self._is(stat.S_ISDIR, follow=follow_symlinks)
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Tell whether it is a file."""
+        return self._is(stat.S_ISREG, follow=follow_symlinks)
+
+    def is_symlink(self) -> bool:
+        """Tell whether it is a link."""
+        return self._is(stat.S_ISLNK, follow=False)
+
+    def is_junction(self) -> bool:
+        """Tell whether it is what only Windows has."""
+        return False
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Ask what is there."""
+        return os.stat(self.path, dir_fd=self._descriptor, follow_symlinks=follow_symlinks)
+
+    def _is(self, test: Callable[[int], bool], *, follow: bool) -> bool:
+        if not follow or not stat.S_ISLNK(self._mode):
+            return test(self._mode)
+        try:
+            return test(self.stat(follow_symlinks=follow).st_mode)
+        except FileNotFoundError:
+            return False
+
+
+class Entries:
+    """What `os.scandir` gives."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self._entries = iter(entries)
+
+    def __enter__(self) -> Entries:  # noqa: PYI034  # Python 3.10 has no Self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self._entries
+
+    def __next__(self) -> Entry:
+        return next(self._entries)
+
+    def close(self) -> None:
+        """Give nothing more."""
+        self._entries = iter([])
+
+
+def _listing(path: Any) -> list[tuple[str, int]]:
+    with posix.scandir(path) as entries:
+        return sorted((entry.name, _type(entry)) for entry in entries)
+
+
+def _type(entry: os.DirEntry[str]) -> int:
+    if entry.is_symlink():
+        return stat.S_IFLNK
+    if entry.is_dir(follow_symlinks=False):
+        return stat.S_IFDIR
+    return stat.S_IFREG if entry.is_file(follow_symlinks=False) else stat.S_IFCHR

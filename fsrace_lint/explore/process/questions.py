@@ -1,0 +1,170 @@
+"""The calls of `os` and `os.path` that ask what is there; a weak cache may answer them from the past."""
+
+from __future__ import annotations
+
+import errno
+import os
+import posix
+import stat
+from typing import TYPE_CHECKING, Any
+
+from fsrace_lint.explore.messages import Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.explore.messages import Answer, Go
+    from fsrace_lint.explore.process.gate import Gate, Path
+    from fsrace_lint.explore.process.places import Recorder
+
+
+class Questions:
+    """Calls that ask, each stopped at the gate.
+
+    Args:
+        gate: Where they stop.
+    """
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """Give what replaces what."""
+        return {
+            posix.readlink: self.readlink,
+            posix.stat: self.stat,
+            posix.fstat: self.fstat,
+            posix.lstat: self.lstat,
+            posix.access: self.access,
+            os.path.exists: self._asking("exists", os.path.exists),
+            os.path.lexists: self._asking("lexists", os.path.lexists),
+            os.path.isfile: self._asking("isfile", os.path.isfile),
+            os.path.isdir: self._asking("isdir", os.path.isdir),
+            os.path.islink: self._asking("islink", os.path.islink),
+        }
+
+    def readlink(self, path: Path, *, dir_fd: int | None = None) -> str | bytes:
+        """Read what a link says."""
+        place = self._gate.place(path, dir_fd)
+        if place is None:
+            return posix.readlink(path, dir_fd=dir_fd)  # type: ignore[type-var,return-value]
+
+        def act(recorder: Recorder, _: Go) -> str | bytes:
+            recorder.look(place, follow=False)
+            recorder.result = posix.readlink(place)
+            return os.fsencode(recorder.result) if isinstance(path, bytes) else recorder.result
+
+        return self._gate.step("readlink", self._gate.shown(place), act, mutates=False)
+
+    def stat(self, path: Path, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        """Ask what is there."""
+        if isinstance(path, int) and self._gate.watches(path):
+            return self.fstat(path)
+        place = self._gate.place(path, dir_fd)
+        if place is None:
+            return posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
+        return self._stat(place, path, follow=follow_symlinks)
+
+    def fstat(self, descriptor: int) -> os.stat_result:
+        """Ask what an open file is."""
+        if not self._gate.watches(descriptor):
+            return posix.fstat(descriptor)
+
+        def act(recorder: Recorder, _: Go) -> os.stat_result:
+            found = posix.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode):
+                recorder.read_file(found.st_ino)
+            recorder.result = _kind(found.st_mode)
+            return found
+
+        return self._gate.step("fstat", self._gate.name_of(descriptor), act, mutates=False)
+
+    def lstat(self, path: Path, *, dir_fd: int | None = None) -> os.stat_result:
+        """Ask what is there, and not what a link leads to."""
+        return self.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+
+    def _stat(self, place: str, path: Path, *, follow: bool) -> os.stat_result:
+        def act(recorder: Recorder, go: Go) -> os.stat_result:
+            recorder.probed(place, follow=follow)
+            recorder.result = "FileNotFoundError"
+            if go.answer is None:
+                try:
+                    found = posix.stat(place, follow_symlinks=follow)
+                except FileNotFoundError as error:
+                    error.filename = path
+                    raise
+            elif go.answer.there:
+                found = _as_stat(go.answer)
+            else:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            recorder.result = _kind(found.st_mode)
+            return found
+
+        name = "stat" if follow else "lstat"
+        probe = Probe(name, place)
+        return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
+
+    def access(
+        self,
+        path: Path,
+        mode: int,
+        *,
+        dir_fd: int | None = None,
+        effective_ids: bool = False,
+        follow_symlinks: bool = True,
+    ) -> bool:
+        """Ask whether something may be done there."""
+        place = self._gate.place(path, dir_fd)
+        if place is None:
+            return posix.access(  # a call of the user, passed on
+                path,  # type: ignore[arg-type]
+                mode,
+                dir_fd=dir_fd,
+                effective_ids=effective_ids,
+                follow_symlinks=follow_symlinks,
+            )
+
+        def act(recorder: Recorder, go: Go) -> bool:
+            recorder.probed(place)
+            found = posix.access(place, mode) if go.answer is None else go.answer.there
+            recorder.result = str(found)
+            return found
+
+        shown = self._gate.shown(place)
+        return self._gate.step("access", shown, act, mutates=False, probe=Probe("stat", place))
+
+    def _asking(self, name: str, original: Callable[..., bool]) -> Callable[..., bool]:
+        follow = name not in {"lexists", "islink"}
+
+        def ask(path: Path) -> bool:
+            place = self._gate.place(path)
+            if place is None:
+                return original(path)
+
+            def act(recorder: Recorder, go: Go) -> bool:
+                at = recorder.look(place, follow=follow)
+                mode = at.mode if go.answer is None else int(go.answer.stat[0]) if go.answer.there else 0
+                found = {"isfile": stat.S_ISREG, "isdir": stat.S_ISDIR, "islink": stat.S_ISLNK}.get(
+                    name, bool
+                )(mode)
+                recorder.result = str(found)
+                return found
+
+            probe = Probe(name, place)
+            return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
+
+        return ask
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "file" if stat.S_ISREG(mode) else "special file"
+
+
+def _as_stat(answer: Answer) -> os.stat_result:
+    values = [int(value) for value in answer.stat[:10]]
+    names = ("st_atime", "st_mtime", "st_ctime")
+    times: dict[str, Any] = {name: answer.stat[7 + at] for at, name in enumerate(names)}
+    times |= {f"{name}_ns": int(value * 1e9) for name, value in times.items()}
+    return os.stat_result(values, times)

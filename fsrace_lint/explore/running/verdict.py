@@ -1,0 +1,111 @@
+"""Judges a run: an exception, a state that the check refuses, processes that disagree or wait for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.explore.messages import Meet
+from fsrace_lint.explore.running.rank import Failure
+
+if TYPE_CHECKING:
+    from fsrace_lint.explore.messages import Ended
+    from fsrace_lint.explore.running.rank import Rank
+    from fsrace_lint.explore.running.stage import Stage
+    from fsrace_lint.explore.scenario import Scenario
+
+STACK_TIMEOUT: Final = 2.0
+
+
+def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:
+    """Judge the end of one process.
+
+    Args:
+        number: Its rank.
+        ended: What it said.
+        scenario: What it ran.
+
+    Returns:
+        Its exception, if that was not expected.
+    """
+    expected = {kind.__name__ for kind in scenario.expected}
+    if not ended.error or expected.intersection(ended.error):
+        return None
+    kind = ended.error[0]
+    said = f": {ended.message}" if ended.message else ""
+    return Failure("exception", f"{kind} in process {number}{said}", number, ended.trace, kind)
+
+
+def of_crash(stage: Stage, dirty: set[int], *, with_power: bool) -> Failure | None:
+    """Judge what would be left if all processes were killed now.
+
+    Args:
+        stage: Where they work.
+        dirty: The inodes with data that is not on the disk yet.
+        with_power: Whether the machine itself goes down, and such data may be lost.
+
+    Returns:
+        What the check says against it.
+    """
+    problem = stage.problem()
+    if problem is not None:
+        return _refused("crash", problem, " (if all are killed after the last step)")
+    for variant in stage.variants(dirty) if with_power else ():
+        problem = stage.problem(variant)
+        if problem is not None:
+            file = variant.path.removeprefix("root/")
+            kept = f"{variant.kept} bytes of {file} are on the disk"
+            return _refused("crash", problem, f" (if the power goes after the last step, and {kept})")
+    return None
+
+
+def of_end(ranks: list[Rank], stage: Stage, scenario: Scenario) -> Failure | None:
+    """Judge the end of a run, where nothing was wrong before.
+
+    Args:
+        ranks: The processes.
+        stage: Where they worked.
+        scenario: What they ran.
+
+    Returns:
+        What is wrong: somebody waits for ever, the results differ, or the check refuses the tree.
+    """
+    is_short = any(rank.killed for rank in ranks)
+    waiting = [rank for rank in ranks if not rank.is_over]
+    # a launcher ends a job that has lost a process: nobody waits for it in a collective
+    is_ended = is_short and any(rank.request and isinstance(rank.request.wait, Meet) for rank in waiting)
+    if waiting and not is_ended:
+        return _deadlock(ranks)
+    if scenario.agree and not is_short:
+        failure = _disagreement(ranks)
+        if failure is not None:
+            return failure
+    problem = stage.problem()
+    return None if problem is None else _refused("check", problem)
+
+
+def _refused(kind: str, problem: str, when: str = "") -> Failure:
+    first = problem.strip().split("\n", 1)[0]
+    return Failure(kind, first + when, details=problem, subject=first.partition(":")[0])
+
+
+def _deadlock(ranks: list[Rank]) -> Failure:
+    said, details, names = [], [], []
+    for number, rank in enumerate(ranks):
+        if rank.request is None or rank.is_over:
+            details.append(f"process {number} has ended")
+            continue
+        call = f"{rank.request.name} {rank.request.target}".rstrip()
+        names.append(rank.request.name)
+        said.append(f"process {number} waits in {call}")
+        details.append(f"process {number}, in {call}:\n{rank.process.stack(STACK_TIMEOUT)}".rstrip())
+    text = "; ".join(said) + (" for ever" if len(said) == 1 else ": all wait for ever")
+    return Failure("deadlock", text, details="\n".join(details), subject=",".join(names))
+
+
+def _disagreement(ranks: list[Rank]) -> Failure | None:
+    ended = {number: rank.ended for number, rank in enumerate(ranks) if rank.ended and not rank.ended.error}
+    values, texts = {each.value for each in ended.values()}, {each.shown for each in ended.values()}
+    if len(texts) < 2 or (len(values) < 2 and b"" not in values):
+        return None
+    shown = [f"process {number} gives {each.shown}" for number, each in ended.items()]
+    return Failure("disagreement", "; ".join(shown), details="\n".join(shown), subject="results")
