@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -88,6 +89,8 @@ def prove(scenario: str, **choices: Any) -> None:
         choices[usual] = _function(module, choices[usual], usual)
     several = "1 process" if choices["processes"] == 1 else f"{choices['processes']} processes"
     click.echo(f"running {visible(scenario)} for real, in {several}", err=True)
+    # nothing is left behind by `kill` either
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         result = explore(function, **choices)
     except ExploreError as error:

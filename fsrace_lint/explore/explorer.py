@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -89,10 +89,10 @@ def explore(
     from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # needs what is refused above
 
     start = time.monotonic()
-    with stage.scratch() as folder, jobs.together(), installed(float(int(time.time()))) as gate:
-        director = Director(scenario, stage.Stage(folder, setup, check, step_timeout), gate)
-        explorer = _Explorer(director, bounds)
-        with contextlib.closing(director):
+    with stage.scratch() as folder, jobs.together():
+        place = stage.Stage(folder, setup, check, step_timeout)
+        with installed(float(math.ceil(time.time())), function) as gate:
+            explorer = _Explorer(Director(scenario, place, gate), bounds)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start)
 
@@ -145,7 +145,7 @@ class _Explorer:
         run = self._director.replay(schedule)
         if not failed.failure.is_like(run.failure):
             raise Nondeterministic(
-                f"a schedule failed ({failed.failure.text}), and did not when it was run again: what the processes"
+                f"a schedule failed ({failed.failure.text}), and did not when run again: what the processes"
                 " do must depend on nothing but their calls; if it does not, the explorer is wrong"
             )
         return self._failing(run, is_least=shrinker.is_least)

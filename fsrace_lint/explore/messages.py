@@ -40,6 +40,10 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
     owner: str
     shared: bool = False
 
+    def dropped(self) -> Held:
+        """Give the same, to be dropped."""
+        return Held(False, self.kind, self.inode, self.owner, self.shared)
+
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """What came of the last call.
@@ -48,7 +52,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
         result: As the report shows it.
         footprint: What it read and changed.
         made: Inodes that came into being.
-        seen: Paths that this process has now opened or changed itself: weak caches must not lie about them.
+        seen: Paths that this process has now opened or changed itself: weak caches must not lie about them. One
+            with a slash at its end stands for the names in a directory only.
         locks: Locks taken and dropped.
         dirtied: Inodes whose data changed, and is not on the disk yet.
         synced: Inodes whose data reached the disk.

@@ -151,7 +151,7 @@ class Trace:
         return direct
 
     def _conflicts(self, move: Move) -> set[int]:
-        """Find the moves of others that a move depends on: the last of each process and name, of locks all."""
+        """Find the moves of others that a move depends on: the last by process and name, of locks all."""
         touched = move.touched
         if EVERYTHING in touched.writes:
             found = {at for at, before in enumerate(self.moves) if touched.depends_on(before.touched)}

@@ -55,11 +55,17 @@ class Result(NamedTuple):
     notes: tuple[str, ...]
     bound: str
 
-    def __bool__(self) -> bool:
-        return self.ok
-
     def __str__(self) -> str:
         return report(self)
+
+    def assert_ok(self) -> None:
+        """Do nothing where no schedule failed.
+
+        Raises:
+            AssertionError: One did; its text is the report.
+        """
+        if not self.ok:
+            raise AssertionError(report(self))
 
 
 def report(result: Result) -> str:

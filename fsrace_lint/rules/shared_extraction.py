@@ -16,14 +16,17 @@ Bad:
             tar.extractall(data)
 
 Good:
+    import os
     import tarfile
 
     from filelock import FileLock
 
 
     def fetch(archive: str, data: str) -> None:
-        with FileLock(data + ".lock"), tarfile.open(archive) as tar:
-            tar.extractall(data)
+        with FileLock(data + ".lock"):
+            if not os.path.isdir(data):
+                with tarfile.open(archive) as tar:
+                    tar.extractall(data)
 
 Silent when: one process of the job or of each node runs it, or runs it before
 all others, which test whether it is there; a lock is held; the

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 SKEW: Final = 1.0
 """Seconds by which the wall clock of each process is ahead of that of the process before, as on two nodes."""
-FIRST_PID: Final = 4001
+FIRST_PID: Final = 5_000_000
+"""That of the first process; no kernel gives such a number to a real one."""
 # as they were before a process's own were replaced
 _datetime = datetime.datetime
 _time, _monotonic, _sleep = time.time, time.monotonic, time.sleep
@@ -34,12 +35,10 @@ class Clock:
 
     Args:
         gate: Where sleeping stops.
-        start: The wall clock at the start, the same for every run.
     """
 
-    def __init__(self, gate: Gate, start: float) -> None:
+    def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._start = start
         self._drawn = 0
 
     def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -67,7 +66,7 @@ class Clock:
         if self._gate.is_open():
             return _time()
         self._gate.looked_at_clock = True
-        return self._start + self._gate.rank * SKEW + self._gate.now
+        return self._gate.start + self._gate.rank * SKEW + self._gate.now
 
     def monotonic(self) -> float:
         """Give the seconds since the start."""

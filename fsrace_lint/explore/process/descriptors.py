@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import posix
 import stat
-import struct
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.messages import Acquire, Held
 from fsrace_lint.explore.process.places import descriptor_path
 
 if TYPE_CHECKING:
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
 
 _FLAGS = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_EXCL", "O_TRUNC", "O_APPEND", "O_DIRECTORY")
 _ATTRIBUTES = ("fchmod", "fchown")
-# as they were before a process's own were replaced
-_flock, _lockf, _fcntl = fcntl.flock, fcntl.lockf, fcntl.fcntl
-_SET_LOCKS = [getattr(fcntl, name) for name in ("F_SETLK", "F_SETLKW") if hasattr(fcntl, name)]
 
 
 class DescriptorCalls:
@@ -44,10 +38,6 @@ class DescriptorCalls:
             posix.closerange: self.closerange,
             posix.dup: self.dup,
             posix.dup2: self.dup2,
-            fcntl.flock: self.flock,
-            fcntl.lockf: self.lockf,
-            posix.lockf: self.os_lockf,
-            fcntl.fcntl: self.fcntl,
         }
         for name in ("read", "pread", "readv", "preadv"):
             made[getattr(posix, name)] = self._reading(getattr(posix, name))
@@ -108,6 +98,8 @@ class DescriptorCalls:
                 recorder.added(at, found)
             elif flags & os.O_TRUNC and stat.S_ISREG(at.mode):
                 recorder.wrote_data(at.inode)
+            if not at.inode or flags & os.O_TRUNC:
+                self._gate.stamp(descriptor)
             self._gate.opened(descriptor)
             recorder.result = "created" if not at.inode else "opened"
             return descriptor
@@ -134,15 +126,14 @@ class DescriptorCalls:
             inode = posix.fstat(descriptor).st_ino
             del self._gate.files[descriptor]
             file.descriptors -= 1
-            if file.locked and not file.descriptors:
-                recorder.locked(Held(False, "flock", file.locked, f"{self._gate.rank}.{file.number}"))
-                file.locked = 0
+            if file.flock is not None and not file.descriptors:
+                recorder.locked(file.flock.dropped())
+                file.flock = None
             if inode in self._gate.record_locks:
-                self._gate.record_locks.discard(inode)
-                recorder.locked(Held(False, "lockf", inode, str(self._gate.rank)))
+                recorder.locked(self._gate.record_locks.pop(inode).dropped())
             original()
 
-        holds = file.locked or self._gate.record_locks
+        holds = file.flock or self._gate.record_locks
         return self._gate.step("close", self._gate.name_of(descriptor), act, mutates=bool(holds))
 
     def closerange(self, low: int, high: int) -> None:
@@ -225,6 +216,8 @@ class DescriptorCalls:
             note(posix.fstat(descriptor).st_ino)
             recorder.seen.append(descriptor_path(descriptor))
             got = original()
+            if name not in _ATTRIBUTES:
+                self._gate.stamp(descriptor)
             if isinstance(got, int):
                 recorder.result = f"{got} bytes"
             return got
@@ -263,81 +256,10 @@ class DescriptorCalls:
                 recorder.wrote_data(posix.fstat(target).st_ino)
                 recorder.seen.append(descriptor_path(target))
                 done = original(first, second, *args, **options)
+                self._gate.stamp(target)
                 recorder.result = f"{done} bytes"
                 return done
 
             return self._gate.step(original.__name__, self._gate.name_of(target), act)
 
         return copy
-
-    def flock(self, fd: Any, operation: int) -> Any:
-        """Take or drop the lock of an open file."""
-        descriptor = fd if isinstance(fd, int) else fd.fileno()
-        file = self._gate.files.get(descriptor)
-        if file is None or not self._gate.watches(descriptor):
-            return _flock(descriptor, operation)
-        owner, inode = f"{self._gate.rank}.{file.number}", posix.fstat(descriptor).st_ino
-        shared = bool(operation & fcntl.LOCK_SH)
-
-        def act(recorder: Recorder, _: Go) -> None:
-            recorder.tried_lock(inode)
-            _flock(descriptor, operation | (0 if operation & fcntl.LOCK_UN else fcntl.LOCK_NB))
-            if operation & fcntl.LOCK_UN:
-                file.locked = 0
-                recorder.locked(Held(False, "flock", inode, owner))
-            else:
-                file.locked = inode
-                recorder.locked(Held(True, "flock", inode, owner, shared))
-
-        wait = None if operation & (fcntl.LOCK_UN | fcntl.LOCK_NB) else Acquire("flock", inode, owner, shared)
-        name = f"flock[{_words(operation)}]"
-        return self._gate.step(name, self._gate.name_of(descriptor), act, wait=wait)
-
-    def lockf(self, fd: Any, cmd: int, len: int = 0, start: int = 0, whence: int = 0) -> Any:  # noqa: A002
-        """Take or drop the record lock of a file; parts of files count as the whole."""
-        descriptor = fd if isinstance(fd, int) else fd.fileno()
-        if not self._gate.watches(descriptor):
-            return _lockf(descriptor, cmd, len, start, whence)
-        return self._record(descriptor, cmd, lambda flag: _lockf(descriptor, cmd | flag, len, start, whence))
-
-    def _record(self, descriptor: int, cmd: int, original: Callable[[int], Any]) -> Any:
-        owner, inode = str(self._gate.rank), posix.fstat(descriptor).st_ino
-        shared = bool(cmd & fcntl.LOCK_SH)
-
-        def act(recorder: Recorder, _: Go) -> Any:
-            recorder.tried_lock(inode)
-            done = original(0 if cmd & fcntl.LOCK_UN else fcntl.LOCK_NB)
-            if cmd & fcntl.LOCK_UN:
-                self._gate.record_locks.discard(inode)
-                recorder.locked(Held(False, "lockf", inode, owner))
-            else:
-                self._gate.record_locks.add(inode)
-                recorder.locked(Held(True, "lockf", inode, owner, shared))
-            return done
-
-        wait = None if cmd & (fcntl.LOCK_UN | fcntl.LOCK_NB) else Acquire("lockf", inode, owner, shared)
-        return self._gate.step(f"lockf[{_words(cmd)}]", self._gate.name_of(descriptor), act, wait=wait)
-
-    def fcntl(self, fd: Any, cmd: int, arg: Any = 0) -> Any:
-        """Pass on all but record locks, which are taken as by `lockf`."""
-        descriptor = fd if isinstance(fd, int) else fd.fileno()
-        if cmd not in _SET_LOCKS or not self._gate.watches(descriptor):
-            return _fcntl(fd, cmd, arg)
-        kind = struct.unpack_from("h", arg)[0]
-        meant = {fcntl.F_RDLCK: fcntl.LOCK_SH, fcntl.F_WRLCK: fcntl.LOCK_EX}.get(kind, fcntl.LOCK_UN)
-        if cmd == fcntl.F_SETLK:
-            meant |= fcntl.LOCK_NB
-        return self._record(descriptor, meant, lambda _: _fcntl(fd, fcntl.F_SETLK, arg))
-
-    def os_lockf(self, descriptor: int, command: int, length: int) -> None:
-        """Refuse what is not explored, rather than to let it block."""
-        if self._gate.watches(descriptor):
-            raise NotImplementedError("os.lockf cannot be explored; fcntl.lockf and fcntl.flock can")
-        posix.lockf(descriptor, command, length)
-
-
-def _words(operation: int) -> str:
-    names = ["UN" if operation & fcntl.LOCK_UN else "SH" if operation & fcntl.LOCK_SH else "EX"]
-    if operation & fcntl.LOCK_NB:
-        names.append("NB")
-    return "|".join(names)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from fsrace_lint.explore.messages import Acquire, Meet, Outcome, Pause
+    from fsrace_lint.explore.messages import Acquire, Held, Meet, Outcome, Pause
 
     Path = str | bytes | int | os.PathLike[str] | os.PathLike[bytes] | None
 
@@ -32,26 +32,31 @@ class Open:
 
     Attributes:
         number: Tells it from the others of this process.
-        locked: The inode that it holds a lock on, or 0.
+        flock: The lock that it holds, or None.
         descriptors: How many there are.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.locked = 0
+        self.flock: Held | None = None
         self.descriptors = 1
 
 
 class Gate:
-    """Where the calls of one process stop, once it has come to life; until then they go through."""
+    """Where the calls of one process stop, once it has come to life; until then they go through.
 
-    def __init__(self) -> None:
+    Args:
+        start: The wall clock at the start, the same for every run.
+    """
+
+    def __init__(self, start: float = 0.0) -> None:
+        self.start = start
         self.top = ""
         self.rank = 0
         self.now = 0.0
         self.looked_at_clock = False
         self.files: dict[int, Open] = {}
-        self.record_locks: set[int] = set()
+        self.record_locks: dict[int, Held] = {}
         self.unfollowed: list[str] = []
         self._reader, self._writer = -1, -1
         self._below = ""
@@ -73,6 +78,15 @@ class Gate:
         self.top, self._below, self.rank = top, top + "/", rank
         self._thread = threading.get_ident()
         self._inside = False
+
+    def finish(self) -> None:
+        """Let calls go through again."""
+        self._inside = True
+
+    def stamp(self, target: str | int) -> None:
+        """Let what was changed be as old as the process's clock says, and not as the kernel's."""
+        moment = int((self.start + self.now) * 1e9)
+        posix.utime(target, ns=(moment, moment))
 
     def is_open(self) -> bool:
         """Tell whether calls go through: those that a call makes itself, and those of other threads."""

@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import zipfile
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsrace_lint.explore.process.clock import Clock
@@ -18,12 +20,13 @@ from fsrace_lint.explore.process.descriptors import DescriptorCalls
 from fsrace_lint.explore.process.files import Files
 from fsrace_lint.explore.process.gate import Gate
 from fsrace_lint.explore.process.listings import Listings
+from fsrace_lint.explore.process.locks import LockCalls
 from fsrace_lint.explore.process.opaque import Opaque
 from fsrace_lint.explore.process.paths import PathCalls
 from fsrace_lint.explore.process.questions import Questions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 OURS = __name__.partition(".explore.")[0] + ".explore"
 """Our own modules, which go on with the functions as they were."""
@@ -32,71 +35,88 @@ HOLDERS = (pathlib, glob, shutil, tempfile, zipfile)
 
 
 class _Site(NamedTuple):
-    holder: Any
-    name: str
+    """Where a function is kept, with what puts another in its place."""
+
+    put: Callable[[Any], None]
     kept: Any
-    function: Any
+    replacement: Any
 
 
 @contextlib.contextmanager
-def installed(start: float) -> Iterator[Gate]:
+def installed(start: float, function: Callable[..., object]) -> Iterator[Gate]:
     """Replace every call that is to stop, in all loaded modules; in this process they still go through.
 
     Args:
         start: The wall clock of the processes at their start.
+        function: What they run: calls that it has captured are replaced too.
 
     Yields:
         Where the calls will stop, in a process that begins it.
     """
-    gate = Gate()
-    calls = DescriptorCalls(gate)
-    rooms = (
-        PathCalls(gate),
-        Questions(gate),
-        Listings(gate),
-        calls,
-        Files(gate, calls),
-        Clock(gate, start),
-        Opaque(gate),
-    )
-    table: dict[Any, Any] = {}
-    for room in rooms:
-        table.update(room.all())
-    sites = _find_sites(table)
+    gate = Gate(start)
+    table = _table(gate)
     supported = [os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids]
-    added = [{table[function] for function in functions if function in table} for functions in supported]
+    added = [{table[call] for call in calls if call in table} for calls in supported]
+    by_id = {id(call): replacement for call, replacement in table.items()}
+    sites = [*_in_modules(by_id), *_in_classes(by_id), *_in_function(function, by_id)]
     try:
         for site in sites:
-            replacement = table[site.function]
-            is_static = isinstance(site.holder, type) and site.holder is not subprocess.Popen
-            setattr(site.holder, site.name, staticmethod(replacement) if is_static else replacement)
-        for functions, more in zip(supported, added, strict=True):
-            functions.update(more)
+            site.put(site.replacement)
+        for calls, more in zip(supported, added, strict=True):
+            calls.update(more)
         yield gate
     finally:
         for site in sites:
-            setattr(site.holder, site.name, site.kept)
-        for functions, more in zip(supported, added, strict=True):
-            functions.difference_update(more)
+            site.put(site.kept)
+        for calls, more in zip(supported, added, strict=True):
+            calls.difference_update(more)
 
 
-def _find_sites(table: dict[Any, Any]) -> list[_Site]:
-    """Find every name under which one of these functions is kept, in modules and in classes of some."""
-    by_id = {id(function): function for function in table}
-    popen: Any = subprocess.Popen
-    found = [_Site(popen, "__init__", popen.__init__, popen.__init__)]
+def _table(gate: Gate) -> dict[Any, Any]:
+    """Give what replaces what."""
+    calls = DescriptorCalls(gate)
+    others = (LockCalls(gate), Files(gate, calls), Clock(gate), Opaque(gate))
+    table: dict[Any, Any] = {}
+    for room in (PathCalls(gate), Questions(gate), Listings(gate), calls, *others):
+        table.update(room.all())
+    return table
+
+
+def _in_modules(by_id: dict[int, Any]) -> Iterator[_Site]:
     modules: list[tuple[str, Any]] = list(sys.modules.items())
     for module_name, module in modules:
         if module is None or module_name == "posix" or module_name.startswith((OURS, "_frozen_importlib")):
             continue
         for name, value in list(vars(module).items()):
             if id(value) in by_id:
-                found.append(_Site(module, name, value, value))
+                yield _Site(partial(setattr, module, name), value, by_id[id(value)])
+
+
+def _in_classes(by_id: dict[int, Any]) -> Iterator[_Site]:
+    popen: Any = subprocess.Popen
+    yield _Site(partial(setattr, popen, "__init__"), popen.__init__, by_id[id(popen.__init__)])
     for module in HOLDERS:
         for kept in vars(module).values():
-            if isinstance(kept, type):
-                for name, value in vars(kept).items():
-                    function = getattr(value, "__func__", value)
-                    if id(function) in by_id:
-                        found.append(_Site(kept, name, value, function))
-    return found
+            for name, value in list(vars(kept).items()) if isinstance(kept, type) else ():
+                function = getattr(value, "__func__", value)
+                if id(function) in by_id:
+                    yield _Site(partial(setattr, kept, name), value, staticmethod(by_id[id(function)]))
+
+
+def _in_function(function: Any, by_id: dict[int, Any], depth: int = 4) -> Iterator[_Site]:
+    """Find what a function, and those that it has captured, keep in cells and in defaults."""
+    if not isinstance(function, types.FunctionType) or not depth:
+        return
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if id(value) in by_id:
+            yield _Site(partial(setattr, cell, "cell_contents"), value, by_id[id(value)])
+        else:
+            yield from _in_function(value, by_id, depth - 1)
+    defaults = function.__defaults__
+    if defaults and any(id(value) in by_id for value in defaults):
+        replaced = tuple(by_id.get(id(value), value) for value in defaults)
+        yield _Site(partial(setattr, function, "__defaults__"), defaults, replaced)

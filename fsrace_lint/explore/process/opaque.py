@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from fsrace_lint.explore.process.clock import FIRST_PID
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -38,6 +40,7 @@ class Opaque:
             subprocess.run: self._whole(subprocess.run, "subprocess"),
             subprocess.call: self._whole(subprocess.call, "subprocess"),
             subprocess.Popen.__init__: self._popen(),
+            posix.kill: self.kill,
             posix.system: self._whole(posix.system, "system"),
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
@@ -80,6 +83,18 @@ class Opaque:
             return self._gate.step(name, shown, act)
 
         return call
+
+    def kill(self, pid: int, number: int) -> None:
+        """Send a signal: to itself or to what it has started; to others of the job only the empty one."""
+        rank = pid - FIRST_PID
+        if self._gate.is_open() or rank < 0:
+            posix.kill(pid, number)
+        elif rank == self._gate.rank:
+            posix.kill(posix.getpid(), number)
+        elif number == 0:
+            self._gate.note("whether another process is alive is not followed: it is said to be")
+        else:
+            raise NotImplementedError("signals between the processes of a scenario cannot be explored")
 
     def _refusing(self, name: str) -> Callable[..., Any]:
         original = getattr(posix, name)

@@ -55,6 +55,7 @@ class PathCalls:
         def act(recorder: Recorder, _: Go) -> None:
             at = recorder.look(place, follow=False)
             posix.mkdir(place, mode)
+            self._gate.stamp(place)
             recorder.added(at, posix.lstat(at.path).st_ino)
 
         return self._gate.step("mkdir", self._gate.shown(place), act)

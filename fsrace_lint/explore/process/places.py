@@ -140,15 +140,15 @@ class Recorder:
         folder, name = place.entry
         self._writes["entry", folder, name] = None
         self._adds["listing", folder, ""] = None
-        self.seen.append(place.path)
+        self.seen += [place.path, place.path.rpartition("/")[0] + "/"]
 
     def emptied(self, inode: int) -> None:
         """Note that a directory is gone: nothing can be made in it any more."""
         self._writes["listing", inode, ""] = None
 
     def locked(self, held: Held) -> None:
-        """Note that a lock was taken or dropped."""
-        self._writes["lock", held.inode, ""] = None
+        """Note that a lock was taken or dropped; those that can be shared do not wait for each other."""
+        (self._adds if held.shared else self._writes)["lock", held.inode, ""] = None
         self.locks.append(held)
 
     def tried_lock(self, inode: int) -> None:

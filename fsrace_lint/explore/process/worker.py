@@ -76,7 +76,7 @@ def _environment(told: Told) -> dict[str, str]:
 
 def _drop_locks(gate: Gate) -> None:
     for descriptor, file in list(gate.files.items()):
-        if file.locked or gate.record_locks:
+        if file.flock or gate.record_locks:
             os.close(descriptor)
 
 

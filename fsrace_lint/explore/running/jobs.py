@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -35,8 +36,11 @@ class Gone(Exception):  # noqa: N818  # what a process did
     """A process that ended without a word: killed, or out of `os._exit`."""
 
 
+_running = threading.Lock()
 _processors: set[int] = set()
 """The processors that may be used, while schedules are run."""
+_living: set[Process] = set()
+"""The processes that were started and not ended."""
 _ends: set[int] = set()
 """The scheduler's ends of all pipes: no process keeps those of another open."""
 
@@ -55,7 +59,7 @@ class Process:
         self._reader, self._writer = reader, writer
         self._poll = select.poll()
         self._poll.register(reader, select.POLLIN | select.POLLHUP)
-        self._reaped = False
+        _living.add(self)
 
     def hear(self, timeout: float) -> Request | Ended | Stack:
         """Wait for what it says next.
@@ -93,9 +97,9 @@ class Process:
 
     def end(self) -> None:
         """Kill it with all that it has started, and reap it; do nothing where that is done."""
-        if self._reaped:
+        if self not in _living:
             return
-        self._reaped = True
+        _living.discard(self)
         for target, kill in ((self.pid, os.killpg), (self.pid, os.kill)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(target, _KILL)
@@ -234,27 +238,44 @@ def _fork() -> int:
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Keep the scheduler and the processes of its run on one processor: only one of them runs at a time.
+    """Be ready for many processes; in the end, none is left.
 
-    Those of the next run get ready on the others.
+    The scheduler and the processes of its run share one processor, as only one of them runs at a time; those
+    of the next run get ready on the others.
+
+    Raises:
+        ExploreError: Another exploration runs in this process.
     """
+    if not _running.acquire(blocking=False):
+        raise ExploreError("one exploration at a time: another one runs in this process")
+    collects = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        with _on_one_processor():
+            yield
+    finally:
+        for process in list(_living):
+            process.end()
+        gc.unfreeze()
+        if collects:
+            gc.enable()
+        _running.release()
+
+
+@contextlib.contextmanager
+def _on_one_processor() -> Iterator[None]:
     if sys.platform != "linux":
         yield
         return
     allowed = os.sched_getaffinity(0)
     _processors.update(allowed)
-    frozen = gc.isenabled()
-    gc.disable()
-    gc.freeze()
     os.sched_setaffinity(0, {_own_processor(allowed)})
     try:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
         _processors.clear()
-        gc.unfreeze()
-        if frozen:
-            gc.enable()
 
 
 def _own_processor(allowed: set[int]) -> int:

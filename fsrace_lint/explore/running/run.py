@@ -160,7 +160,10 @@ class Run:
     def _answers(self, number: int, probe: Probe) -> list[Answer]:
         if self._history is None:
             return []
-        return self._history.answers(number, probe, lambda move: self.trace.is_known(number, move))
+        return self._history.answers(number, probe, lambda move: self._knows(number, move))
+
+    def _knows(self, number: int, move: int) -> bool:
+        return self.trace.is_known(number, move)
 
     def _as_move(self, choice: Choice, request: Request, outcome: Outcome) -> Move:
         for inode in outcome.made:

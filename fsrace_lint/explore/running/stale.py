@@ -71,6 +71,8 @@ class History:
         """
         path = self._resolved(self._states[-1], probe.path, follow=probe.kind not in _NOT_FOLLOWING)
         paths = {path, probe.path, os.path.dirname(path), os.path.dirname(probe.path)}
+        if probe.kind == "listdir":
+            paths.add(path + "/")
         since = max(self._since.get((rank, each), 0) for each in paths)
         known = max(at for at, move in enumerate(self._made_by) if move < 0 or is_known(move))
         found: list[Answer] = []

@@ -46,12 +46,6 @@ class Director:
         self._next = self._started()
         return run
 
-    def close(self) -> None:
-        """End what was started for a run that is not wanted any more."""
-        for process in self._next:
-            process.end()
-        self._next = []
-
     def _started(self) -> list[jobs.Process]:
         size, top = self.scenario.processes, str(self._stage.top)
         return [

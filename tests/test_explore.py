@@ -1,0 +1,502 @@
+"""What an exploration finds, and what it says of it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fcntl
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsrace_lint.explore import ExploreError, Nondeterministic, explore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsrace_lint.explore import Failing, Result
+
+
+def check_then_mkdir(root: Path, rank: int) -> None:
+    if not os.path.isdir(root / "out"):
+        os.mkdir(root / "out")
+
+
+def tolerant_mkdir(root: Path, rank: int) -> None:
+    os.makedirs(root / "out", exist_ok=True)
+
+
+def write_in_place(root: Path, rank: int) -> None:
+    with open(root / "state.json", "w") as stream:
+        json.dump({"rank": rank}, stream)
+
+
+def write_and_replace(root: Path, rank: int) -> None:
+    with open(root / f".{rank}.tmp", "w") as stream:
+        json.dump({"rank": rank}, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(root / f".{rank}.tmp", root / "state.json")
+
+
+def write_unsynced_and_replace(root: Path, rank: int) -> None:
+    (root / f".{rank}.tmp").write_text('{"rank": 1}')
+    os.replace(root / f".{rank}.tmp", root / "state.json")
+
+
+def holds_json(root: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        json.loads((root / "state.json").read_text())
+
+
+def failing(result: Result) -> Failing:
+    assert not result.ok
+    assert result.failure is not None
+    return result.failure
+
+
+def calls(failure: Failing) -> list[str]:
+    return [f"{move.choice.rank} {move.name}" for move in failure.moves]
+
+
+def test_the_race_between_a_check_and_mkdir_is_found_in_its_simplest_form() -> None:
+    failure = failing(explore(check_then_mkdir))
+    assert failure.kind == "exception"
+    assert failure.text.startswith("FileExistsError in process ")
+    assert failure.text.endswith("File exists: 'out'")
+    late = failure.moves[-1].choice.rank
+    early = 1 - late
+    assert calls(failure) == [f"{late} isdir", f"{early} isdir", f"{early} mkdir", f"{late} mkdir"]
+    assert failure.switches == 2
+    assert failure.is_least
+    (reason,) = failure.reasons
+    assert reason == (
+        f"process {late} made isdir out -> False at step 1, process {early} then mkdir out at step 3,"
+        " and step 4 (mkdir out -> FileExistsError) came too late"
+    )
+
+
+def test_what_holds_in_all_schedules_is_said_to() -> None:
+    result = explore(tolerant_mkdir)
+    assert result.ok
+    assert result.exhaustive
+    assert str(result) == "No schedule fails: 2 schedules, which are all that can differ."
+
+
+def test_four_processes_are_explored_whole() -> None:
+    result = explore(tolerant_mkdir, processes=4)
+    assert (result.ok, result.exhaustive) == (True, True)
+    assert failing(explore(check_then_mkdir, processes=4)).kind == "exception"
+
+
+def test_a_failing_schedule_is_drawn_in_columns_with_its_lines() -> None:
+    failure = failing(explore(check_then_mkdir))
+    lines = failure.timeline.splitlines()
+    assert lines[0].split() == ["process", "0", "process", "1", "where"]
+    columns = [lines[0].index("process 0"), lines[0].index("process 1")]
+    line = check_then_mkdir.__code__.co_firstlineno
+    for number, (move, text) in enumerate(zip(failure.moves, lines[1:], strict=True), 1):
+        assert text.split()[0] == str(number)
+        assert text[columns[move.choice.rank] :].startswith(f"{move.name} out")
+        assert text.endswith(f"test_explore.py:{line + (1 if move.name == 'isdir' else 2)}")
+
+
+def test_a_token_replays_exactly_its_schedule() -> None:
+    failure = failing(explore(check_then_mkdir))
+    again = explore(check_then_mkdir, replay=failure.token)
+    assert again.schedules == 1
+    assert failing(again).moves == failure.moves
+    assert failing(again).token == failure.token
+
+
+def test_a_token_brings_its_model_along() -> None:
+    failure = failing(explore(tolerant_mkdir, processes=3, filesystem="nfs"))
+    assert failure.token.startswith("fsr1.3nfs.")
+    assert failing(explore(tolerant_mkdir, replay=failure.token)).text == failure.text
+
+
+@pytest.mark.parametrize("token", ["", "abc", "fsr1.2posix.a2b?.0000", "fsr1.2posix.a2", "fsr1.2disk.a.0000"])
+def test_what_is_no_token_is_refused(token: str) -> None:
+    with pytest.raises(ExploreError, match=r"no token|no filesystem"):
+        explore(check_then_mkdir, replay=token)
+
+
+def test_a_token_of_other_code_is_refused() -> None:
+    token = failing(explore(check_then_mkdir)).token
+    with pytest.raises(Nondeterministic, match="has changed"):
+        explore(tolerant_mkdir, replay=token)
+
+
+def test_an_expected_exception_is_no_failure() -> None:
+    assert explore(check_then_mkdir, expected=FileExistsError).ok
+    assert explore(check_then_mkdir, expected=(KeyError, OSError)).ok
+    assert not explore(check_then_mkdir, expected=FileNotFoundError).ok
+
+
+def test_a_check_that_raises_is_a_failure() -> None:
+    def check(root: Path) -> None:
+        assert (root / "state.json").read_text() == '{"rank": 0}', "rank 1 was last"
+
+    failure = failing(explore(write_and_replace, check=check))
+    assert failure.kind == "check"
+    assert failure.text == "AssertionError: rank 1 was last"
+    assert "assert (root" in failure.details
+
+
+def test_setup_makes_what_is_there_before() -> None:
+    def setup(root: Path) -> None:
+        (root / "out").mkdir()
+        (root / "link").symlink_to("out")
+
+    assert explore(check_then_mkdir, setup=setup).ok
+    assert explore(lambda root, rank: os.readlink(root / "link"), setup=setup, agree=True).ok
+
+
+def test_a_setup_that_fails_is_an_error_and_no_finding() -> None:
+    with pytest.raises(ExploreError, match=r"setup failed: KeyError: 'NOT_SET'"):
+        explore(check_then_mkdir, setup=lambda root: os.environ["NOT_SET"])
+
+
+def test_processes_that_must_agree_and_do_not() -> None:
+    def first(root: Path, rank: int) -> str:
+        write_and_replace(root, rank)
+        return (root / "state.json").read_text()
+
+    assert explore(first).ok
+    failure = failing(explore(first, agree=True))
+    assert failure.kind == "disagreement"
+    assert failure.text.startswith("process 0 gives '{")
+
+
+def test_two_locks_taken_in_two_orders_are_a_deadlock() -> None:
+    def lock_both(root: Path, rank: int) -> None:
+        names = ("a", "b") if rank == 0 else ("b", "a")
+        with open(root / names[0], "w") as one, open(root / names[1], "w") as two:
+            fcntl.flock(one, fcntl.LOCK_EX)
+            fcntl.flock(two, fcntl.LOCK_EX)
+
+    failure = failing(explore(lock_both))
+    assert failure.kind == "deadlock"
+    assert "process 0 waits in flock[EX] b; process 1 waits in flock[EX] a" in failure.text
+    assert failure.details.count("fcntl.flock(two, fcntl.LOCK_EX)") == 2
+
+
+def test_a_lock_keeps_what_it_guards_together() -> None:
+    def guarded(root: Path, rank: int, take: Callable[..., None]) -> None:
+        with open(root / "lock", "w") as lock:
+            take(lock, fcntl.LOCK_EX)
+            check_then_mkdir(root, rank)
+
+    for take in (fcntl.flock, fcntl.lockf):
+        result = explore(lambda root, rank, take=take: guarded(root, rank, take))  # type: ignore[misc]
+        assert (result.ok, result.exhaustive) == (True, True)
+
+
+def test_a_shared_lock_guards_nothing() -> None:
+    def guarded(root: Path, rank: int) -> None:
+        with open(root / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            check_then_mkdir(root, rank)
+
+    assert failing(explore(guarded)).kind == "exception"
+
+
+def test_a_poll_without_end_is_a_deadlock_and_not_a_hang() -> None:
+    def wait(root: Path, rank: int) -> None:
+        while rank and not (root / "never").exists():
+            time.sleep(0.1)
+
+    failure = failing(explore(wait))
+    assert failure.kind == "deadlock"
+    assert failure.text == "process 1 waits in sleep 0.1 s for ever"
+
+
+def test_a_poll_ends_when_what_it_waits_for_comes() -> None:
+    def wait(root: Path, rank: int) -> None:
+        if rank == 0:
+            (root / "done").touch()
+        while not (root / "done").exists():
+            time.sleep(0.1)
+
+    result = explore(wait, processes=3)
+    assert (result.ok, result.exhaustive) == (True, True)
+
+
+@pytest.mark.parametrize("clock", [time.monotonic, time.time, time.perf_counter])
+def test_a_time_out_is_explored_and_not_waited_for(clock: Callable[[], float]) -> None:
+    def wait(root: Path, rank: int) -> None:
+        if rank == 0:
+            (root / "done").touch()
+            return
+        start = clock()
+        while not (root / "done").exists():
+            if clock() - start > 3600:
+                raise TimeoutError("the others are slow")
+            time.sleep(0.1)
+
+    began = time.monotonic()
+    failure = failing(explore(wait))
+    assert failure.text == "TimeoutError in process 1: the others are slow"
+    assert time.monotonic() - began < 600
+
+
+def test_a_wait_that_counts_its_rounds_is_explored() -> None:
+    def wait(root: Path, rank: int) -> None:
+        if rank == 0:
+            (root / "done").touch()
+            return
+        for _ in range(7):
+            if (root / "done").exists():
+                return
+            time.sleep(1)
+        raise TimeoutError
+
+    failure = failing(explore(wait))
+    assert failure.text == "TimeoutError in process 1"
+    assert calls(failure).count("1 sleep") == 7
+
+
+def test_a_file_is_seen_empty_before_it_is_seen_full() -> None:
+    def half(root: Path, rank: int) -> str:
+        if rank == 0:
+            write_in_place(root, rank)
+            return ""
+        with contextlib.suppress(FileNotFoundError):
+            return (root / "state.json").read_text()
+        return ""
+
+    def no_half(root: Path, rank: int) -> None:
+        assert half(root, rank) in ("", '{"rank": 0}'), "half"
+        assert half(root, rank) or rank == 0 or not (root / "state.json").exists(), "empty"
+
+    assert "AssertionError in process 1: empty" in failing(explore(no_half)).text
+
+
+@pytest.mark.parametrize(
+    ("function", "crash", "kind"),
+    [
+        (write_in_place, "kill", "crash"),
+        (write_unsynced_and_replace, "kill", ""),
+        (write_unsynced_and_replace, "power", "crash"),
+        (write_and_replace, "kill", ""),
+        (write_and_replace, "power", ""),
+    ],
+)
+def test_a_crash_finds_what_a_restart_would(
+    function: Callable[[Path, int], None], crash: str, kind: str
+) -> None:
+    result = explore(function, processes=1, check=holds_json, crash=crash)
+    assert (result.failure.kind if result.failure else "") == kind
+
+
+def test_one_killed_process_can_be_the_ruin_of_another() -> None:
+    def by_marker(root: Path, rank: int) -> None:
+        while True:
+            try:
+                os.close(os.open(root / "lock", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                time.sleep(1)
+            else:
+                break
+        os.unlink(root / "lock")
+
+    assert explore(by_marker).ok
+    failure = failing(explore(by_marker, crash="kill"))
+    assert failure.kind == "deadlock"
+    assert [move.name for move in failure.moves].count("killed") == 1
+    assert failing(explore(by_marker, replay=failure.token)).moves == failure.moves
+
+
+def test_the_kernel_drops_the_lock_of_a_killed_process() -> None:
+    def locked(root: Path, rank: int) -> None:
+        with open(root / "lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            (root / f"{rank}").touch()
+
+    result = explore(locked, crash="kill")
+    assert (result.ok, result.exhaustive) == (True, True)
+
+
+def test_makedirs_fails_under_nfs_as_in_the_field() -> None:
+    failure = failing(explore(tolerant_mkdir, filesystem="nfs"))
+    assert failure.text.startswith("FileExistsError")
+    assert [(move.name, move.choice.given) for move in failure.moves][-1] == ("isdir", 1)
+    assert failure.reasons[0].endswith("was answered from an older state")
+
+
+def test_what_a_process_has_opened_is_true_under_nfs() -> None:
+    def opened(root: Path, rank: int) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(root / "out")
+        os.close(os.open(root / "out", os.O_RDONLY))
+        assert os.path.isdir(root / "out")
+
+    result = explore(opened, filesystem="nfs")
+    assert (result.ok, result.exhaustive) == (True, True)
+
+
+def test_what_a_process_has_made_itself_is_true_under_nfs() -> None:
+    def made(root: Path, rank: int) -> None:
+        (root / f"{rank}").mkdir()
+        (root / f"{rank}" / "file").write_text("text")
+        assert os.listdir(root / f"{rank}") == ["file"]
+        assert os.stat(root / f"{rank}" / "file").st_size == 4
+
+    assert explore(made, filesystem="nfs").ok
+
+
+def test_a_listing_can_be_old_under_nfs() -> None:
+    def listed(root: Path, rank: int) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(root / "file")
+        assert os.listdir(root) == ["file"]
+
+    assert explore(listed).ok
+    assert "AssertionError" in failing(explore(listed, filesystem="nfs")).text
+
+
+def test_the_bound_on_schedules_is_kept_and_told() -> None:
+    def busy(root: Path, rank: int) -> None:
+        for _ in range(3):
+            with open(root / "log", "a") as stream:
+                stream.write(str(rank))
+
+    result = explore(busy, max_schedules=5, samples=4, seed=7)
+    assert (result.ok, result.exhaustive, result.schedules) == (True, False, 9)
+    assert str(result).endswith("which are not all: 5 in order, then 4 at random (seed 7).")
+
+
+def test_random_schedules_find_races_too_and_are_the_same_for_a_seed() -> None:
+    one, two = (explore(check_then_mkdir, max_schedules=0, samples=50, seed=3) for _ in range(2))
+    assert failing(one).moves == failing(two).moves
+    assert one.schedules == two.schedules
+
+
+def test_the_bound_on_preemptions_is_kept_and_told() -> None:
+    assert explore(check_then_mkdir, preemptions=0).ok
+    assert not explore(check_then_mkdir, preemptions=1).ok
+    result = explore(tolerant_mkdir, preemptions=1)
+    assert (result.ok, result.exhaustive) == (True, False)
+    assert "more than 1 preemptions were left out" in str(result)
+
+
+def test_a_process_that_comes_to_no_call_is_told_and_ended() -> None:
+    def spin(root: Path, rank: int) -> None:
+        (root / f"{rank}").mkdir()
+        while rank:
+            pass
+
+    failure = failing(explore(spin, step_timeout=0.5))
+    assert failure.kind == "hang"
+    assert failure.text == "process 1 came to no call within 0.5 s after mkdir 1"
+
+
+def test_a_process_that_leaves_without_a_word_is_told() -> None:
+    failure = failing(explore(lambda root, rank: os._exit(3)))
+    assert failure.kind == "exit"
+
+
+def test_a_program_that_is_started_is_one_step_with_a_note() -> None:
+    def start(root: Path, rank: int) -> None:
+        subprocess.run([sys.executable, "-S", "-c", f"open({str(root / 'x')!r}, 'a').write('x')"], check=True)
+        assert (root / "x").read_text() in ("x", "xx")
+
+    result = explore(start)
+    assert result.ok
+    assert any(note.startswith("subprocess ") and note.endswith("whatever it does") for note in result.notes)
+
+
+def test_calls_of_another_thread_go_through_with_a_note() -> None:
+    def threaded(root: Path, rank: int) -> None:
+        thread = threading.Thread(target=(root / f"{rank}").mkdir)
+        thread.start()
+        thread.join()
+        os.listdir(root)
+
+    assert any("thread" in note for note in explore(threaded, max_schedules=1).notes)
+
+
+def test_a_scenario_that_starts_processes_itself_is_refused() -> None:
+    assert "NotImplementedError" in failing(explore(lambda root, rank: os.fork())).text
+
+
+def test_a_scenario_that_depends_on_something_else_is_an_error_of_its_own(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    count.write_text("0")
+
+    def changing(root: Path, rank: int) -> None:
+        number = int(count.read_text())
+        count.write_text(str(number + 1))
+        (root / "shared").mkdir(exist_ok=True)
+        (root / f"{rank}-{number}").mkdir()
+        (root / "shared" / "x").write_text("x")
+
+    with pytest.raises(Nondeterministic, match="must depend on nothing but its calls"):
+        explore(changing)
+
+
+def drawn(root: Path, rank: int) -> str:
+    moment = dt.datetime.now(dt.timezone.utc).timestamp() - time.time()
+    name = f"{uuid.uuid4()}.{os.getpid()}.{os.urandom(4).hex()}.{random.random()}.{moment:.0f}"
+    (root / name).mkdir()
+    return name + tempfile.mkdtemp(dir=root)
+
+
+def test_chance_is_the_same_in_every_run_and_differs_between_processes() -> None:
+    def raising(root: Path, rank: int) -> None:
+        raise KeyError(drawn(root, rank))
+
+    first, second = (failing(explore(raising, processes=1)) for _ in range(2))
+    assert first.moves[0].target == second.moves[0].target
+    assert explore(lambda root, rank: drawn(root, rank) and None).ok
+    assert failing(explore(drawn, agree=True)).kind == "disagreement"
+
+
+def test_the_clocks_of_two_processes_differ_as_those_of_two_nodes() -> None:
+    def named(root: Path, rank: int) -> str:
+        return time.strftime("%H:%M:%S") + dt.datetime.now(dt.timezone.utc).strftime("%H:%M:%S")
+
+    first, second = failing(explore(named, agree=True)).text.split("; ")
+    assert first.split()[-1] != second.split()[-1]
+
+
+def test_a_file_is_as_old_as_the_clock_says() -> None:
+    def aged(root: Path, rank: int) -> None:
+        (root / "file").touch()
+        time.sleep(60)
+        assert 59 < time.time() - (root / "file").stat().st_mtime < 62
+
+    assert explore(aged, processes=1).ok
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"processes": 0}, "0 processes"),
+        ({"processes": 27}, "27 processes"),
+        ({"filesystem": "ntfs"}, "'ntfs'"),
+        ({"crash": "yes"}, "'yes'"),
+        ({"step_timeout": 0}, "time-out"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ExploreError, match=said):
+        explore(tolerant_mkdir, **options)  # type: ignore[arg-type]
+
+
+def test_an_exploration_within_another_is_refused() -> None:
+    def inner(root: Path) -> None:
+        explore(tolerant_mkdir)
+
+    with pytest.raises(ExploreError, match="one exploration at a time"):
+        explore(tolerant_mkdir, setup=inner)

@@ -1,0 +1,392 @@
+"""Every call stops, and gives what it gives without the explorer."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import gzip
+import json
+import os
+import shutil
+import stat
+import struct
+import tarfile
+import tempfile
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from filelock import FileLock, SoftFileLock, Timeout
+
+from fsrace_lint.explore import explore, messages
+from fsrace_lint.explore.messages import Go
+from fsrace_lint.explore.process.install import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Program = Callable[[Path], object]
+
+
+def kinds(root: Path) -> object:
+    (root / "d").mkdir(mode=0o750)
+    (root / "f").write_text("text")
+    os.symlink("f", root / "s")
+    os.symlink("nowhere", root / "dangling")
+    asked = [root / name for name in ("d", "f", "s", "dangling", "none")]
+    tests = (os.path.exists, os.path.lexists, os.path.isfile, os.path.isdir, os.path.islink)
+    return [[test(path) for test in tests] for path in asked], stat.S_IMODE((root / "d").stat().st_mode)
+
+
+def attributes(root: Path) -> object:
+    (root / "f").write_bytes(b"12345")
+    os.chmod(root / "f", 0o640)
+    os.utime(root / "f", (1, 2))
+    os.truncate(root / "f", 3)
+    os.link(root / "f", root / "g")
+    found = os.stat(root / "g")
+    seen = os.lstat(root / "f"), os.access(root / "f", os.R_OK), os.path.getsize(root / "f")
+    return (
+        found.st_nlink,
+        found.st_size,
+        stat.S_IMODE(found.st_mode),
+        seen[0].st_ino == found.st_ino,
+        seen[1:],
+    )
+
+
+def descriptors(root: Path) -> object:
+    one = os.open(root / "f", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    two = os.dup(one)
+    os.write(one, b"abcdef")
+    os.lseek(two, 1, os.SEEK_SET)
+    got = os.read(two, 2), os.pread(two, 2, 0), os.fstat(one).st_size
+    os.pwrite(one, b"Z", 0)
+    os.ftruncate(one, 4)
+    os.fchmod(one, 0o644)
+    os.fsync(one)
+    os.fdatasync(two)
+    os.close(one)
+    os.close(two)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.read(two, 1)
+    return got, (root / "f").read_bytes()
+
+
+def file_objects(root: Path) -> object:
+    with open(root / "f", "w", encoding="utf-8", newline="\n") as stream:
+        stream.write("one\ntwo\n")
+        print("three", file=stream)
+    with open(root / "f", "r+b") as stream:
+        first = stream.readline()
+        stream.seek(0, os.SEEK_END)
+        stream.write(b"four\n")
+        stream.truncate()
+    with open(root / "f", "ab", buffering=0) as raw:
+        raw.write(b"five")
+    with pytest.raises(FileExistsError):
+        open(root / "f", "x")  # noqa: SIM115  # it does not come so far
+    with pytest.raises(IsADirectoryError):
+        open(root)  # noqa: SIM115  # it does not come so far
+    with pytest.raises(ValueError, match="mode"):
+        open(root / "f", "rw")  # noqa: PLW1501, SIM115  # it does not come so far
+    with open(root / "f") as stream, open(root / "f", "rb", buffering=0) as raw:
+        return first, stream.mode, Path(stream.name).name, list(stream), raw.read(3), raw.readall()
+
+
+def opener(root: Path) -> object:
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    with open("f", "w", opener=lambda name, flags: os.open(name, flags, dir_fd=folder)) as stream:
+        stream.write("x")
+    names = os.listdir(folder)
+    os.mkdir("d", dir_fd=folder)
+    os.rename("f", "d/f", src_dir_fd=folder, dst_dir_fd=folder)
+    with os.fdopen(os.open("d/f", os.O_RDONLY, dir_fd=folder)) as stream:
+        text = stream.read()
+    os.unlink("d/f", dir_fd=folder)
+    os.rmdir("d", dir_fd=folder)
+    os.close(folder)
+    return names, text, os.listdir(root)
+
+
+def relative(root: Path) -> object:
+    before = os.getcwd()
+    os.chdir(root)
+    try:
+        os.makedirs("a/b/../c")
+        Path("a/c/f").write_text("x")
+        os.replace("a/c/f", "a/./g")
+        return (
+            sorted(os.listdir()),
+            sorted(os.listdir("a")),
+            os.path.realpath("a/c/../g") == str(root / "a/g"),
+        )
+    finally:
+        os.chdir(before)
+
+
+def trees(root: Path) -> object:
+    for name in ("t/a/x", "t/b/y", "t/z"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    os.symlink("z", root / "t" / "link")
+    shutil.copytree(root / "t", root / "u", symlinks=True)
+    shutil.move(root / "u" / "a", root / "v")
+    walked = [(Path(top).name, sorted(folders), sorted(files)) for top, folders, files in os.walk(root / "u")]
+    found = sorted(path.name for path in root.rglob("*"))
+    shutil.rmtree(root / "t")
+    return sorted(walked), found, (root / "v" / "x").read_text(), sorted(os.listdir(root))
+
+
+def archives(root: Path) -> object:
+    (root / "in").mkdir()
+    (root / "in" / "x").write_text("x" * 10_000)
+    with tarfile.open(root / "a.tgz", "w:gz") as bundle:
+        bundle.add(root / "in", arcname="in")
+    with zipfile.ZipFile(root / "a.zip", "w") as archive:
+        archive.write(root / "in" / "x", "in/x")
+    with tarfile.open(root / "a.tgz") as bundle:
+        bundle.extractall(root / "tar")
+    shutil.unpack_archive(root / "a.zip", root / "zip")
+    with gzip.open(root / "g", "wt") as stream:
+        stream.write("text")
+    with gzip.open(root / "g", "rt") as stream:
+        text = stream.read()
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*")), text
+
+
+def temporary(root: Path) -> object:
+    with tempfile.NamedTemporaryFile("w", dir=root, delete=False) as stream:
+        stream.write("x")
+    os.replace(stream.name, root / "f")
+    with tempfile.TemporaryDirectory(dir=root) as folder:
+        Path(folder, "x").touch()
+        inside = os.listdir(folder)
+    handle, name = tempfile.mkstemp(dir=root)
+    os.close(handle)
+    os.unlink(name)
+    with tempfile.TemporaryFile(dir=root) as nameless:
+        nameless.write(b"x")
+    return inside, os.listdir(root), (root / "f").read_text()
+
+
+def entries(root: Path) -> object:
+    (root / "d").mkdir()
+    (root / "f").write_text("abc")
+    os.symlink("d", root / "s")
+    os.symlink("gone", root / "g")
+    with os.scandir(root) as found:
+        return sorted(
+            (each.name, each.is_dir(), each.is_file(), each.is_symlink(), each.is_dir(follow_symlinks=False))
+            + ((each.stat().st_size, each.inode() > 0) if each.name == "f" else ())
+            for each in found
+        ), sorted(os.listdir(os.fsencode(root)))
+
+
+def locks(root: Path) -> object:
+    said: list[object] = []
+    with open(root / "l", "w") as one, open(root / "l") as two:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(two, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(one, fcntl.LOCK_UN)
+        fcntl.flock(two, fcntl.LOCK_SH)
+        fcntl.lockf(one, fcntl.LOCK_EX)
+        fcntl.lockf(one, fcntl.LOCK_UN)
+        fcntl.fcntl(one, fcntl.F_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
+        said.append(fcntl.fcntl(one, fcntl.F_GETFD) & fcntl.FD_CLOEXEC)
+    for kind in (FileLock, SoftFileLock):
+        path = str(root / kind.__name__)
+        with kind(path, timeout=5) as lock, pytest.raises(Timeout):
+            kind(path, timeout=0).acquire(blocking=False)
+        said.append(lock.is_locked)
+    return said
+
+
+def errors(root: Path) -> object:
+    said = []
+    for call in (
+        lambda: os.mkdir(root / "no" / "d"),
+        lambda: os.rmdir(root / "no"),
+        lambda: os.unlink(root / "no"),
+        lambda: os.rename(root / "no", root / "x"),
+        lambda: os.stat(root / "no"),
+        lambda: os.listdir(root / "no"),
+        lambda: os.open(root / "no", os.O_RDONLY),
+        lambda: open(root / "no"),  # noqa: SIM115  # it does not come so far
+        lambda: os.readlink(root / "no" / "s"),
+        lambda: os.link(root / "no", root / "x"),
+        lambda: os.truncate(root / "no", 0),
+        lambda: os.symlink("x", root / "no" / "s"),
+    ):
+        try:
+            call()
+        except OSError as error:
+            said.append(
+                (type(error).__name__, errno.errorcode[error.errno or 0], Path(str(error.filename)).name)
+            )
+    return said
+
+
+def paths(root: Path) -> object:
+    path = root / "p"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "f").touch()
+    (path / "f").rename(path / "g")
+    (path / "l").symlink_to("g")
+    (path / "g").write_text(json.dumps([1]))
+    seen = (
+        path.is_dir(),
+        (path / "l").is_symlink(),
+        (path / "l").resolve() == path / "g",
+        (path / "f").exists(),
+    )
+    listed = sorted(each.name for each in path.iterdir())
+    (path / "g").unlink()
+    (path / "g").unlink(missing_ok=True)
+    return seen, listed, (path / "l").readlink(), list(path.glob("*.txt"))
+
+
+def copied(root: Path) -> object:
+    (root / "f").write_bytes(b"x" * 100_000)
+    shutil.copy2(root / "f", root / "g")
+    with open(root / "f", "rb") as source, open(root / "h", "wb") as target:
+        os.sendfile(target.fileno(), source.fileno(), 0, 1000)
+    with open(root / "f", "rb") as source, open(root / "i", "wb") as target:
+        os.copy_file_range(source.fileno(), target.fileno(), 500)
+    return [(root / name).stat().st_size for name in "fghi"]
+
+
+PROGRAMS = (
+    kinds, attributes, descriptors, file_objects, opener, relative, trees, archives, temporary, entries,
+    locks, errors, paths, copied,
+)  # fmt: skip
+named = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+
+
+@named
+def test_a_call_gives_what_it_gives_without_the_explorer(program: Program, tmp_path: Path) -> None:
+    plain = repr(program(tmp_path))
+
+    def compared(root: Path, rank: int) -> None:
+        assert repr(program(root)) == plain
+
+    result = explore(compared, processes=1)
+    result.assert_ok()
+    assert result.schedules == 1
+
+
+class Scheduler(threading.Thread):
+    """Lets every call through, in the process of the test itself, and remembers it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.heard: list[messages.FromProcess] = []
+        self.hear, self.say = os.pipe(), os.pipe()
+
+    def run(self) -> None:
+        with contextlib.suppress(messages.Closed):
+            while True:
+                self.heard.append(messages.receive(self.hear[0]))
+                messages.send(self.say[1], Go())
+
+
+@contextlib.contextmanager
+def stopping(top: Path, function: Callable[..., object]) -> Iterator[Scheduler]:
+    """Let the calls of this process below a folder stop at a scheduler."""
+    (top / "root").mkdir()
+    scheduler = Scheduler()
+    scheduler.start()
+    with installed(time.time(), function) as gate:
+        gate.begin(scheduler.say[0], scheduler.hear[1], str(top), 0)
+        try:
+            yield scheduler
+        finally:
+            gate.finish()
+    os.close(scheduler.hear[1])
+    scheduler.join(10)
+
+
+@named
+def test_a_call_stops_and_tells_what_it_touched(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "stopped").mkdir()
+    plain = repr(program(tmp_path / "plain"))
+    with stopping(tmp_path / "stopped", program) as scheduler:
+        again = repr(program(tmp_path / "stopped" / "root"))
+    assert again == plain
+    requests = [each for each in scheduler.heard if isinstance(each, messages.Request)]
+    outcomes = [each.outcome for each in requests if each.outcome]
+    assert len(outcomes) == len(requests) - 1
+    changing = [
+        outcome
+        for request, outcome in zip(requests, outcomes, strict=False)
+        if not request.mutates and (outcome.footprint.writes or outcome.footprint.adds)
+    ]
+    assert changing == []
+
+
+def steps(program: Callable[[Path], object]) -> list[str]:
+    """Give the calls of a program, by letting it fail in the end."""
+
+    def ending(root: Path, rank: int) -> None:
+        program(root)
+        raise StopIteration
+
+    result = explore(ending, processes=1)
+    assert result.failure is not None
+    return [f"{move.name} {move.target} -> {move.result}" for move in result.failure.moves]
+
+
+def written(root: Path) -> None:
+    with open(root / "f", "w") as stream:
+        stream.write("one")
+        stream.flush()
+        stream.write("two!")
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (
+            written,
+            ["open[w] f -> created", "write f -> 3 bytes", "write f -> 4 bytes", "close f -> done"],
+        ),
+        (
+            lambda root: os.makedirs(root / "a" / "b"),
+            ["exists a -> False", "exists . -> True", "mkdir a -> done", "mkdir a/b -> done"],
+        ),
+        (lambda root: time.sleep(2), ["sleep 2 s -> until 2 s"]),
+        (lambda root: os.listdir(root / ".." / "tmp"), ["listdir ../tmp -> nothing"]),
+        (lambda root: os.stat("/"), []),
+    ],
+)
+def test_what_a_call_is_called(program: Callable[[Path], object], expected: list[str]) -> None:
+    assert steps(program) == expected
+
+
+def test_nothing_is_left_replaced_after_an_exploration() -> None:
+    before = {name: getattr(os, name) for name in dir(os)} | {"open": open, "sleep": time.sleep}
+    supported = set(os.supports_dir_fd)
+    explore(lambda root, rank: (root / "d").mkdir(exist_ok=True))
+    after = {name: getattr(os, name) for name in dir(os)} | {"open": open, "sleep": time.sleep}
+    assert after == before
+    assert set(os.supports_dir_fd) == supported
+
+
+def test_calls_that_a_function_has_captured_stop_too() -> None:
+    make: Any = os.mkdir
+
+    def captured(root: Path, rank: int, look: Any = os.path.exists) -> None:
+        if not look(root / "d"):
+            make(root / "d")
+
+    result = explore(captured)
+    assert result.failure is not None
+    assert [move.name for move in result.failure.moves] == ["exists", "exists", "mkdir", "mkdir"]
+    assert make is os.mkdir
+    assert captured.__defaults__ == (os.path.exists,)

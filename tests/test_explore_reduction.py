@@ -1,0 +1,233 @@
+"""Partial-order reduction loses no outcome: small random programs, reduced and in every single order."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from fsrace_lint.explore.moves import Choice, Move, Touched, Trace
+from fsrace_lint.explore.process.install import installed
+from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running.run import Run
+from fsrace_lint.explore.running.stage import Stage, scratch
+from fsrace_lint.explore.scenario import Scenario
+from fsrace_lint.explore.search.bounded import Bounded
+from fsrace_lint.explore.search.director import Director
+from fsrace_lint.explore.search.dpor import Dpor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_ORDERS = 400
+"""What takes more orders than these is left out: each is a run of real processes."""
+
+Call = Callable[[Path, int], object]
+Program = list[list[str]]
+
+
+def append(root: Path, rank: int) -> None:
+    with open(root / "f", "a") as stream:
+        stream.write(str(rank))
+
+
+def overwrite(root: Path, rank: int) -> None:
+    with open(root / "f", "w") as stream:
+        stream.write(str(rank))
+
+
+def locked(root: Path, operation: int) -> bool:
+    descriptor = os.open(root / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, operation)
+        return os.path.exists(root / "f")
+    finally:
+        os.close(descriptor)
+
+
+def slept(root: Path, rank: int) -> float:
+    time.sleep(1)
+    os.path.exists(root / "f")
+    return time.monotonic()
+
+
+CALLS: dict[str, Call] = {
+    "mkdir d": lambda root, _: os.mkdir(root / "d"),
+    "mkdir d/e": lambda root, _: os.mkdir(root / "d" / "e"),
+    "rmdir d": lambda root, _: os.rmdir(root / "d"),
+    "exists d": lambda root, _: os.path.exists(root / "d"),
+    "overwrite f": overwrite,
+    "append f": append,
+    "read f": lambda root, _: (root / "f").read_text(),
+    "size of f": lambda root, _: os.stat(root / "f").st_size,
+    "truncate f": lambda root, _: os.truncate(root / "f", 0),
+    "unlink f": lambda root, _: os.unlink(root / "f"),
+    "rename f": lambda root, _: os.rename(root / "f", root / "g"),
+    "rename d": lambda root, _: os.rename(root / "d", root / "e"),
+    "list": lambda root, _: os.listdir(root),
+    "list d": lambda root, _: [entry.name for entry in os.scandir(root / "d")],
+    "link f": lambda root, _: os.link(root / "f", root / "h"),
+    "symlink s": lambda root, _: os.symlink("f", root / "s"),
+    "read s": lambda root, _: (root / "s").read_text(),
+    "create x": lambda root, _: os.close(os.open(root / "x", os.O_CREAT | os.O_EXCL)),
+    "lock": lambda root, _: locked(root, fcntl.LOCK_EX),
+    "try lock": lambda root, _: locked(root, fcntl.LOCK_EX | fcntl.LOCK_NB),
+    "share lock": lambda root, _: locked(root, fcntl.LOCK_SH),
+    "sleep": slept,
+}
+
+
+def scenario_of(program: Program, **options: object) -> Scenario:
+    def setup(root: Path) -> None:
+        (root / "d").mkdir()
+        (root / "f").write_text("old")
+
+    def function(root: Path, rank: int) -> list[object]:
+        results: list[object] = []
+        for name in program[rank]:
+            try:
+                results.append(CALLS[name](root, rank))
+            except OSError as error:
+                results.append(type(error).__name__)
+        return results
+
+    return Scenario(function, processes=len(program), setup=setup)._replace(**options)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def directed(scenario: Scenario) -> Iterator[Director]:
+    with scratch() as folder, jobs.together():
+        stage = Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
+        with installed(1e9, scenario.function) as gate:
+            yield Director(scenario, stage, gate)
+
+
+def reduced(scenario: Scenario) -> set[object]:
+    with directed(scenario) as director:
+        search = Dpor(director)
+        outcomes: set[object] = {run.outcome() for run in search.runs()}
+        assert search.is_exhausted
+        return outcomes
+
+
+def every_one(scenario: Scenario) -> set[object] | None:
+    """Give the outcomes of all orders, or None where these are too many."""
+    with directed(scenario) as director:
+        search = Bounded(director, None)
+        outcomes: set[object] = {run.outcome() for run in itertools.islice(search.runs(), MOST_ORDERS)}
+        return outcomes if search.is_exhausted else None
+
+
+def holds(scenario: Scenario) -> None:
+    every = every_one(scenario)
+    assume(every is not None)
+    assert reduced(scenario) == every
+
+
+ASKING = ["exists d", "size of f", "list d", "mkdir d"]
+CHANGING = ["mkdir d", "rmdir d", "mkdir d/e", "append f", "unlink f", "rename d"]
+programs = st.lists(st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=2), min_size=2, max_size=2)
+checked = settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
+
+
+@checked
+@given(programs)
+def test_reduction_finds_every_outcome(program: Program) -> None:
+    holds(scenario_of(program))
+
+
+@checked
+@given(programs)
+def test_reduction_finds_every_outcome_of_a_crash(program: Program) -> None:
+    holds(scenario_of([calls[:1] for calls in program], crash="kill"))
+
+
+@checked
+@given(programs)
+def test_reduction_finds_every_outcome_under_nfs(program: Program) -> None:
+    holds(scenario_of(program, filesystem="nfs"))
+
+
+@checked
+@given(
+    st.lists(st.sampled_from(ASKING), min_size=2, max_size=2), st.lists(st.sampled_from(CHANGING), min_size=2)
+)
+def test_an_older_answer_that_is_left_out_is_the_truth_of_another_order(
+    asking: list[str], changing: list[str]
+) -> None:
+    scenario = scenario_of([asking, changing[:2]], filesystem="nfs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "_knows", lambda *_: True)
+        every = every_one(scenario)
+    assume(every is not None)
+    assert reduced(scenario) == every
+
+
+@pytest.mark.parametrize(
+    ("program", "most"),
+    [
+        ([["mkdir d/e"], ["read f"]], 1),
+        ([["append f"], ["append f"]], 3),
+        ([["lock"], ["lock"]], 4),
+        ([["share lock"], ["share lock"]], 2),
+        ([["exists d"], ["exists d"]], 1),
+    ],
+)
+def test_what_commutes_is_run_once(program: Program, most: int) -> None:
+    with directed(scenario_of(program)) as director:
+        assert len(list(Dpor(director).runs())) <= most
+
+
+def test_three_processes_lose_no_outcome() -> None:
+    scenario = scenario_of([["mkdir d"], ["rmdir d"], ["exists d"]])
+    assert reduced(scenario) == every_one(scenario)
+
+
+def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
+    kinds = [frozenset(("file", name, "") for name in names) for names in (reads, writes, adds)]
+    return Move(Choice(rank), "call", "", "", "", Touched(*kinds))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "depend"),
+    [
+        (move(0, reads="a"), move(1, reads="a"), False),
+        (move(0, reads="a"), move(1, writes="a"), True),
+        (move(0, writes="a"), move(1, writes="a"), True),
+        (move(0, writes="a"), move(1, writes="b"), False),
+        (move(0, adds="a"), move(1, adds="a"), False),
+        (move(0, adds="a"), move(1, reads="a"), True),
+        (move(0, adds="a"), move(1, writes="a"), True),
+    ],
+)
+def test_what_must_not_be_swapped(one: Move, two: Move, depend: bool) -> None:
+    assert one.touched.depends_on(two.touched) is depend
+    assert two.touched.depends_on(one.touched) is depend
+    trace = Trace(2)
+    trace.append(one)
+    assert trace.append(two) == ([0] if depend else [])
+    assert trace.is_before(0, 1) is depend
+
+
+def test_a_race_is_between_neighbors_only() -> None:
+    trace = Trace(3)
+    for each in (
+        move(0, writes="a"),
+        move(1, reads="a", writes="b"),
+        move(2, reads="b"),
+        move(2, writes="a"),
+    ):
+        trace.append(each)
+    assert trace.races == [[], [0], [1], []]
+    assert trace.first_movers(0, 1) == [1]

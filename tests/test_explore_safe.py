@@ -1,0 +1,276 @@
+"""The proof of the helpers: all schedules of two processes, random ones of four, kills at every call, NFS."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from fsrace_lint import safe
+from fsrace_lint.explore import explore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsrace_lint.explore import Result
+
+
+class Proof(NamedTuple):
+    """What processes do with a helper, and what must hold at any time.
+
+    Attributes:
+        function: What each process does.
+        setup: What is there before.
+        check: What must hold, also where all are killed.
+        agree: Whether all get the same.
+        collective: Whether the processes meet.
+        syncs: Whether it promises to outlast a loss of power.
+    """
+
+    function: Callable[[Path, int], object]
+    setup: Callable[[Path], object] | None = None
+    check: Callable[[Path], object] | None = None
+    agree: bool = False
+    collective: bool = False
+    syncs: bool = False
+
+
+def ensure_dir(root: Path, rank: int) -> None:
+    safe.ensure_dir(root / "a" / "b")
+    (root / "a" / "b" / f"{rank}").touch()
+
+
+def old_state(root: Path) -> None:
+    (root / "state").write_text('{"rank": -1}')
+
+
+def is_whole(root: Path) -> None:
+    assert json.loads((root / "state").read_text())["rank"] in range(-1, 4)
+    assert [name for name in os.listdir(root) if not name.startswith(".")] == ["state"]
+
+
+def atomic_write(root: Path, rank: int) -> None:
+    with safe.atomic_write(root / "state") as stream:
+        json.dump({"rank": rank}, stream)
+
+
+def atomic_path(root: Path, rank: int) -> None:
+    with safe.atomic_path(root / "state") as path:
+        path.write_text(json.dumps({"rank": rank}))
+
+
+def read_while_written(root: Path, rank: int) -> None:
+    if rank == 0:
+        atomic_write(root, rank)
+    else:
+        is_whole(root)
+
+
+def replace(root: Path, rank: int) -> None:
+    (root / f".{rank}").write_text(json.dumps({"rank": rank}))
+    safe.replace(root / f".{rank}", root / "state")
+
+
+def remove(root: Path, rank: int) -> None:
+    safe.remove(root / "state")
+    with pytest.raises(FileNotFoundError):
+        open(root / "state")  # noqa: SIM115  # it does not come so far
+
+
+def a_tree(root: Path) -> None:
+    (root / "tree" / "in").mkdir(parents=True)
+    (root / "tree" / "in" / "x").touch()
+
+
+def is_whole_tree(root: Path) -> None:
+    assert os.listdir(root / "tree" / "in") == ["x"] if os.path.lexists(root / "tree") else True
+
+
+def remove_tree(root: Path, rank: int) -> None:
+    safe.remove_tree(root / "tree")
+
+
+def an_old_link(root: Path) -> None:
+    (root / "link").symlink_to("old")
+
+
+def is_link(root: Path) -> None:
+    assert os.readlink(root / "link") in ("old", "new")
+
+
+def publish_symlink(root: Path, rank: int) -> None:
+    safe.publish_symlink("new", root / "link")
+
+
+def an_archive(root: Path) -> None:
+    with tarfile.open(root / "a.tar", "w") as bundle:
+        for name in ("d/x", "d/y"):
+            member = tarfile.TarInfo(name)
+            member.size = 3
+            bundle.addfile(member, io.BytesIO(b"abc"))
+
+
+def is_extracted(root: Path) -> None:
+    if (root / "out").exists():
+        assert [(root / "out" / "d" / name).read_text() for name in "xy"] == ["abc", "abc"]
+
+
+def extract_once(root: Path, rank: int) -> list[str]:
+    return sorted(os.listdir(safe.extract_once(root / "a.tar", root / "out") / "d"))
+
+
+def fetch(path: Path) -> None:
+    with open(path, "w") as stream:
+        for part in ("one", "two"):
+            stream.write(part)
+            stream.flush()
+
+
+def is_fetched(root: Path) -> None:
+    if (root / "cache" / "file").exists():
+        assert (root / "cache" / "file").read_text() == "onetwo"
+
+
+def download_once(root: Path, rank: int) -> str:
+    return safe.download_once(fetch, root / "cache" / "file").read_text()
+
+
+def barrier(root: Path, rank: int) -> str:
+    if rank == 0:
+        (root / "state").write_text("made")
+    safe.barrier()
+    return (root / "state").read_text()
+
+
+def run_on_main(root: Path, rank: int) -> str:
+    def make() -> str:
+        os.mkdir(root / "made")
+        return "made"
+
+    return safe.run_on_main(make)
+
+
+def run_on_main_that_fails(root: Path, rank: int) -> str:
+    try:
+        return safe.run_on_main(lambda: os.listdir(root / "not there"))[0]
+    except FileNotFoundError as error:
+        return str(error.errno)
+
+
+def decide_on_main(root: Path, rank: int) -> bool:
+    if rank == 1:
+        (root / "state").touch()
+    return safe.decide_on_main(lambda: os.path.exists(root / "state"))
+
+
+def one_writes_for_all(root: Path, rank: int) -> None:
+    if safe.is_main_on_this_filesystem(root):
+        os.mkdir(root / "made")
+
+
+def wait_for_path(root: Path, rank: int) -> str:
+    if rank == 0:
+        time.sleep(1)
+        with safe.atomic_write(root / "state") as stream:
+            stream.write("made")
+    return safe.wait_for_path(root / "state").read_text()
+
+
+PROOFS = {
+    "ensure_dir": Proof(ensure_dir, syncs=True),
+    "remove": Proof(remove, old_state, syncs=True),
+    "remove_tree": Proof(remove_tree, a_tree, is_whole_tree, syncs=True),
+    "atomic_write": Proof(atomic_write, old_state, is_whole, syncs=True),
+    "atomic_write read": Proof(read_while_written, old_state, is_whole, syncs=True),
+    "atomic_path": Proof(atomic_path, old_state, is_whole, syncs=True),
+    "replace": Proof(replace, old_state, is_whole),
+    "publish_symlink": Proof(publish_symlink, an_old_link, is_link, syncs=True),
+    "extract_once": Proof(extract_once, an_archive, is_extracted, agree=True, syncs=True),
+    "download_once": Proof(download_once, None, is_fetched, agree=True, syncs=True),
+    "barrier": Proof(barrier, agree=True, collective=True),
+    "run_on_main": Proof(run_on_main, agree=True, collective=True),
+    "run_on_main failing": Proof(run_on_main_that_fails, agree=True, collective=True),
+    "decide_on_main": Proof(decide_on_main, agree=True, collective=True),
+    "is_main_on_this_filesystem": Proof(one_writes_for_all, collective=True),
+    "wait_for_path": Proof(wait_for_path, agree=True),
+}
+helpers = pytest.mark.parametrize("name", PROOFS)
+
+
+def proved(name: str, **options: object) -> Result:
+    proof = PROOFS[name]
+    return explore(
+        proof.function,
+        setup=proof.setup,
+        check=proof.check,
+        agree=proof.agree,
+        distributed=proof.collective,
+        # the others may be slow for longer than any time-out
+        expected=TimeoutError if name == "wait_for_path" else (),
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def test_every_helper_has_a_proof() -> None:
+    proved_names = {name.split()[0] for name in PROOFS}
+    # it makes no call, and waits for nobody
+    assert proved_names | {"is_main_process"} == set(safe.__all__)
+
+
+@helpers
+@pytest.mark.parametrize("filesystem", ["posix", "nfs"])
+def test_every_schedule_of_two_processes_holds(name: str, filesystem: str) -> None:
+    result = proved(name, filesystem=filesystem)
+    result.assert_ok()
+    assert result.exhaustive
+
+
+@helpers
+def test_random_schedules_of_four_processes_hold(name: str) -> None:
+    proved(name, processes=4, max_schedules=0, samples=12, seed=1).assert_ok()
+
+
+@helpers
+def test_a_kill_at_every_call_leaves_nothing_half_done(name: str) -> None:
+    result = proved(
+        name, crash="kill", max_schedules=40 if name in {"extract_once", "download_once"} else 10_000
+    )
+    result.assert_ok()
+
+
+@pytest.mark.parametrize("name", [name for name, proof in PROOFS.items() if proof.syncs])
+def test_a_loss_of_power_leaves_nothing_half_done(name: str) -> None:
+    result = proved(name, crash="power", processes=1)
+    result.assert_ok()
+    assert result.exhaustive
+
+
+def test_what_does_not_promise_to_sync_does_not_outlast_a_loss_of_power() -> None:
+    result = proved("replace", crash="power", processes=1)
+    assert result.failure is not None
+    assert result.failure.kind == "crash"
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "by", "options"),
+    [
+        ("ensure_dir", "_look", lambda path, folder=False: os.stat(path), {"filesystem": "nfs"}),
+        ("atomic_write", "_sync", lambda path, inner=True: None, {"crash": "power", "processes": 1}),
+        ("atomic_write", "_beside", lambda target: target, {"crash": "kill", "processes": 1}),
+        ("barrier", "barrier", lambda: None, {}),
+        ("remove", "_patiently", lambda call, path: os.path.exists(path) and call(path), {}),
+    ],
+)
+def test_a_helper_without_its_care_falls(
+    name: str, broken: str, by: object, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "remove":
+        monkeypatch.setattr(safe, "suppress", lambda *_: open(os.devnull))  # noqa: SIM115  # suppresses nothing
+    monkeypatch.setattr(safe, broken, by)
+    assert not proved(name, **options).ok
