@@ -111,7 +111,7 @@ ROOMS = (
     Room("codemod", "fixes pipeline rules settings", "libcst"),
     Room("prove", "explore mistakes report.words terminal", "click"),
     Room("explore explore.*", "explore explore.*", "msgspec"),
-    # What processes bring to a collective is pickled, as torch.distributed does it, and what they give to be compared.
+    # What processes bring to a collective is pickled, as torch.distributed does it, and so are their results.
     Room("explore.process.collectives explore.process.worker", "explore.*", "pickle"),
     # What rank 0 sends to the other ranks of its own job is pickled, as torch.distributed does it.
     Room("safe", "", "pickle"),

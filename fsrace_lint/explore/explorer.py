@@ -42,6 +42,7 @@ def explore(
     samples: int = 0,
     seed: int = 0,
     step_timeout: float = 10.0,
+    shrink: bool = True,
     replay: str | None = None,
 ) -> Result:
     """Run a function in several processes, in every order of their filesystem calls that can differ.
@@ -67,6 +68,7 @@ def explore(
         samples: How many random schedules to run beyond that.
         seed: What makes these the same again.
         step_timeout: How many seconds a process may take between two calls.
+        shrink: Whether to look for the simplest schedule that fails in the same way.
         replay: The token of one schedule, to run that and no other.
 
     Returns:
@@ -92,17 +94,23 @@ def explore(
     with stage.scratch() as folder, jobs.together():
         place = stage.Stage(folder, setup, check, step_timeout)
         with installed(float(math.ceil(time.time())), function) as gate:
-            explorer = _Explorer(Director(scenario, place, gate), bounds)
+            explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
             result = explorer.search() if token is None else explorer.replay(token)
-    return result._replace(seconds=time.monotonic() - start)
+    return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
 
 
 class _Explorer:
-    def __init__(self, director: Director, bounds: Bounds) -> None:
+    def __init__(self, director: Director, bounds: Bounds, *, shrink: bool) -> None:
+        self._shrinks = shrink
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
         self._schedules = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs were started."""
+        return self._director.runs
 
     def search(self) -> Result:
         """Run schedules until one fails, or all are done, or the bounds are met."""
@@ -141,7 +149,7 @@ class _Explorer:
         if failed.failure is None:
             raise ExploreError("a run that did not fail cannot be shrunk")
         shrinker = Shrinker(self._director, failed.failure)
-        schedule = shrinker.shrink(failed.schedule())
+        schedule = shrinker.shrink(failed.schedule()) if self._shrinks else failed.schedule()
         run = self._director.replay(schedule)
         if not failed.failure.is_like(run.failure):
             raise Nondeterministic(

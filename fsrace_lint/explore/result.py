@@ -45,6 +45,7 @@ class Result(NamedTuple):
         seconds: How long it took.
         notes: What could not be followed.
         bound: What ended the search, where it was not exhaustive.
+        runs: How many runs that took, with those that were given up, and those that made the failure simpler.
     """
 
     ok: bool
@@ -54,6 +55,7 @@ class Result(NamedTuple):
     seconds: float
     notes: tuple[str, ...]
     bound: str
+    runs: int = 0
 
     def __str__(self) -> str:
         return report(self)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move, Name
     from fsrace_lint.explore.running.run import Run
 
-WIDTH = 44
+LONGEST = 48
 
 
 def draw(moves: Sequence[Move], processes: int, *, first: int = 1) -> str:
@@ -28,7 +28,7 @@ def draw(moves: Sequence[Move], processes: int, *, first: int = 1) -> str:
         Lines of text.
     """
     texts = [_told(move) for move in moves]
-    width = min(WIDTH, max([len(text) for text in texts] + [len("process 0")]))
+    width = max(len(text) for text in [*texts, "process 0"])
     head = "   ".join(f"process {rank}".ljust(width) for rank in range(processes))
     lines = [f"      {head}   where".rstrip()]
     for number, (move, text) in enumerate(zip(moves, texts, strict=True), first):
@@ -45,6 +45,8 @@ def _told(move: Move) -> str:
     told = f"{move.name} {move.target}".rstrip()
     if move.result not in ("", "done"):
         told += f" -> {move.result}"
+    if len(told) > LONGEST:
+        told = f"{move.name} ...{told[len(move.name) + len(told) - LONGEST + 4 :]}"
     return told + (" (old)" if move.choice.given != TRUTH else "")
 
 
@@ -90,9 +92,9 @@ def _between(moves: Sequence[Move], last: int) -> str:
             before = moves[looked]
             if before.choice.rank == mine.choice.rank and shared & _touched(before):
                 return (
-                    f"process {mine.choice.rank} made {_told(before)} at step {looked + 1},"
-                    f" process {other.choice.rank} then {_told(other)} at step {changed + 1},"
-                    f" and step {last + 1} ({_told(mine)}) came too late"
+                    f"between step {looked + 1} ({_told(before)}) and step {last + 1} ({_told(mine)})"
+                    f" of process {mine.choice.rank} comes step {changed + 1} ({_told(other)})"
+                    f" of process {other.choice.rank}"
                 )
     return ""
 

@@ -129,7 +129,7 @@ ENTER_THE_CONTEXT: Final = Remedy(
 FILELOCK: Final = Remedy(recipe="filelock", description="hold a lock of the system in its place")
 DROP_UNLINK: Final = Remedy(recipe="drop-unlink", description="leave the lock file where it is")
 TIMEOUT: Final = Remedy(recipe="timeout", description="give up after ten minutes")
-CHECK_IN_LOCK: Final = Remedy(recipe="move-check-into-lock", description="ask again once the lock is held")
+CHECK_IN_LOCK: Final = Remedy(recipe="move-check-into-lock", description="ask once the lock is held")
 
 READ_AND_HANDLE: Final = _sketch("read it without asking, and handle FileNotFoundError")
 RESET_ON_FIRST: Final = _sketch("let rank 0 reset it, with a barrier before and one behind")

@@ -67,14 +67,14 @@ class DescriptorCalls:
         if place is None:
             return posix.open(path, flags, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
         words = "|".join(name for name in _FLAGS if flags & getattr(os, name)) or "O_RDONLY"
-        return self.open_place(place, path, flags, mode, words)
+        return self.open_place(place, (path, dir_fd), flags, mode, words)
 
-    def open_place(self, place: str, path: Path, flags: int, mode: int, words: str) -> int:
+    def open_place(self, place: str, given: tuple[Any, int | None], flags: int, mode: int, words: str) -> int:
         """Open what is watched.
 
         Args:
             place: Where it is.
-            path: As the call was given it, for errors.
+            given: The same as the caller wrote it, with what it is relative to.
             flags: As for `os.open`.
             mode: Of a file that is made.
             words: What the report calls this kind of opening.
@@ -87,11 +87,7 @@ class DescriptorCalls:
 
         def act(recorder: Recorder, _: Go) -> int:
             at = recorder.look(place, follow=follow)
-            try:
-                descriptor = posix.open(place, flags, mode)
-            except OSError as error:
-                error.filename = path
-                raise
+            descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.seen.append(at.path)
             found = posix.fstat(descriptor).st_ino
             if not at.inode:

@@ -94,7 +94,7 @@ class Files:
         access = os.O_RDWR if "+" in mode else os.O_RDONLY if kind == "r" else os.O_WRONLY
         flags = _KINDS[kind] | access | os.O_CLOEXEC
         if opener is None:
-            descriptor = self._calls.open_place(place, file, flags, 0o666, mode)
+            descriptor = self._calls.open_place(place, (file, None), flags, 0o666, mode)
         else:
             descriptor = opener(file, flags)
             if descriptor not in self._gate.files:

@@ -68,7 +68,7 @@ class Listings:
             elif go.answer.there:
                 names = list(go.answer.names)
             else:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fsdecode(place))
             recorder.result = ", ".join(each for each, _ in names) or "nothing"
             return names
 

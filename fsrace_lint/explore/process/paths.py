@@ -54,7 +54,7 @@ class PathCalls:
 
         def act(recorder: Recorder, _: Go) -> None:
             at = recorder.look(place, follow=False)
-            posix.mkdir(place, mode)
+            posix.mkdir(path, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
             self._gate.stamp(place)
             recorder.added(at, posix.lstat(at.path).st_ino)
 
@@ -70,7 +70,7 @@ class PathCalls:
 
             def act(recorder: Recorder, _: Go) -> None:
                 at = recorder.look(place, follow=False)
-                original(place, *args, **options)
+                original(path, *args, dir_fd=dir_fd, **options)
                 recorder.added(at, posix.lstat(at.path).st_ino)
 
             return self._gate.step(name, self._gate.shown(place), act)
@@ -87,7 +87,7 @@ class PathCalls:
             at = recorder.look(place, follow=False)
             if at.is_folder:
                 recorder.listed(at.inode)
-            posix.rmdir(place)
+            posix.rmdir(path, dir_fd=dir_fd)  # type: ignore[arg-type]
             recorder.changed(at)
             recorder.emptied(at.inode)
 
@@ -101,7 +101,7 @@ class PathCalls:
 
         def act(recorder: Recorder, _: Go) -> None:
             at = recorder.look(place, follow=False)
-            posix.unlink(place)
+            posix.unlink(path, dir_fd=dir_fd)  # type: ignore[arg-type]
             recorder.changed(at)
 
         return self._gate.step("unlink", self._gate.shown(place), act)
@@ -143,14 +143,14 @@ class PathCalls:
         """Give a file another name."""
         old, new = self._gate.place(src, src_dir_fd), self._gate.place(dst, dst_dir_fd)
         options: dict[str, Any] = {} if follow_symlinks else {"follow_symlinks": False}
+        options |= {"src_dir_fd": src_dir_fd, "dst_dir_fd": dst_dir_fd}
         if new is None:
-            options |= {"src_dir_fd": src_dir_fd, "dst_dir_fd": dst_dir_fd}
             return posix.link(src, dst, **options)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
             source = recorder.look(old, follow=follow_symlinks) if old else None
             at = recorder.look(new, follow=False)
-            posix.link(old or src, new, **options)  # type: ignore[arg-type]
+            posix.link(src, dst, **options)  # type: ignore[arg-type]
             recorder.changed(at)
             if source is not None:
                 recorder.wrote_file(source.inode)
@@ -168,7 +168,7 @@ class PathCalls:
 
         def act(recorder: Recorder, _: Go) -> None:
             at = recorder.look(place, follow=False)
-            posix.symlink(src, place, target_is_directory)  # type: ignore[arg-type]
+            posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
             recorder.added(at, posix.lstat(at.path).st_ino)
 
         return self._gate.step("symlink", f"{self._gate.shown(place)} -> {os.fsdecode(src)}", act)  # type: ignore[arg-type]
@@ -180,14 +180,14 @@ class PathCalls:
         def alter(path: Path, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
             if isinstance(path, int):
                 return self._altering_open(original, path, *args, **options)
+            given = options if dir_fd is None else {**options, "dir_fd": dir_fd}
             place = self._gate.place(path, dir_fd)
             if place is None:
-                given = options if dir_fd is None else {**options, "dir_fd": dir_fd}
                 return original(path, *args, **given)
 
             def act(recorder: Recorder, _: Go) -> None:
                 at = recorder.look(place, follow=follows and options.get("follow_symlinks", True))
-                original(place, *args, **options)
+                original(path, *args, **given)
                 recorder.wrote_file(at.inode)
                 recorder.seen.append(at.path)
 

@@ -63,7 +63,21 @@ class Questions:
         place = self._gate.place(path, dir_fd)
         if place is None:
             return posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
-        return self._stat(place, path, follow=follow_symlinks)
+
+        def act(recorder: Recorder, go: Go) -> os.stat_result:
+            recorder.probed(place, follow=follow_symlinks)
+            if go.answer is None:
+                found = posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
+            elif go.answer.there:
+                found = _as_stat(go.answer)
+            else:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))  # type: ignore[arg-type]
+            recorder.result = _kind(found.st_mode)
+            return found
+
+        name = "stat" if follow_symlinks else "lstat"
+        probe = Probe(name, place)
+        return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
 
     def fstat(self, descriptor: int) -> os.stat_result:
         """Ask what an open file is."""
@@ -82,27 +96,6 @@ class Questions:
     def lstat(self, path: Path, *, dir_fd: int | None = None) -> os.stat_result:
         """Ask what is there, and not what a link leads to."""
         return self.stat(path, dir_fd=dir_fd, follow_symlinks=False)
-
-    def _stat(self, place: str, path: Path, *, follow: bool) -> os.stat_result:
-        def act(recorder: Recorder, go: Go) -> os.stat_result:
-            recorder.probed(place, follow=follow)
-            recorder.result = "FileNotFoundError"
-            if go.answer is None:
-                try:
-                    found = posix.stat(place, follow_symlinks=follow)
-                except FileNotFoundError as error:
-                    error.filename = path
-                    raise
-            elif go.answer.there:
-                found = _as_stat(go.answer)
-            else:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            recorder.result = _kind(found.st_mode)
-            return found
-
-        name = "stat" if follow else "lstat"
-        probe = Probe(name, place)
-        return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
 
     def access(
         self,

@@ -46,15 +46,15 @@ def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
         value = told.function(root, told.rank)
         _drop_locks(gate)
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is the outcome
-        frames = [
-            frame
-            for frame in traceback.extract_tb(error.__traceback__)
-            if not frame.filename.startswith(HIDDEN[0])
-        ]
+        _try_to_drop_locks(gate)
+        # what follows, such as looking for lines of source, is none of the scenario's calls
+        gate.finish()
+        trace = traceback.extract_tb(error.__traceback__)
+        frames = [frame for frame in trace if not frame.filename.startswith(HIDDEN[0])]
         lines = traceback.format_list(frames) + traceback.format_exception_only(type(error), error)
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        _try_to_drop_locks(gate)
         gate.end(error=kinds, message=str(error), trace="".join(lines))
+    gate.finish()
     gate.end(value=_pickled(value), shown=repr(value))
 
 

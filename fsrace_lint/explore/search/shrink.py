@@ -55,7 +55,8 @@ class Shrinker:
                 best = self._descend(found, self._with_truth)
                 break
         self.is_least = self._left > 0
-        return self._descend(best, self._with_shorter_blocks)
+        self._left = max(self._left, MOST_RUNS // 2)
+        return self._shortest(best)
 
     def _descend(self, best: Schedule, change: object) -> Schedule:
         improved = True
@@ -109,11 +110,18 @@ class Shrinker:
         for at in range(1, len(blocks)):
             yield _flat(blocks[:at])
 
-    def _with_shorter_blocks(self, schedule: Schedule) -> Iterator[Sequence[Choice]]:
-        blocks = _blocks(schedule)
-        for at, block in enumerate(blocks[:-1]):
-            for kept in range(1, len(block)):
-                yield _flat([*blocks[:at], block[:kept], *blocks[at + 1 :]])
+    def _shortest(self, best: Schedule) -> Schedule:
+        """Look for the fewest calls with the same switches; the last process goes on to the failure."""
+        ranks = [block[0].rank for block in _blocks(best)]
+        if any(choice.given != TRUTH for choice in best):
+            return best
+        for total in range(len(ranks) - 1, len(best) - 1):
+            for lengths in _parts(total, len(ranks) - 1):
+                blocks = [[Choice(rank)] * length for rank, length in zip(ranks, lengths, strict=False)]
+                again = self._try([*_flat(blocks), *[Choice(ranks[-1])] * len(best)])
+                if again is not None and _cost(again) < _cost(best):
+                    return again
+        return best
 
     def _with_switches(self, most: int) -> Schedule | None:
         """Try every schedule with so many switches, where a process that ends gives way for nothing."""
@@ -163,3 +171,14 @@ def _blocks(schedule: Schedule) -> list[list[Choice]]:
 
 def _flat(blocks: Sequence[Sequence[Choice]]) -> list[Choice]:
     return [choice for block in blocks for choice in block]
+
+
+def _parts(total: int, count: int) -> Iterator[list[int]]:
+    """Give every way to write a number as a sum of so many numbers from 1 on."""
+    if count <= 1:
+        if count == 1 or not total:
+            yield [total] * count
+        return
+    for first in range(1, total - count + 2):
+        for rest in _parts(total - first, count - 1):
+            yield [first, *rest]

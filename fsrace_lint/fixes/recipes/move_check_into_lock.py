@@ -1,4 +1,4 @@
-"""Ask again, or only, once the lock is held."""
+"""Ask once the lock is held, and not before: what is there before can be half made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fsrace_lint.fixes.blocks import is_asked_in
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, drop
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
@@ -17,7 +17,7 @@ _LEAVING = (cst.Return, cst.Continue, cst.Break)
 
 
 def recipe(target: Target) -> Change:
-    """Move the test into the lock, or ask the same inside again where it leaves the function."""
+    """Move the test into the lock, whether it stands around it or leaves the function before it."""
     tree = target.tree
     lock = None
     for node in tree.ancestors(target.call):
@@ -29,7 +29,7 @@ def recipe(target: Target) -> Change:
             return _moved(target, node, lock)
     if lock is None:
         raise RefusalError("the lock is not held by a with around the call")
-    return _asked_again(target, lock)
+    return _brought_in(target, lock)
 
 
 def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
@@ -61,26 +61,24 @@ def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
     return Change((Edit(branch, swapped),))
 
 
-def _asked_again(target: Target, lock: cst.With) -> Change:
-    """Put a copy of the test that leaves the function at the start of what the lock protects."""
+def _brought_in(target: Target, lock: cst.With) -> Change:
+    """Put the test that leaves the function at the start of what the lock protects."""
     siblings = target.tree.parents[lock]
     body = siblings.body if isinstance(siblings, cst.IndentedBlock | cst.Module) else ()
     for statement in body:
         if statement is lock or not isinstance(lock.body, cst.IndentedBlock):
             break
         if isinstance(statement, cst.If) and is_asked_in(target, statement.test) and _only_leaves(statement):
-            return Change(
-                (Edit(lock.body, partial(_beginning, again=statement.with_changes(leading_lines=()))),)
-            )
+            return Change((drop(statement), Edit(lock.body, partial(_beginning, asked=statement))))
     raise RefusalError("the test is no branch around the lock, and does not leave the function before it")
 
 
-def _beginning(block: cst.IndentedBlock, again: cst.If) -> cst.IndentedBlock:
-    return block.with_changes(body=[again, *block.body])
+def _beginning(block: cst.IndentedBlock, asked: cst.If) -> cst.IndentedBlock:
+    return block.with_changes(body=[asked, *block.body])
 
 
 def _only_leaves(branch: cst.If) -> bool:
-    """Tell whether a branch does nothing but leave, so that it can do so twice."""
+    """Tell whether a branch does nothing but leave, so that it can do so later."""
     line = branch.body.body[0] if len(branch.body.body) == 1 else None
     small = line.body if isinstance(line, cst.SimpleStatementLine) else [line]
     return branch.orelse is None and len(small) == 1 and isinstance(small[0], _LEAVING)

@@ -1,0 +1,70 @@
+"""The benchmark of the explorer: each row is what it says, and frontrun may be missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+SCRIPT = Path(__file__).parent.parent / "scripts" / "bench_explore.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench_explore", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_row_is_what_it_says(script: ModuleType) -> None:
+    for scenario in script.SCENARIOS:
+        cells = script.ours(scenario)
+        assert len(cells) == len(script.COLUMNS)
+        assert (cells[0], cells[-1]) == (("found", "-") if scenario.fails else ("holds", "yes")), (
+            scenario.name
+        )
+
+
+def test_a_row_that_is_wrong_is_refused(script: ModuleType) -> None:
+    scenario = script.SCENARIOS[0]
+    with pytest.raises(RuntimeError, match=r"check, then mkdir: FileExistsError in process"):
+        script.ours(scenario._replace(fails=False))
+
+
+def test_frontrun_may_be_missing(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "frontrun", None)
+    monkeypatch.setattr(script, "SCENARIOS", script.SCENARIOS[:1])
+    monkeypatch.setattr(sys, "argv", ["bench_explore.py"])
+    script.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert {line.count("|") for line in lines} == {len(script.COLUMNS) + len(script.MODES) + 2}
+    assert lines[2].startswith("| check, then mkdir | found |")
+    assert lines[2].endswith(" | not installed" * len(script.MODES) + " |")
+
+
+@pytest.mark.parametrize(
+    ("fails", "holds", "verdict"),
+    [
+        (True, True, "**missed**"),
+        (True, False, "found"),
+        (False, True, "none found"),
+        (False, False, "**false alarm**"),
+        (True, None, "no verdict"),
+    ],
+)
+def test_the_verdict_on_frontrun(script: ModuleType, fails: bool, holds: bool | None, verdict: str) -> None:
+    scenario = script.SCENARIOS[0]._replace(fails=fails)
+    cell = script._cell(scenario, {"holds": holds, "explored": 7, "seconds": 0.5})
+    assert cell == f"{verdict}; 7 in 0.50 s"

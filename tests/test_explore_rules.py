@@ -1,0 +1,66 @@
+"""The proof of our own rules: bad examples fail in some order of their calls, good and fixed ones in none."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import explored
+import pytest
+from explored import Case, Proof, failing, fixed, fixture, text
+from test_rules import LOADED
+
+from fsrace_lint.fixes.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the explorer takes fork")
+
+NAMES = sorted(loaded.rule.name for loaded in LOADED)
+OUTSIDE = {loaded.rule.name for loaded in LOADED if loaded.check is None}
+HAZARDS = [name for name in NAMES if name not in OUTSIDE]
+CASES = [
+    pytest.param(recipe, case, id=f"{recipe}-{number}")
+    for recipe in sorted(explored.names("recipes"))
+    for number, case in enumerate(fixture("recipes", recipe).CASES, 1)
+]
+
+
+def assert_safe(program: str, proof: Proof) -> None:
+    result = explored.explored(program, proof)
+    assert result.ok, str(result)
+    assert result.exhaustive, str(result)
+    assert result.notes == ()
+
+
+class TestRules:
+    def test_each_has_a_file(self) -> None:
+        assert explored.names("rules") == set(NAMES)
+
+    @pytest.mark.parametrize("name", sorted(OUTSIDE))
+    def test_what_is_outside_says_why(self, name: str) -> None:
+        assert fixture("rules", name).OUTSIDE
+
+    @pytest.mark.parametrize("name", HAZARDS)
+    def test_bad_fails(self, name: str) -> None:
+        proof: Proof = fixture("rules", name).PROOF
+        assert failing(text(name, "Bad"), proof) == proof.fails
+
+    @pytest.mark.parametrize("name", HAZARDS)
+    def test_good_never_fails(self, name: str) -> None:
+        assert_safe(text(name, "Good"), fixture("rules", name).PROOF)
+
+
+class TestRecipes:
+    def test_each_has_cases(self) -> None:
+        assert explored.names("recipes") == set(RECIPES)
+        assert all(fixture("recipes", recipe).CASES for recipe in RECIPES)
+
+    @pytest.mark.parametrize(("recipe", "case"), CASES)
+    def test_what_is_given_fails(self, recipe: str, case: Case) -> None:
+        assert failing(case.bad, case.proof) == case.proof.fails
+
+    @pytest.mark.parametrize(("recipe", "case"), CASES)
+    def test_what_is_made_never_fails(self, recipe: str, case: Case, tmp_path: Path) -> None:
+        assert_safe(fixed(case, recipe, tmp_path), case.proof)
