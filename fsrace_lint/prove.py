@@ -97,7 +97,8 @@ def prove(scenario: str, **choices: Any) -> None:
         click.echo(f"Error: {_lines(str(error))}", err=True)
         sys.exit(FAILED)
     show(_lines(str(result)) + "\n")
-    click.echo(f"{result.runs} runs in {result.seconds:.1f} s", err=True)
+    rate = f"{result.runs / max(result.seconds, 1e-9):.0f} a second"
+    click.echo(f"{result.runs} runs in {result.seconds:.1f} s, {rate}", err=True)
     sys.exit(CLEAN if result.ok else FOUND)
 
 

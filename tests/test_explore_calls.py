@@ -9,12 +9,15 @@ import gzip
 import json
 import os
 import shutil
+import sqlite3
 import stat
 import struct
+import sys
 import tarfile
 import tempfile
 import threading
 import time
+import types
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -367,6 +370,43 @@ def written(root: Path) -> None:
 )
 def test_what_a_call_is_called(program: Callable[[Path], object], expected: list[str]) -> None:
     assert steps(program) == expected
+
+
+def stored(root: Path, rank: int) -> None:
+    with contextlib.closing(sqlite3.connect(root / "data.db", timeout=0)) as connection:
+        connection.execute("create table if not exists ranks (rank)")
+
+
+def test_a_database_is_one_step_with_a_note() -> None:
+    result = explore(stored, max_schedules=20)
+    assert any(note.startswith("sqlite3.connect ") for note in result.notes)
+
+
+def test_a_save_to_a_path_is_one_step_and_one_to_a_file_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def save(value: object, f: Any) -> None:
+        with contextlib.nullcontext(f) if hasattr(f, "write") else open(f, "w") as stream:
+            stream.write(str(value))
+
+    torch = types.ModuleType("torch")
+    torch.save = save  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    def saved(root: Path) -> None:
+        torch.save(1, root / "path")
+        torch.save(2, f=str(root / "named"))
+        with open(root / "file", "w") as stream:
+            torch.save(3, stream)
+
+    names = [step.split(" ")[0] for step in steps(saved)]
+    assert names == ["torch.save", "torch.save", "open[w]", "write", "close"]
+
+
+def test_numpy_does_not_write_past_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    numpy = types.ModuleType("numpy.lib.format")
+    numpy.isfileobj = lambda file: True  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "numpy.lib.format", numpy)
+    explore(lambda root, rank: numpy.isfileobj(None) and 1 / 0, processes=1).assert_ok()
+    assert numpy.isfileobj(None)
 
 
 def test_nothing_is_left_replaced_after_an_exploration() -> None:

@@ -84,13 +84,13 @@ CASES = (
     Case("olmo.py::repaired --distributed"),
     Case(
         "flyte.py::broken",
-        ((0, "unlink code/main/step.py", "FileNotFoundError"), (0, "close code.tar", "done")),
-        "FileExistsError in process 0: [Errno 17] File exists: 'code/main/step.py'",
+        ((0, "unlink code/main/task.py", "FileNotFoundError"), (0, "close code.tar", "done")),
+        "FileExistsError in process 0: [Errno 17] File exists: 'code/main/task.py'",
     ),
     Case(
         "flyte.py::broken_later --expect FileExistsError",
-        ((0, "read code/main/step.py", "0 bytes"), (0, "close code/main/step.py", "done")),
-        "ImportError in process 0: main/step.py is not what was unpacked",
+        ((0, "read code/main/task.py", "0 bytes"), (0, "close code/main/step.py", "done")),
+        "ImportError in process 0: main/task.py is not what was unpacked",
     ),
     Case("flyte.py::repaired"),
 )

@@ -92,7 +92,7 @@ def test_a_failing_schedule_exits_1_and_is_drawn(file: Path) -> None:
 def test_it_says_that_it_runs_the_code(file: Path) -> None:
     result = prove(file, "prepare", "--processes", "3")
     assert result.stderr.startswith(f"running {file}::prepare for real, in 3 processes\n")
-    assert re.search(r"^\d+ runs in \d+\.\d s$", result.stderr, re.MULTILINE)
+    assert re.search(r"^\d+ runs in \d+\.\d s, \d+ a second$", result.stderr, re.MULTILINE)
 
 
 def test_no_failing_schedule_exits_0(file: Path) -> None:

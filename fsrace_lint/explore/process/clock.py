@@ -11,11 +11,10 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.explore.messages import Pause
-from fsrace_lint.explore.process.gate import state_of, users
+from fsrace_lint.explore.process.gate import state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType
 
     from fsrace_lint.explore.messages import Go
     from fsrace_lint.explore.process.gate import Gate
@@ -90,8 +89,7 @@ class Clock:
         if self._gate.is_open():
             _sleep(seconds)
             return
-        frame: FrameType | None = users(sys._getframe(1))
-        state = "" if self._gate.looked_at_clock else state_of(frame)
+        state = "" if self._gate.looked_at_clock else state_of(sys._getframe(1))
         self._gate.looked_at_clock = False
 
         def act(recorder: Recorder, go: Go) -> None:

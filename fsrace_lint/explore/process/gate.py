@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     Path = str | bytes | int | os.PathLike[str] | os.PathLike[bytes] | None
 
 T = TypeVar("T")
-HIDDEN = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), sysconfig.get_path("stdlib"), "<")
-"""Code that no report points at: our own, the standard library, and what has no file."""
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""Where the explorer's own code lies."""
+_PACKAGE = os.path.dirname(OWN)
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+HIDDEN = (_PACKAGE, *_LIBRARIES, "<")
+"""Code that no report points at where there is other code: ours, libraries, and what has no file."""
 
 
 class Open:
@@ -217,7 +221,7 @@ class Gate:
                 self.now = go.now
                 return go
             stack = traceback.extract_stack()
-            own = [at for at, entry in enumerate(stack) if entry.filename.startswith(HIDDEN[0])]
+            own = [at for at, entry in enumerate(stack) if entry.filename.startswith(OWN)]
             # what lies between the life of the process and the gate is the scenario's
             last = max(at for at in own if stack[at].name == "live")
             shown = [entry for at, entry in enumerate(stack) if at > last and at not in own]

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.process.places import Recorder
 
-WRITERS: Final = (
-    ("sqlite3", "connect"),
-    ("torch._C", "PyTorchFileWriter"),
-    ("torch._C", "PyTorchFileReader"),
-)
+WRITERS: Final = (("sqlite3", "connect", 0), ("torch", "save", 1))
+"""Functions that write by themselves where they are given a path, and which argument that is."""
+BYPASSES: Final = ("numpy.lib.format", "numpy.lib._format_impl", "numpy.lib.npyio", "numpy.lib._npyio_impl")
+"""Modules whose `isfileobj` tells whether a file can be written past Python."""
 
 
 class Opaque:
@@ -45,11 +44,27 @@ class Opaque:
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
         }
-        for module, name in WRITERS:
+        for module, name, place in WRITERS:
             original = getattr(sys.modules.get(module), name, None)
             if original is not None:
-                made[original] = self._whole(original, f"{module}.{name}")
+                made[original] = self._writer(original, f"{module}.{name}", place)
+        for module in BYPASSES:
+            original = getattr(sys.modules.get(module), "isfileobj", None)
+            if original is not None:
+                made[original] = self._never_past(original)
         return made
+
+    def _writer(self, original: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
+        def write(*args: Any, **options: Any) -> Any:
+            given = args[place] if len(args) > place else next(iter(options.values()), None)
+            if isinstance(given, (str, bytes, os.PathLike)):
+                return self._whole(original, name, os.fsdecode(given))(*args, **options)
+            return original(*args, **options)
+
+        return write
+
+    def _never_past(self, original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        return lambda file: self._gate.is_open() and original(file)
 
     def _popen(self) -> Callable[..., None]:
         popen, whole = subprocess.Popen.__init__, self._whole
@@ -70,11 +85,11 @@ class Opaque:
 
         return start
 
-    def _whole(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def _whole(self, original: Callable[..., Any], name: str, target: str = "") -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
             if self._gate.is_open():
                 return original(*args, **options)
-            shown = _shown(args[0] if args else options.get("args", ""))
+            shown = target or _shown(args[0] if args else options.get("args", ""))
 
             def act(recorder: Recorder, _: Go) -> Any:
                 recorder.did_anything(f"{name} {shown}: one step, whatever it does")
@@ -108,11 +123,5 @@ class Opaque:
 
 
 def _shown(command: Any) -> str:
-    text = (
-        command
-        if isinstance(command, str)
-        else " ".join(map(str, command))
-        if isinstance(command, (list, tuple))
-        else str(command)
-    )
+    text = " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
     return text if len(text) <= 60 else text[:57] + "..."

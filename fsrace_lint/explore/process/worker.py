@@ -15,7 +15,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore.process.collectives import Collectives
-from fsrace_lint.explore.process.gate import HIDDEN
+from fsrace_lint.explore.process.gate import OWN
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.process.gate import Gate
@@ -50,7 +50,7 @@ def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
         # what follows, such as looking for lines of source, is none of the scenario's calls
         gate.finish()
         trace = traceback.extract_tb(error.__traceback__)
-        frames = [frame for frame in trace if not frame.filename.startswith(HIDDEN[0])]
+        frames = [frame for frame in trace if not frame.filename.startswith(OWN)]
         lines = traceback.format_list(frames) + traceback.format_exception_only(type(error), error)
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
         gate.end(error=kinds, message=str(error), trace="".join(lines))

@@ -170,7 +170,7 @@ class Run:
             self._names[inode] = f"{choice.rank}.{self.ranks[choice.rank].made}"
         self._dirty.update(outcome.dirtied)
         self._dirty.difference_update(outcome.synced)
-        self.notes += [note for note in outcome.notes if note not in self.notes]
+        self.notes += [note for note in map(self._shown, outcome.notes) if note not in self.notes]
         footprint = outcome.footprint
         touched = Touched(
             self._named(footprint.reads), self._named(footprint.writes), self._named(footprint.adds)
