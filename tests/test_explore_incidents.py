@@ -89,7 +89,7 @@ CASES = (
     ),
     Case(
         "flyte.py::broken_later --expect FileExistsError",
-        ((0, "read code/main/task.py", "0 bytes"), (0, "close code/main/step.py", "done")),
+        ((0, "read code/main/task.py", "0 bytes"), (0, "close code/main/task.py", "done")),
         "ImportError in process 0: main/task.py is not what was unpacked",
     ),
     Case("flyte.py::repaired"),
