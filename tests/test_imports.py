@@ -40,6 +40,7 @@ FOLLOWED = "project.names.* project.flow.*"
 READ = "project.ranks.* project.paths.*"
 CALLED = "project.model project.callers.*"
 DONE = "project.acts.* project.order.*"
+EXPLORED = "explore.errors explore.messages explore.process explore.process.*"
 # Ordinary everywhere but these, which have a room; and what nobody here may use at all.
 SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})
 ROOMS = (
@@ -110,9 +111,22 @@ ROOMS = (
     ),
     Room("codemod", "fixes pipeline rules settings", "libcst"),
     Room("prove", "explore mistakes report.words terminal", "click"),
-    Room("explore explore.*", "explore explore.*", "msgspec"),
+    Room("explore", "explore.errors explore.explorer explore.result"),
+    Room("explore.errors"),
+    Room("explore.messages explore.moves explore.scenario", "explore.errors", "msgspec"),
+    Room("explore.process explore.process.*", EXPLORED),
+    Room("explore.running explore.running.*", f"{EXPLORED} explore.moves explore.scenario explore.running.*"),
+    Room(
+        "explore.search explore.search.*",
+        f"{EXPLORED} explore.moves explore.scenario explore.running.* explore.search.*",
+    ),
+    Room(
+        "explore.result explore.timeline explore.tokens",
+        "explore.errors explore.moves explore.running.run explore.scenario",
+    ),
+    Room("explore.explorer", "explore.*"),
     # What processes bring to a collective is pickled, as torch.distributed does it, and so are their results.
-    Room("explore.process.collectives explore.process.worker", "explore.*", "pickle"),
+    Room("explore.process.collectives explore.process.worker", EXPLORED, "pickle"),
     # What rank 0 sends to the other ranks of its own job is pickled, as torch.distributed does it.
     Room("safe", "", "pickle"),
 )

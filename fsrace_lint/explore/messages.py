@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,8 +15,6 @@ Key = tuple[str, int, str]
 ""), ("lock", inode, ""), or ("world", 0, ""), which is everything. Inodes are numbers as the kernel gives
 them in a footprint that a process sends; the scheduler turns them into names that are the same in every
 run."""
-
-WORLD: Final[Key] = ("world", 0, "")
 
 
 class Footprint(msgspec.Struct, frozen=True, array_like=True):

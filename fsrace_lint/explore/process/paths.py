@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.process.gate import Gate, Path
     from fsrace_lint.explore.process.places import Recorder
 
-STAT_FIELDS = 19
-"""How much of a stat result an answer holds: all that Linux and macOS agree on, and times in nanoseconds."""
-
 
 class PathCalls:
     """Calls that take a path, each stopped at the gate.

@@ -19,7 +19,7 @@ from fsrace_lint.explore.process.gate import OWN
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.running.told import Told
+    from fsrace_lint.explore.process.told import Told
 
 
 def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:

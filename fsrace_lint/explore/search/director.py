@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.process.told import Told
 from fsrace_lint.explore.running import jobs
 from fsrace_lint.explore.running.run import Run
-from fsrace_lint.explore.running.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
