@@ -221,6 +221,60 @@ def test_a_poll_without_end_is_a_deadlock_and_not_a_hang() -> None:
     assert failure.text == "process 1 waits in sleep 0.1 s for ever"
 
 
+def test_a_loop_that_does_not_even_sleep_is_a_deadlock_too() -> None:
+    def spin(root: Path, rank: int) -> None:
+        if rank == 0:
+            (root / "other").touch()
+        while rank and not (root / "never").exists():
+            pass
+
+    failure = failing(explore(spin))
+    assert failure.kind == "deadlock"
+    assert failure.text.startswith("process 1 waits in ")
+
+
+def test_a_loop_that_does_not_even_sleep_ends_when_it_may() -> None:
+    def spin(root: Path, rank: int) -> None:
+        if rank == 0:
+            (root / "done").touch()
+        while not (root / "done").exists():
+            pass
+
+    result = explore(spin)
+    assert (result.ok, result.exhaustive) == (True, True)
+
+
+def test_a_busy_wait_for_a_time_ends() -> None:
+    def busy(root: Path, rank: int) -> None:
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            pass
+        start = time.time()
+        while rank and not (root / "never").exists() and time.time() < start + 10:
+            pass
+
+    explore(busy).assert_ok()
+
+
+def test_a_loop_that_counts_in_an_object_is_no_circle() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def is_over(self) -> bool:
+            self.count += 1
+            return self.count > 5
+
+    def wait(root: Path, rank: int) -> None:
+        counter = Counter()
+        while not counter.is_over():
+            (root / "never").exists()
+            time.sleep(1)
+            (root / "never").exists()
+
+    explore(wait).assert_ok()
+
+
 def test_a_poll_ends_when_what_it_waits_for_comes() -> None:
     def wait(root: Path, rank: int) -> None:
         if rank == 0:

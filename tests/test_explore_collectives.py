@@ -127,7 +127,7 @@ def test_without_a_stand_in_there_is_no_framework() -> None:
 
 def test_the_explorer_can_be_imported_where_it_refuses_to_run() -> None:
     code = """
-import contextlib, ctypes, gc, hashlib, itertools, math, msgspec, random, select, shutil, sys, tempfile, traceback
+import ctypes, gc, hashlib, itertools, math, msgspec, random, select, shutil, sys, tempfile, traceback
 for name in ("posix", "fcntl"):
     sys.modules[name] = None
 sys.platform = "win32"

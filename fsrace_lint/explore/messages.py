@@ -115,6 +115,7 @@ class Request(msgspec.Struct, frozen=True, tag="request", array_like=True):
         probe: Set where a weak cache may answer.
         wait: Set where it must wait for others.
         outcome: What came of the call before.
+        state: Where a question is asked twice in a row, what tells that the program is in the same state.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Request(msgspec.Struct, frozen=True, tag="request", array_like=True):
     probe: Probe | None = None
     wait: Acquire | Meet | Pause | None = None
     outcome: Outcome | None = None
+    state: str = ""
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):

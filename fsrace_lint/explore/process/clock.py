@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SKEW: Final = 1.0
 """Seconds by which the wall clock of each process is ahead of that of the process before, as on two nodes."""
+PATIENCE: Final = 50
+"""How often a program may look at the clock without sleeping, before a second passes at each further look."""
 FIRST_PID: Final = 5_000_000
 """That of the first process; no kernel gives such a number to a real one."""
 # as they were before a process's own were replaced
@@ -39,6 +41,8 @@ class Clock:
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._drawn = 0
+        self._looks = 0
+        self._drift = 0.0
 
     def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
         """Give what replaces what."""
@@ -64,15 +68,20 @@ class Clock:
         """Give the wall clock."""
         if self._gate.is_open():
             return _time()
-        self._gate.looked_at_clock = True
-        return self._gate.start + self._gate.rank * SKEW + self._gate.now
+        return self._gate.start + self._gate.rank * SKEW + self._elapsed()
 
     def monotonic(self) -> float:
         """Give the seconds since the start."""
         if self._gate.is_open():
             return _monotonic()
+        return self._elapsed()
+
+    def _elapsed(self) -> float:
         self._gate.looked_at_clock = True
-        return self._gate.now
+        self._looks += 1
+        if self._looks > PATIENCE:
+            self._drift += 1.0
+        return self._gate.now + self._drift
 
     def urandom(self, size: int) -> bytes:
         """Give bytes that no other process and no other call of this one gets."""
@@ -91,6 +100,7 @@ class Clock:
             return
         state = "" if self._gate.looked_at_clock else state_of(sys._getframe(1))
         self._gate.looked_at_clock = False
+        self._looks = 0
 
         def act(recorder: Recorder, go: Go) -> None:
             recorder.result = f"until {go.now:g} s"

@@ -31,6 +31,9 @@ HIDDEN = (_PACKAGE, *_LIBRARIES, "<")
 """Code that no report points at where there is other code: ours, libraries, and what has no file."""
 
 
+_PLAIN = (str, bytes, int, float, bool, type(None))
+
+
 class Open:
     """An open file: what its descriptors share.
 
@@ -66,6 +69,7 @@ class Gate:
         self._below = ""
         self._inside = True
         self._outcome: Outcome | None = None
+        self._asked: tuple[str, str, int | None] | None = None
         self._thread = 0
         self._opened = 0
 
@@ -183,8 +187,12 @@ class Gate:
         Returns:
             What the call gives.
         """
-        where = self._where(sys._getframe(1))
-        request = Request(name, target, where, mutates, probe, wait, self._taken())
+        caller = sys._getframe(1)
+        asked, is_again = (name, target, caller.f_back and caller.f_back.f_lasti), False
+        if not mutates and wait is None:
+            is_again, self._asked = asked == self._asked and not self.looked_at_clock, asked
+        state = state_of(caller.f_back) if is_again else ""
+        request = Request(name, target, self._where(caller), mutates, probe, wait, self._taken(), state)
         messages.send(self._writer, request)
         go = self._heard()
         recorder = Recorder(self.top)
@@ -246,14 +254,22 @@ def state_of(frame: FrameType | None) -> str:
         frame: Where it stands.
 
     Returns:
-        The lines and plain local values of all its frames.
+        The lines and local values of all its frames, as far as they are plain.
     """
     parts = []
     while frame is not None:
-        plain = {
-            name: value if isinstance(value, (str, bytes, int, float, bool, type(None))) else id(value)
-            for name, value in frame.f_locals.items()
-        }
+        plain = {name: _shallow(value) for name, value in frame.f_locals.items()}
         parts.append(f"{frame.f_code.co_filename}:{frame.f_lasti}:{plain}")
         frame = frame.f_back
     return str(hash("|".join(parts)))
+
+
+def _shallow(value: object) -> object:
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, (list, dict, set)):
+        return id(value), len(value)
+    attributes = getattr(value, "__dict__", None)
+    if isinstance(attributes, dict) and not isinstance(value, type):
+        return id(value), [(name, each) for name, each in attributes.items() if isinstance(each, _PLAIN)]
+    return id(value)

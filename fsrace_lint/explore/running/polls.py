@@ -34,6 +34,7 @@ class Polls:
         self._repeated = 0
         self._slept = 0.0
         self._mutated = False
+        self._asked_in = ""
 
     def before(self, pause: Pause) -> None:
         """Look at the round that ends with this sleep."""
@@ -45,6 +46,16 @@ class Polls:
         self._state = pause.state
         self._watched = self._touched
         self.is_parked = is_circle or self._slept > GIVEN_UP
+
+    def asks(self, state: str) -> None:
+        """Look at a question that is asked twice in a row: a loop that does not sleep.
+
+        Args:
+            state: What tells the state that the program is in; "" where it is another question.
+        """
+        self.is_parked = bool(state) and state == self._asked_in
+        self._asked_in = state
+        self._watched = self._touched
 
     def length(self, pause: Pause) -> float:
         """Tell how long a sleep lasts.
@@ -73,5 +84,6 @@ class Polls:
         """Go on where somebody has changed what this process looks at."""
         if self.is_parked and self._watched.depends_on(touched):
             self.is_parked = False
+            self._asked_in = ""
             self._repeated = 0
             self._slept = 0.0

@@ -149,13 +149,18 @@ class Run:
         rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
         self.trace.moves[-1] = move = move._replace(now=rank.now)
         rank.polls.note(move, is_pause=isinstance(request.wait, Pause))
-        pending = rank.request.wait if rank.request is not None else None
-        if isinstance(pending, Pause):
-            rank.polls.before(pending)
+        if rank.request is not None:
+            self._look_for_circle(rank, rank.request)
         if self._history is not None:
             number = len(self.trace.moves) - 1
             self._history.note(choice.rank, number, outcome.seen, changed=move.has_changed)
         return move
+
+    def _look_for_circle(self, rank: Rank, request: Request) -> None:
+        if isinstance(request.wait, Pause):
+            rank.polls.before(request.wait)
+        else:
+            rank.polls.asks(request.state)
 
     def _answers(self, number: int, probe: Probe) -> list[Answer]:
         if self._history is None:
