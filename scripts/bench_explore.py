@@ -197,7 +197,7 @@ def ours(scenario: Scenario) -> list[str]:
     if result.ok is scenario.fails:
         raise RuntimeError(f"{scenario.name}: {result}")
     verdict = "holds" if result.ok else "found"
-    # what fails is made simpler and replayed: that takes runs, but those are no schedules that were looked for
+    # what fails is made simpler and replayed: those runs are no schedules that were looked for
     rate = f"{result.runs / result.seconds:.0f}"
     exhaustive = ("yes" if result.exhaustive else "no") if result.ok else "-"
     return [verdict, str(result.schedules), f"{result.seconds:.2f}", rate, exhaustive]
