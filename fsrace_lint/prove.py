@@ -67,6 +67,13 @@ Examples:
     "--samples", type=click.IntRange(0), default=0, help="Run so many random schedules beyond that."
 )
 @click.option("--seed", type=int, default=0, help="Which random schedules.")
+@click.option(
+    "--step-timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds that a process may take between two calls.",
+)
 @click.option("--replay", metavar="TOKEN", help="Run this schedule and no other.")
 def prove(scenario: str, **choices: Any) -> None:
     """Run FUNCTION of FILE in several processes, in every order of their filesystem calls that can differ.
