@@ -5,14 +5,24 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fsrace_lint import __version__, catalog, failures, pipeline, report, rules, settings, terminal, vendor
+from fsrace_lint import (
+    __version__,
+    catalog,
+    deliver,
+    failures,
+    pipeline,
+    report,
+    rules,
+    settings,
+    terminal,
+    vendor,
+)
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.prove import prove
 from fsrace_lint.report import diff
@@ -23,12 +33,12 @@ from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsrace_lint.deliver import Target
     from fsrace_lint.findings import Finding
     from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline import Run
 
 INTERRUPTED: Final = 130
-SHOWING_SILENCED: Final = ("text", "json")
 
 
 class _Commands(click.Group):
@@ -120,20 +130,11 @@ Examples:
   fsrace-lint check --select FSR1,shared-extraction --profile strict
   fsrace-lint check --format github
   fsrace-lint check --format json --output-file races.json
+  fsrace-lint check --report sarif=races.sarif --report junit=races.xml
 """,
 )
 @_choosing
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(sorted(report.FORMATS)),
-    default="text",
-    show_default=True,
-    help="What the report is for: people, programs, GitHub Actions.",
-)
-@click.option(
-    "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Write there, not to the screen."
-)
+@deliver.options
 @click.option(
     "--statistics", is_flag=True, help="Count what was checked, linked, suppressed and not resolved."
 )
@@ -145,6 +146,7 @@ def check(  # one parameter an option
     paths: tuple[Path, ...],
     form: str,
     output_file: Path | None,
+    reports: tuple[Target, ...],
     *,
     statistics: bool,
     show_silenced: bool,
@@ -155,22 +157,10 @@ def check(  # one parameter an option
 
     A single file is judged together with all files of its project: guards stand elsewhere.
     """
-    if show_silenced and form not in SHOWING_SILENCED:
-        raise click.UsageError(f"--show-silenced needs --format {' or '.join(SHOWING_SILENCED)}")
+    wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
     _, checked = _run(paths, choices, silenced=show_silenced)
-    to_screen = output_file is None
-    options = report.Options(
-        color=to_screen and terminal.is_colored(color),
-        width=shutil.get_terminal_size((100, 24)).columns,
-        statistics=statistics,
-        list_errors=not to_screen,
-    )
-    shown = report.render(form, checked.outcome, checked.sources, options)
-    if output_file is None:
-        terminal.show(shown)
-    else:
-        terminal.write(output_file, shown)
-    _leave(checked, findings=len(checked.outcome.findings))
+    written = deliver.deliver(checked, wanted, color=color, statistics=statistics)
+    _leave(checked, findings=len(checked.outcome.findings), written=written)
 
 
 @main.command(
@@ -375,8 +365,9 @@ def _unsafe_hint(checked: Checked) -> str:
     return f", {unsafe} of them fixable with --unsafe-fixes" if unsafe else ""
 
 
-def _leave(checked: Checked, *, findings: int) -> None:
+def _leave(checked: Checked, *, findings: int, written: bool = True) -> None:
     for problem in checked.outcome.errors:
         where = f"{problem.path}: " if problem.path else ""
         click.echo(visible(f"Error: {where}{problem.message}"), err=True)
-    sys.exit(FAILED if checked.outcome.errors else FOUND if findings else CLEAN)
+    failed = checked.outcome.errors or not written
+    sys.exit(FAILED if failed else FOUND if findings else CLEAN)

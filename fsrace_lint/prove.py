@@ -28,7 +28,7 @@ Examples:
   fsrace-lint prove scenario.py::prepare
   fsrace-lint prove scenario.py::save --processes 3 --samples 500
   fsrace-lint prove scenario.py::save --crash --check whole
-  fsrace-lint prove scenario.py::prepare --replay fsr1.2posix.a2b3a.5f2c
+  fsrace-lint prove scenario.py::prepare --replay fsr1.2posix.ab2a.e797
 """,
 )
 @click.argument("scenario", metavar="FILE::FUNCTION")

@@ -48,12 +48,15 @@ def emit(data: bytes) -> None:
             sys.exit(FAILED)
 
 
-def write(file: Path, shown: str) -> None:
+def write(file: Path, shown: str) -> bool:
     """Write a report; a reader sees the old one or the new one.
 
     Args:
         file: Where to.
         shown: The report.
+
+    Returns:
+        Whether that could be done; if not, the reason is on standard error.
     """
     data = shown.encode("utf-8", "backslashreplace")
     try:
@@ -63,4 +66,5 @@ def write(file: Path, shown: str) -> None:
             put(file, data)
     except OSError as error:
         click.echo(visible(f"Error: {file} cannot be written: {error.strerror}"), err=True)
-        sys.exit(FAILED)
+        return False
+    return True

@@ -72,6 +72,24 @@ def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]
     )
 
 
+SCENARIO = """
+import os
+
+
+def prepare(root, rank):
+    if not os.path.isdir(root / "out"):
+        os.mkdir(root / "out")
+
+
+def save(root, rank):
+    (root / "state").write_text("state")
+
+
+def whole(root):
+    assert not (root / "state").exists() or (root / "state").read_text() == "state"
+"""
+
+
 class TestHelp:
     def test_version(self) -> None:
         assert run("--version", code=0).stdout == f"fsrace-lint, version {__version__}\n"
@@ -85,7 +103,7 @@ class TestHelp:
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
 
     def test_examples_work(self) -> None:
-        write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD})
+        write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD, "scenario.py": SCENARIO})
         tried = 0
         for command in (cli.main, *cli.main.commands.values()):
             for line in (command.epilog or "").splitlines():

@@ -86,7 +86,7 @@ ROOMS = (
     Room("rules.*", "findings project.* rules.base rules.remedies spans"),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
-    Room("report.text", "findings report report.words source spans", "rich"),
+    Room("report.text", "findings report report.lines report.words source spans", "rich"),
     Room("suppress", "findings source spans", "msgspec tokenize"),
     Room("baseline", "findings source spans", "msgspec"),
     Room("cache", "facts.model facts.extract source", "msgspec"),
@@ -98,10 +98,11 @@ ROOMS = (
     ),
     Room("pipeline.repair", "catalog findings fixes fixes.apply pipeline.run source spans"),
     Room("pipeline", "pipeline.repair pipeline.run"),
+    Room("deliver", "__init__ pipeline report report.words rules terminal", "click"),
     Room(
         "cli",
-        "__init__ baseline catalog failures findings fixes pipeline prove report report.* rules settings"
-        " terminal vendor",
+        "__init__ baseline catalog deliver failures findings fixes pipeline prove report report.* rules"
+        " settings terminal vendor",
         "click",
     ),
     Room(

@@ -91,7 +91,7 @@ def read(text: str) -> Token:
         rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
     )
     if found is None:
-        raise ExploreError(f"{text!r} is no token of a schedule: it looks like fsr1.2posix.a3b2.5f2c")
+        raise ExploreError(f"{text!r} is no token of a schedule: it looks like fsr1.2posix.ab2a.e797")
     processes, filesystem, crash, body, told = found.groups()
     schedule: list[Choice] = []
     at = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.findings import Finding, Silenced
+from fsrace_lint.findings import Finding, Severity, Silenced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,29 @@ class Outcome(msgspec.Struct, frozen=True):
     silenced: tuple[Silenced, ...] | None = None
 
 
+class RuleInfo(msgspec.Struct, frozen=True):
+    """What a report may say of a rule.
+
+    `page` begins with a line that is its title. `cwe` is 0 for the rules about the
+    tool itself. `evidence` is the weakest with which the default profile reports it,
+    and empty for a rule of the strict profile.
+    """
+
+    code: str
+    name: str
+    page: str
+    severity: Severity
+    cwe: int = 0
+    evidence: str = ""
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What a report may say of the tool: its version, and its rules by code."""
+
+    version: str = ""
+    rules: tuple[RuleInfo, ...] = ()
+
+
 class Options(msgspec.Struct, frozen=True):
     """How to show it; a format ignores what it has no use for.
 
@@ -49,6 +72,7 @@ class Options(msgspec.Struct, frozen=True):
     width: int = 100
     statistics: bool = False
     list_errors: bool = True
+    tool: Tool = Tool()
 
 
 class Renderer(Protocol):
@@ -60,7 +84,7 @@ class Renderer(Protocol):
 
 
 FORMATS: Final[Mapping[str, str]] = MappingProxyType(
-    {name: f"{__name__}.{name}" for name in ("text", "json", "github")}
+    {name: f"{__name__}.{name}" for name in ("text", "json", "github", "gitlab", "junit", "sarif")}
 )
 """The name of each format, and the module whose `render` writes it."""
 

@@ -29,7 +29,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     }
     if outcome.silenced is not None:
         document["silenced"] = [_silenced(silenced) for silenced in outcome.silenced]
-    encoded = msgspec.json.encode(_encodable(document))
+    encoded = msgspec.json.encode(encodable(document))
     return msgspec.json.format(encoded, indent=2).decode("utf-8") + "\n"
 
 
@@ -91,12 +91,19 @@ def _fix(fix: Fix) -> Json:
     }
 
 
-def _encodable(value: Json) -> Json:
-    """Spell out lone surrogates, the undecodable bytes of a path, for which UTF-8 has no code."""
+def encodable(value: Json) -> Json:
+    """Spell out lone surrogates, the undecodable bytes of a path, for which UTF-8 has no code.
+
+    Args:
+        value: What a report says.
+
+    Returns:
+        The same without them.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [_encodable(item) for item in value]
+        return [encodable(item) for item in value]
     if isinstance(value, dict):
-        return {str(_encodable(key)): _encodable(item) for key, item in value.items()}
+        return {str(encodable(key)): encodable(item) for key, item in value.items()}
     return value

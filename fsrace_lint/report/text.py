@@ -8,9 +8,7 @@ counts; no text is ever taken for markup.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
@@ -18,6 +16,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 
 from fsrace_lint.findings import Applicability, Finding, Related, Severity, Silenced, Witness
+from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -87,12 +86,7 @@ class Page(NamedTuple):
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
     """Give the findings, then what was silent and the statistics if asked for, and one closing line."""
-
-    @lru_cache(maxsize=8)
-    def lines_of(path: str) -> Sequence[str]:
-        return re.split("\r\n|\r|\n", sources[path].text) if path in sources else ()
-
-    page = Page(lines_of, max(options.width, NARROWEST))
+    page = Page(Lines(sources).of, max(options.width, NARROWEST))
     lines: list[Line] = []
     for finding in outcome.findings:
         lines += [*_finding(finding, page), []]

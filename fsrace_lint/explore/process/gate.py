@@ -189,7 +189,8 @@ class Gate:
         """
         caller = sys._getframe(1)
         asked, is_again = (name, target, caller.f_back and caller.f_back.f_lasti), False
-        if not mutates and wait is None:
+        # an open file is another one after each read, and so is no question of this kind
+        if probe is not None:
             is_again, self._asked = asked == self._asked and not self.looked_at_clock, asked
         state = state_of(caller.f_back) if is_again else ""
         request = Request(name, target, self._where(caller), mutates, probe, wait, self._taken(), state)

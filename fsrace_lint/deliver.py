@@ -1,0 +1,153 @@
+"""Where the reports of a run go: one to the screen or a file, and as many more to files as are wanted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+
+from fsrace_lint import __version__, report, rules, terminal
+from fsrace_lint.report.words import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsrace_lint.pipeline import Checked
+
+SHOWING_SILENCED: Final = ("text", "json")
+_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+
+
+class Target(NamedTuple):
+    """A report to make: its format, and the file it goes to (None: the screen)."""
+
+    form: str
+    file: Path | None
+
+
+def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[Target, ...]:
+    """Read `FORMAT=FILE`."""
+    found = []
+    for text in given:
+        form, _, file = text.partition("=")
+        if not form or not file:
+            message = f"'{visible(text)}' is not FORMAT=FILE, such as sarif=races.sarif"
+            raise click.BadParameter(message, ctx, param)
+        if form not in report.FORMATS:
+            message = f"'{visible(form)}' is not one of {', '.join(map(repr, sorted(report.FORMATS)))}"
+            raise click.BadParameter(message, ctx, param)
+        found.append(Target(form, _FILE.convert(file, param, ctx)))
+    return tuple(found)
+
+
+def _once(ctx: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> Any:
+    """Take the only value of an option; a second one would take the place of the first in silence."""
+    if len(given) > 1:
+        message = f"{param.opts[0]} is given {len(given)} times; --report FORMAT=FILE adds a report"
+        raise click.UsageError(message, ctx)
+    return given[0] if given else None
+
+
+def options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which reports are made, and where they go."""
+    for option in (
+        click.option(
+            "--report",
+            "reports",
+            multiple=True,
+            callback=_reports,
+            metavar="FORMAT=FILE",
+            help="Write this report to this file too; may be given several times.",
+        ),
+        click.option(
+            "--output-file",
+            multiple=True,
+            type=_FILE,
+            callback=_once,
+            help="Write what --format chooses there, not to the screen.",
+        ),
+        click.option(
+            "--format",
+            "form",
+            multiple=True,
+            type=click.Choice(sorted(report.FORMATS)),
+            default=("text",),
+            callback=_once,
+            help="What the report is for: people, programs, GitHub Actions, GitLab, lists of tests, code"
+            " scanning.  [default: text]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def targets(form: str, file: Path | None, more: Sequence[Target], *, silenced: bool) -> list[Target]:
+    """Give all reports that are wanted.
+
+    Args:
+        form: The format of the first report.
+        file: The file it goes to; None is the screen.
+        more: The further reports.
+        silenced: Whether one of them must be able to list what is no finding.
+
+    Returns:
+        The reports to files in the order in which they were named, then the one to the screen.
+
+    Raises:
+        click.UsageError: Two go to one file, or none can list what is no finding.
+    """
+    wanted = [Target(form, file), *more]
+    if silenced and not any(target.form in SHOWING_SILENCED for target in wanted):
+        raise click.UsageError(f"--show-silenced needs --format {' or '.join(SHOWING_SILENCED)}")
+    taken: set[str] = set()
+    for target in wanted:
+        # Devices and pipes take more than one report.
+        if target.file is None or (target.file.exists() and not target.file.is_file()):
+            continue
+        place = os.path.normcase(os.path.realpath(target.file))
+        if place in taken:
+            raise click.UsageError(f"two reports would go to {visible(str(target.file))}")
+        taken.add(place)
+    return sorted(wanted, key=lambda target: target.file is None)
+
+
+def deliver(checked: Checked, wanted: Sequence[Target], *, color: bool | None, statistics: bool) -> bool:
+    """Make the reports, and put them where they belong.
+
+    Args:
+        checked: What was found.
+        wanted: The reports.
+        color: Whether the screen is colored; None leaves it to the terminal.
+        statistics: Whether to show the counts.
+
+    Returns:
+        Whether all files could be written; one that cannot be does not cost the other reports.
+    """
+    written = True
+    for form, file in wanted:
+        how = report.Options(
+            color=file is None and terminal.is_colored(color),
+            width=shutil.get_terminal_size((100, 24)).columns,
+            statistics=statistics,
+            list_errors=file is not None,
+            tool=_tool(),
+        )
+        shown = report.render(form, checked.outcome, checked.sources, how)
+        if file is None:
+            terminal.show(shown)
+        else:
+            written = terminal.write(file, shown) and written
+    return written
+
+
+def _tool() -> report.Tool:
+    """Say what the tool is: its version and its rules."""
+    told = []
+    for loaded in rules.load():
+        rule = loaded.rule
+        evidence = "" if rule.default_from is None else rule.default_from.name.lower()
+        told.append(report.RuleInfo(rule.code, rule.name, loaded.page, rule.severity, rule.cwe, evidence))
+    return report.Tool(__version__, tuple(told))

@@ -1,0 +1,45 @@
+"""GitLab Code Quality: findings in merge requests and in the changes they make."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.report.fingerprints import fingerprints
+from fsrace_lint.report.json import encodable
+from fsrace_lint.report.lines import Lines
+from fsrace_lint.report.words import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsrace_lint.report import Options, Outcome
+    from fsrace_lint.report.json import Json
+    from fsrace_lint.source import Source
+
+SEVERITIES: Final[Mapping[Severity, str]] = MappingProxyType(
+    {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+)
+
+
+def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001
+    """Give one JSON array in plain ASCII."""
+    marks = fingerprints(outcome.findings, Lines(sources))
+    issues: list[Json] = [_issue(*pair) for pair in zip(outcome.findings, marks, strict=True)]
+    return json.dumps(encodable(issues), indent=2) + "\n"
+
+
+def _issue(finding: Finding, fingerprint: str) -> Json:
+    told = f"{finding.code} {finding.name}: {finding.message}"
+    if finding.witness:
+        told += f". Outcome: {finding.witness.outcome}."
+    span = finding.place.span
+    return {
+        "description": visible(told),
+        "check_name": finding.code,
+        "fingerprint": fingerprint,
+        "severity": SEVERITIES[finding.severity],
+        "location": {"path": finding.place.path, "lines": {"begin": span.line, "end": span.end_line}},
+    }

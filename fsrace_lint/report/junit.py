@@ -1,0 +1,92 @@
+"""JUnit XML: findings among the results of tests, as Jenkins, GitLab and others show them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree as ET
+
+from fsrace_lint.report.words import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.report import Options, Outcome, Problem
+    from fsrace_lint.source import Source
+
+TOOL: Final = "fsrace-lint"
+PASSED: Final = "no filesystem races found"
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001
+    """Give one test suite in plain ASCII: a test case for each finding and each failure of the run."""
+    cases = [_finding(finding) for finding in outcome.findings]
+    cases += [_problem(problem) for problem in outcome.errors]
+    _tell_apart(cases)
+    counts = {
+        "name": TOOL,
+        "tests": str(len(cases) or 1),
+        "failures": str(len(outcome.findings)),
+        "errors": str(len(outcome.errors)),
+    }
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {**counts, "skipped": "0"})
+    suite.extend(cases or [ET.Element("testcase", {"classname": TOOL, "name": PASSED})])
+    ET.indent(root)
+    # What is not ASCII becomes a character reference, so the declaration holds on every terminal.
+    body = ET.tostring(root, encoding="us-ascii", xml_declaration=False).decode("ascii")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _finding(finding: Finding) -> ET.Element:
+    span = finding.place.span
+    path = _plain(finding.place.path)
+    name = _plain(f"{finding.code} {span.line}:{span.column}")
+    case = ET.Element("testcase", {"classname": path, "name": name, "file": path, "line": str(span.line)})
+    told = {"message": _plain(finding.message), "type": _plain(f"{finding.code} {finding.name}")}
+    ET.SubElement(case, "failure", told).text = "\n".join(map(_plain, _told(finding)))
+    return case
+
+
+def _told(finding: Finding) -> Iterable[str]:
+    """Tell a finding in lines: the message, the related places, the witness, and the fix."""
+    span = finding.place.span
+    place = f"{finding.place.path}:{span.line}:{span.column}"
+    yield f"{place}: {finding.code} {finding.name}: {finding.message}"
+    for related in finding.related:
+        where = f"{related.place.path}:{related.place.span.line}:{related.place.span.column}"
+        yield f"  {where}: {related.message}"
+    if finding.witness:
+        for step in finding.witness.steps:
+            done = f"{step.action} -> {step.result}" if step.result else step.action
+            yield f"  process {step.process}: {done}"
+        yield f"  outcome: {finding.witness.outcome}"
+    if finding.fix:
+        yield f"  fix: {finding.fix.description} ({finding.fix.applicability.value})"
+
+
+def _problem(problem: Problem) -> ET.Element:
+    path = _plain(problem.path)
+    case = ET.Element("testcase", {"classname": path or TOOL, "name": "failure of the run"})
+    if path:
+        case.set("file", path)
+    ET.SubElement(case, "error", {"message": _plain(problem.message), "type": "failure"})
+    return case
+
+
+def _tell_apart(cases: Iterable[ET.Element]) -> None:
+    """Number the cases that bear the same name, of which a CI system would show only one."""
+    seen: Counter[tuple[str | None, str | None]] = Counter()
+    for case in cases:
+        named = (case.get("classname"), case.get("name"))
+        seen[named] += 1
+        if seen[named] > 1:
+            case.set("name", f"{case.get('name')} ({seen[named]})")
+
+
+def _plain(text: str) -> str:
+    """Spell out what steers a terminal, and what no XML document can hold."""
+    return _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text))

@@ -1,0 +1,42 @@
+"""The source text that a place covers, as far as it is known."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fsrace_lint.source import Source
+    from fsrace_lint.spans import Place
+
+
+class Lines:
+    """The lines of the sources, split when they are asked for."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        """Remember the sources, which go by `Place.path`."""
+
+        @lru_cache(maxsize=8)
+        def lines_of(path: str) -> Sequence[str]:
+            return re.split("\r\n|\r|\n", sources[path].text) if path in sources else ()
+
+        self.of: Callable[[str], Sequence[str]] = lines_of
+        """Gives the lines of a path; none where it is not known."""
+
+    def first(self, place: Place) -> str:
+        """Give the whole first line of a place, or nothing where it is not known."""
+        lines = self.of(place.path)
+        return lines[place.span.line - 1] if 0 < place.span.line <= len(lines) else ""
+
+    def text(self, place: Place) -> str:
+        """Give the text from the start of a place to its end, or nothing where it is not known."""
+        span = place.span
+        rows = list(self.of(place.path)[span.line - 1 : span.end_line])
+        if not rows:
+            return ""
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return "\n".join(rows)

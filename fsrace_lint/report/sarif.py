@@ -1,0 +1,213 @@
+"""SARIF 2.1.0, which code scanning services and editors read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.report import RuleInfo
+from fsrace_lint.report.fingerprints import fingerprints
+from fsrace_lint.report.json import encodable
+from fsrace_lint.report.lines import Lines
+from fsrace_lint.report.pages import paragraphs
+from fsrace_lint.report.words import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsrace_lint.findings import Step, Witness
+    from fsrace_lint.report import Options, Outcome, Problem, Tool
+    from fsrace_lint.report.json import Json
+    from fsrace_lint.source import Source
+    from fsrace_lint.spans import Place
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/cos02/schemas/sarif-schema-2.1.0.json"
+ROOT: Final = "%SRCROOT%"
+FINGERPRINT: Final = "fsraceFinding/v1"
+LEVELS: Final[Mapping[Severity, str]] = MappingProxyType(
+    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+)
+PROBLEMS: Final[Mapping[Severity, str]] = MappingProxyType(
+    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
+)
+PRECISIONS: Final[Mapping[str, str]] = MappingProxyType({"evident": "high", "plausible": "medium"})
+NOT_CHECKED: Final = "FSR001"
+# What a reader of SARIF would take for the place of an argument.
+_ARGUMENT: Final = re.compile(r"\{(\d+)\}")
+
+
+def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
+    """Give one SARIF log with one run, as JSON in plain ASCII."""
+    lines = Lines(sources)
+    rules = _known(options.tool, outcome.findings)
+    index = {rule.code: number for number, rule in enumerate(rules)}
+    marks = fingerprints(outcome.findings, lines)
+    results: list[Json] = [
+        {**_result(finding, index, lines), "partialFingerprints": {FINGERPRINT: mark}}
+        for finding, mark in zip(outcome.findings, marks, strict=True)
+    ]
+    driver: dict[str, Json] = {"name": "fsrace-lint", "rules": [_rule(rule) for rule in rules]}
+    if options.tool.version:
+        driver["semanticVersion"] = options.tool.version
+    run: dict[str, Json] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {
+            ROOT: {"description": {"text": "The folder in which fsrace-lint was started."}}
+        },
+        "invocations": [_invocation(outcome)],
+        "results": results,
+    }
+    log: Json = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(encodable(log), indent=2) + "\n"
+
+
+def _known(tool: Tool, findings: Sequence[Finding]) -> Sequence[RuleInfo]:
+    """Give the rules of the tool, and those of the findings that it does not tell of."""
+    rules = {rule.code: rule for rule in tool.rules}
+    for finding in findings:
+        rules.setdefault(finding.code, RuleInfo(finding.code, finding.name, finding.name, finding.severity))
+    return list(rules.values())
+
+
+def _rule(rule: RuleInfo) -> Json:
+    title, *rest = paragraphs(rule.page)
+    properties: dict[str, Json] = {
+        # What the tool says of itself is certain; what only the strict profile reports is the least so.
+        "precision": PRECISIONS.get(rule.evidence, "low") if rule.cwe else "very-high",
+        "problem.severity": PROBLEMS[rule.severity],
+    }
+    if rule.cwe:
+        properties["tags"] = [f"external/cwe/cwe-{rule.cwe:03}"]
+    said = rule.page.split("\n\n", 2)
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": " ".join((said[1] if len(said) > 1 else title).split())},
+        "help": {"text": rule.page, "markdown": "\n\n".join([title, *rest])},
+        "defaultConfiguration": {"level": LEVELS[rule.severity]},
+        "properties": properties,
+    }
+
+
+def _result(finding: Finding, index: Mapping[str, int], lines: Lines) -> dict[str, Json]:
+    place = _location(finding.place)
+    if not finding.function.startswith("<"):
+        place["logicalLocations"] = [{"fullyQualifiedName": visible(finding.function), "kind": "function"}]
+    properties: dict[str, Json] = {"evidence": finding.evidence, "strict": finding.strict}
+    if finding.fix:
+        # The new text is made when the file is repaired, so there are no `fixes` of SARIF.
+        properties["fix"] = visible(finding.fix.description)
+        properties["applicability"] = finding.fix.applicability.value
+    told = f"{finding.message}. Outcome: {finding.witness.outcome}." if finding.witness else finding.message
+    result: dict[str, Json] = {
+        "ruleId": finding.code,
+        "ruleIndex": index[finding.code],
+        "level": LEVELS[finding.severity],
+        "message": _message(told),
+        "locations": [place],
+        "properties": properties,
+    }
+    if finding.related:
+        result["relatedLocations"] = [
+            {"id": number, **_location(related.place), "message": _message(related.message)}
+            for number, related in enumerate(finding.related, 1)
+        ]
+    if finding.witness and finding.witness.steps:
+        result["codeFlows"] = [_flow(finding, finding.witness, lines)]
+    return result
+
+
+def _flow(finding: Finding, witness: Witness, lines: Lines) -> Json:
+    """Give the witness: a flow for each process, and the order of the steps across them."""
+    flows: dict[int, list[Json]] = {}
+    for order, step in enumerate(witness.steps, 1):
+        done = f"{step.action} -> {step.result}" if step.result else step.action
+        told = _message(f"process {step.process}: {done}")
+        where = _location(_where(step, finding, lines))
+        flows.setdefault(step.process, []).append(
+            {"location": {**where, "message": told}, "executionOrder": order}
+        )
+    threads: list[Json] = [
+        {"id": f"process {process}", "locations": flows[process]} for process in sorted(flows)
+    ]
+    return {"message": _message(witness.outcome), "threadFlows": threads}
+
+
+def _where(step: Step, finding: Finding, lines: Lines) -> Place:
+    """Give the place whose text a step spells, or else the place of the finding: a viewer needs one."""
+    places = [finding.place, *(related.place for related in finding.related)]
+    spelled = [(place, _spelling(lines.text(place))) for place in places]
+    said = _spelling(step.action)
+    called, _, arguments = said.partition("(")
+    same = [place for place, text in spelled if said and text == said][:1]
+    if not same and arguments:
+        same = [place for place, text in spelled if text.startswith(f"{called}(")]
+    return same[0] if len(same) == 1 else finding.place
+
+
+def _spelling(code: str) -> str:
+    return "".join(code.split()).replace('"', "'")
+
+
+def _invocation(outcome: Outcome) -> Json:
+    notes: list[Json] = [_note(problem) for problem in outcome.errors]
+    for finding in outcome.findings:
+        if finding.code == NOT_CHECKED:
+            about: Json = {
+                "level": "warning",
+                "message": _message(finding.message),
+                "locations": [_location(finding.place)],
+                "associatedRule": {"id": finding.code},
+            }
+            notes.append(about)
+    return {"executionSuccessful": not outcome.errors, "toolExecutionNotifications": notes}
+
+
+def _note(problem: Problem) -> Json:
+    note: dict[str, Json] = {"level": "error", "message": _message(problem.message)}
+    if problem.path:
+        note["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(problem.path)}}]
+    return note
+
+
+def _message(text: str) -> dict[str, Json]:
+    """Give a message that says the text as it is: no link in it, and no place of an argument."""
+    plain = visible(text)
+    if "](" in plain:
+        plain = plain.replace("[", "\\[").replace("]", "\\]")
+    return {"text": _ARGUMENT.sub(r"{{\1}}", plain)}
+
+
+def _location(place: Place) -> dict[str, Json]:
+    span = place.span
+    region: dict[str, Json] = {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+    return {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}
+
+
+def _artifact(path: str) -> dict[str, Json]:
+    """Name a file by a URI: below the current folder by its path from there, elsewhere in full."""
+    drive, rest = os.path.splitdrive(path)
+    if not rest.startswith("/"):
+        return {"uri": _quoted(path), "uriBaseId": ROOT}
+    if drive.startswith("//"):
+        return {"uri": f"file:{drive}{_quoted(rest)}"}
+    return {"uri": f"file://{'/' * bool(drive)}{drive}{_quoted(rest)}"}
+
+
+def _quoted(path: str) -> str:
+    try:
+        return quote(path.encode("utf-8", "surrogateescape"), safe="/")
+    except UnicodeEncodeError:  # surrogates that stand for no byte
+        return quote(path.encode("utf-8", "surrogatepass"), safe="/")
