@@ -69,7 +69,7 @@ Examples:
 @click.option("--seed", type=int, default=0, help="Which random schedules.")
 @click.option(
     "--step-timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0, 86_400, min_open=True),
     default=10.0,
     show_default=True,
     help="Seconds that a process may take between two calls.",
@@ -117,15 +117,16 @@ def _loaded(file: Path) -> ModuleType:
     """Import a file as a script would find itself: its folder comes first on the path."""
     if not file.is_file():
         raise click.UsageError(f"there is no file {visible(str(file))}")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    name = f"fsrace_scenario_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise click.UsageError(f"{visible(str(file))} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent.resolve()))
-    sys.modules[file.stem] = module
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001  # whatever the file raises is the user's to see
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the file raises is the user's to see
         lines = traceback.format_exception(error)
         click.echo(f"Error: {visible(str(file))} cannot be imported\n{_lines(''.join(lines))}", err=True)
         sys.exit(FAILED)

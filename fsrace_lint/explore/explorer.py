@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from typing import TYPE_CHECKING
 
@@ -93,7 +92,7 @@ def explore(
     start = time.monotonic()
     with stage.scratch() as folder, jobs.together():
         place = stage.Stage(folder, setup, check, step_timeout)
-        with installed(float(math.ceil(time.time())), function) as gate:
+        with installed(float(place.began + 1), function) as gate:
             explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
@@ -105,6 +104,7 @@ class _Explorer:
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
+        self._unfollowed = False
         self._schedules = 0
 
     @property
@@ -125,15 +125,21 @@ class _Explorer:
         if failed is None and not exhausted:
             sampled = Sampled(self._director, bounds.samples, bounds.seed)
             failed = self._first_failing(sampled.runs())
-        is_all = exhausted and bounds.preemptions is None
+        bound = self._bound(exhausted)
         if failed is None:
-            return self._result(None, exhaustive=is_all, bound=self._bound(exhausted))
+            return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
     def _bound(self, exhausted: bool) -> str:
-        bounds = self._bounds
-        if exhausted:
+        bounds, scenario = self._bounds, self._director.scenario
+        if self._unfollowed:
+            return "some calls were not followed, see the notes"
+        if exhausted and bounds.preemptions is not None:
             return f"those with more than {bounds.preemptions} preemptions were left out"
+        if exhausted and scenario.crash != "none" and scenario.check is not None and scenario.processes > 2:
+            return "what more than two processes leave when all are killed was looked at in one order of many"
+        if exhausted:
+            return ""
         said = f"{bounds.schedules} in order"
         return said + (f", then {bounds.samples} at random (seed {bounds.seed})" if bounds.samples else "")
 
@@ -141,6 +147,7 @@ class _Explorer:
         for run in runs:
             self._schedules += 1
             self._notes += [note for note in run.notes if note not in self._notes]
+            self._unfollowed = self._unfollowed or run.has_unfollowed
             if run.failure is not None:
                 return run
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,6 +15,9 @@ Key = tuple[str, int, str]
 ""), ("lock", inode, ""), or ("world", 0, ""), which is everything. Inodes are numbers as the kernel gives
 them in a footprint that a process sends; the scheduler turns them into names that are the same in every
 run."""
+
+
+WORLD: Final[Key] = ("world", 0, "")
 
 
 class Footprint(msgspec.Struct, frozen=True, array_like=True):
@@ -55,7 +58,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
         locks: Locks taken and dropped.
         dirtied: Inodes whose data changed, and is not on the disk yet.
         synced: Inodes whose data reached the disk.
-        notes: What the explorer could not follow.
+        notes: What the explorer could not look into.
+        unfollowed: Whether something was done that it did not see at all.
     """
 
     result: str
@@ -66,6 +70,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     dirtied: list[int] = []
     synced: list[int] = []
     notes: list[str] = []
+    unfollowed: bool = False
 
 
 class Probe(msgspec.Struct, frozen=True, array_like=True):
@@ -185,6 +190,11 @@ _read, _write = os.read, os.write
 _encode = msgspec.msgpack.Encoder().encode
 _decode_message: Callable[[bytes], FromProcess] = msgspec.msgpack.Decoder(FromProcess).decode
 _decode_go = msgspec.msgpack.Decoder(Go).decode
+
+
+def plain(text: str) -> str:
+    """Spell out what is no text, as it comes in names of files."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 class Closed(Exception):  # noqa: N818  # an end of file is no error of either side

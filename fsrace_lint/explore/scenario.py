@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 FILESYSTEMS: Final = ("posix", "nfs")
 CRASHES: Final = ("none", "kill", "power")
 MOST_PROCESSES: Final = 26
+LONGEST_STEP: Final = 86_400.0
 
 
 class Scenario(NamedTuple):
@@ -61,8 +62,8 @@ class Scenario(NamedTuple):
             )
         if self.crash not in CRASHES:
             raise ExploreError(f"no crash is called {self.crash!r}: choose one of {', '.join(CRASHES)}")
-        if self.step_timeout <= 0:
-            raise ExploreError(f"a time-out of {self.step_timeout} s leaves no time")
+        if not 0 < self.step_timeout <= LONGEST_STEP:
+            raise ExploreError(f"a time-out of {self.step_timeout} s: up to a day makes sense")
         return self
 
 

@@ -40,6 +40,10 @@ def draw(moves: Sequence[Move], processes: int, *, first: int = 1) -> str:
 
 
 def _told(move: Move) -> str:
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in _words(move))
+
+
+def _words(move: Move) -> str:
     if move.choice.given == KILLED:
         return f"KILLED {move.target}"
     told = f"{move.name} {move.target}".rstrip()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.scenario import Scenario
 
 _VERSION: Final = "fsr1"
+_MOST_MOVES: Final = 100_000
 _PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
 
 
@@ -106,6 +107,8 @@ def read(text: str) -> Token:
         elif answer:
             schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
         else:
+            if int(count or 1) > _MOST_MOVES:
+                raise ExploreError(f"{text!r} is no token of a schedule: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
     return Token(int(processes), filesystem, crash or "none", tuple(schedule), told)
 

@@ -86,7 +86,7 @@ class DescriptorCalls:
         follow = not (exclusive or flags & os.O_NOFOLLOW)
 
         def act(recorder: Recorder, _: Go) -> int:
-            at = recorder.look(place, follow=follow)
+            at = recorder.look(self._gate.now_at(*given) or place, follow=follow)
             descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.seen.append(at.path)
             found = posix.fstat(descriptor).st_ino
@@ -143,7 +143,7 @@ class DescriptorCalls:
     def dup(self, descriptor: int) -> int:
         """Give an open file another descriptor."""
         new = posix.dup(descriptor)
-        self._share(descriptor, new)
+        self._gate.share(descriptor, new)
         return new
 
     def dup2(self, descriptor: int, new: int, inheritable: bool = True) -> int:
@@ -151,13 +151,8 @@ class DescriptorCalls:
         if new in self._gate.files and new != descriptor:
             self.close(new)
         posix.dup2(descriptor, new, inheritable)
-        self._share(descriptor, new)
+        self._gate.share(descriptor, new)
         return new
-
-    def _share(self, descriptor: int, new: int) -> None:
-        if descriptor in self._gate.files and new != descriptor:
-            self._gate.files[new] = self._gate.files[descriptor]
-            self._gate.files[new].descriptors += 1
 
     def _reading(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def read(descriptor: int, *args: Any) -> Any:

@@ -7,6 +7,7 @@ import io
 import os
 import posix
 import stat
+import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,6 +62,19 @@ class Files:
         if buffering == 0 and not binary:
             raise ValueError("can't have unbuffered text I/O")
         raw = self._raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+        made = self._wrapped(raw, mode, buffering, encoding, errors, newline)
+        self._gate.streams.append(weakref.ref(made))
+        return made
+
+    def _wrapped(
+        self,
+        raw: io.FileIO,
+        mode: str,
+        buffering: int,
+        encoding: str | None,
+        errors: str | None,
+        newline: str | None,
+    ) -> Any:
         if buffering == 0:
             return raw
         size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
@@ -69,7 +83,7 @@ class Files:
             buffered = io.BufferedRandom(raw, size)
         else:
             buffered = io.BufferedWriter(raw, size) if raw.writable() else io.BufferedReader(raw, size)
-        if binary:
+        if "b" in mode:
             return buffered
         text = io.TextIOWrapper(buffered, encoding, errors, newline, line_buffering=buffering == 1)
         text.mode = mode  # type: ignore[misc]

@@ -11,10 +11,11 @@ import traceback
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import messages
-from fsrace_lint.explore.messages import Go, Probe, Request
+from fsrace_lint.explore.messages import Go, Probe, Request, plain
 from fsrace_lint.explore.process.places import Recorder, descriptor_path
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable
     from types import FrameType
 
@@ -63,12 +64,13 @@ class Gate:
         self.now = 0.0
         self.looked_at_clock = False
         self.files: dict[int, Open] = {}
+        self.streams: list[weakref.ref[Any]] = []
         self.record_locks: dict[int, Held] = {}
         self.unfollowed: list[str] = []
         self._reader, self._writer = -1, -1
         self._below = ""
         self._inside = True
-        self._outcome: Outcome | None = None
+        self._recorder: Recorder | None = None
         self._asked: tuple[str, str, int | None] | None = None
         self._thread = 0
         self._opened = 0
@@ -120,9 +122,15 @@ class Gate:
         Returns:
             A path below the top that may hold links and dots, or None.
         """
-        if self.is_open() or path is None or isinstance(path, int):
+        return None if self.is_open() else self.now_at(path, dir_fd)
+
+    def now_at(self, path: Path, dir_fd: int | None = None) -> str | None:
+        """Give the same at the moment of the call: what a path is relative to may have been renamed."""
+        if path is None or isinstance(path, int):
             return None
         text = os.fsdecode(path)
+        if "\0" in text:
+            return None
         if not text.startswith("/"):
             try:
                 base = posix.getcwd() if dir_fd is None else descriptor_path(dir_fd)
@@ -139,6 +147,12 @@ class Gate:
         """Remember an open file."""
         self._opened += 1
         self.files[descriptor] = Open(self._opened)
+
+    def share(self, descriptor: int, new: int) -> None:
+        """Remember that an open file has another descriptor."""
+        if descriptor in self.files and new != descriptor:
+            self.files[new] = self.files[descriptor]
+            self.files[new].descriptors += 1
 
     def watches(self, descriptor: int) -> bool:
         """Tell whether calls on a descriptor are watched."""
@@ -193,7 +207,10 @@ class Gate:
         if probe is not None:
             is_again, self._asked = asked == self._asked and not self.looked_at_clock, asked
         state = state_of(caller.f_back) if is_again else ""
-        request = Request(name, target, self._where(caller), mutates, probe, wait, self._taken(), state)
+        if probe is not None:
+            probe = Probe(probe.kind, plain(probe.path))
+        where, outcome = self._where(caller), self._taken()
+        request = Request(name, plain(target), where, mutates, probe, wait, outcome, state)
         messages.send(self._writer, request)
         go = self._heard()
         recorder = Recorder(self.top)
@@ -205,20 +222,21 @@ class Gate:
             raise
         finally:
             self._inside = False
-            self._outcome = recorder.outcome()
+            self._recorder = recorder
         return result
 
     def end(self, **told: Any) -> NoReturn:
         """Tell the scheduler that this process is done, and end it."""
-        outcome = self._taken()
-        messages.send(self._writer, messages.Ended(outcome, **told))
+        messages.send(self._writer, messages.Ended(self._taken(), **told))
         posix._exit(0)
 
     def _taken(self) -> Outcome | None:
-        outcome, self._outcome = self._outcome, None
-        if self.unfollowed and outcome is not None:
-            outcome.notes.extend(self.unfollowed)
-        return outcome
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            return None
+        recorder.notes += self.unfollowed
+        recorder.unfollowed = bool(self.unfollowed)
+        return recorder.outcome()
 
     def _heard(self) -> Go:
         while True:
@@ -258,9 +276,9 @@ def state_of(frame: FrameType | None) -> str:
         The lines and local values of all its frames, as far as they are plain.
     """
     parts = []
-    while frame is not None:
-        plain = {name: _shallow(value) for name, value in frame.f_locals.items()}
-        parts.append(f"{frame.f_code.co_filename}:{frame.f_lasti}:{plain}")
+    while frame is not None and not frame.f_code.co_filename.startswith(OWN):
+        values = {name: _shallow(value) for name, value in frame.f_locals.items()}
+        parts.append(f"{frame.f_code.co_filename}:{frame.f_lasti}:{values}")
         frame = frame.f_back
     return str(hash("|".join(parts)))
 

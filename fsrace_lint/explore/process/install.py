@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copyreg
+import datetime
 import glob
 import os
 import pathlib
@@ -15,7 +17,7 @@ import zipfile
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fsrace_lint.explore.process.clock import Clock
+from fsrace_lint.explore.process.clock import Clock, reduced
 from fsrace_lint.explore.process.descriptors import DescriptorCalls
 from fsrace_lint.explore.process.files import Files
 from fsrace_lint.explore.process.gate import Gate
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 OURS = __name__.partition(".explore.")[0] + ".explore"
 """Our own modules, which go on with the functions as they were."""
+_datetime = datetime.datetime
 HOLDERS = (pathlib, glob, shutil, tempfile, zipfile)
 """Modules that are to be loaded before, or whose classes keep functions of `os`."""
 
@@ -59,6 +62,8 @@ def installed(start: float, function: Callable[..., object]) -> Iterator[Gate]:
     added = [{table[call] for call in calls if call in table} for calls in supported]
     by_id = {id(call): replacement for call, replacement in table.items()}
     sites = [*_in_modules(by_id), *_in_classes(by_id), *_in_function(function, by_id)]
+    # moments that C code makes are of the class as it was
+    copyreg.dispatch_table[_datetime] = reduced
     try:
         for site in sites:
             site.put(site.replacement)
@@ -66,6 +71,7 @@ def installed(start: float, function: Callable[..., object]) -> Iterator[Gate]:
             calls.update(more)
         yield gate
     finally:
+        copyreg.dispatch_table.pop(_datetime, None)
         for site in sites:
             site.put(site.kept)
         for calls, more in zip(supported, added, strict=True):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # as they were before a process's own were replaced
 _flock, _lockf, _fcntl = fcntl.flock, fcntl.lockf, fcntl.fcntl
 _SET_LOCKS = [getattr(fcntl, name) for name in ("F_SETLK", "F_SETLKW") if hasattr(fcntl, name)]
+_OPEN_FILE_LOCKS = [getattr(fcntl, name) for name in ("F_OFD_SETLK", "F_OFD_SETLKW") if hasattr(fcntl, name)]
+_DUPLICATING = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC)
 
 
 class LockCalls:
@@ -55,6 +57,11 @@ class LockCalls:
             shared=bool(operation & fcntl.LOCK_SH),
         )
 
+        is_conversion = file.flock is not None and file.flock.shared != wanted.shared
+        if is_conversion and not operation & (fcntl.LOCK_UN | fcntl.LOCK_NB):
+            # flock(2): the existing lock is first removed, and then a new lock is established
+            self.flock(fd, fcntl.LOCK_UN)
+
         def note(recorder: Recorder, held: Held | None) -> None:
             if file.flock is not None:
                 recorder.locked(file.flock.dropped())
@@ -62,9 +69,10 @@ class LockCalls:
             if held is not None:
                 recorder.locked(held)
 
-        return self._step(
-            descriptor, operation, wanted, lambda flag: _flock(descriptor, operation | flag), note
-        )
+        def original(flag: int) -> None:
+            _flock(descriptor, operation | flag)
+
+        return self._step(descriptor, operation, wanted, original, note, is_lost=is_conversion)
 
     def lockf(self, fd: Any, cmd: int, len: int = 0, start: int = 0, whence: int = 0) -> Any:  # noqa: A002
         """Take or drop the record lock of a file; a part of a file counts as the whole."""
@@ -76,6 +84,12 @@ class LockCalls:
     def fcntl(self, fd: Any, cmd: int, arg: Any = 0) -> Any:
         """Pass on all but record locks, which are taken as by `lockf`."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
+        if cmd in _OPEN_FILE_LOCKS and self._gate.watches(descriptor):
+            raise NotImplementedError("locks of open files (F_OFD_SETLK) cannot be explored; fcntl.flock can")
+        if cmd in _DUPLICATING and self._gate.watches(descriptor):
+            new = _fcntl(fd, cmd, arg)
+            self._gate.share(descriptor, new)
+            return new
         if cmd not in _SET_LOCKS or not self._gate.watches(descriptor):
             return _fcntl(fd, cmd, arg)
         kind = struct.unpack_from("h", arg)[0]
@@ -116,6 +130,8 @@ class LockCalls:
         wanted: Held,
         original: Callable[[int], Any],
         note: Callable[[Recorder, Held | None], None],
+        *,
+        is_lost: bool = False,
     ) -> Any:
         drops = bool(operation & fcntl.LOCK_UN)
 
@@ -124,6 +140,8 @@ class LockCalls:
                 done = original(0 if drops else fcntl.LOCK_NB)
             except OSError:
                 recorder.tried_lock(wanted.inode)
+                if is_lost:
+                    note(recorder, None)
                 raise
             note(recorder, None if drops else wanted)
             return done

@@ -40,6 +40,8 @@ class Opaque:
             subprocess.call: self._whole(subprocess.call, "subprocess"),
             subprocess.Popen.__init__: self._popen(),
             posix.kill: self.kill,
+            posix.posix_spawn: self._whole(posix.posix_spawn, "posix_spawn"),
+            posix.posix_spawnp: self._whole(posix.posix_spawnp, "posix_spawnp"),
             posix.system: self._whole(posix.system, "system"),
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
@@ -57,6 +59,8 @@ class Opaque:
     def _writer(self, original: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
         def write(*args: Any, **options: Any) -> Any:
             given = args[place] if len(args) > place else next(iter(options.values()), None)
+            if name == "sqlite3.connect":
+                self._gate.note("what is done with a database is not followed, only that it is opened")
             if isinstance(given, (str, bytes, os.PathLike)):
                 return self._whole(original, name, os.fsdecode(given))(*args, **options)
             return original(*args, **options)

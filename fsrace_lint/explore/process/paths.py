@@ -50,9 +50,9 @@ class PathCalls:
             return posix.mkdir(path, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(place, follow=False)
+            at = recorder.look(self._gate.now_at(path, dir_fd) or place, follow=False)
             posix.mkdir(path, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
-            self._gate.stamp(place)
+            self._gate.stamp(at.path)
             recorder.added(at, posix.lstat(at.path).st_ino)
 
         return self._gate.step("mkdir", self._gate.shown(place), act)
@@ -81,7 +81,7 @@ class PathCalls:
             return posix.rmdir(path, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(place, follow=False)
+            at = recorder.look(self._gate.now_at(path, dir_fd) or place, follow=False)
             if at.is_folder:
                 recorder.listed(at.inode)
             posix.rmdir(path, dir_fd=dir_fd)  # type: ignore[arg-type]
@@ -97,9 +97,10 @@ class PathCalls:
             return posix.unlink(path, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(place, follow=False)
+            at = recorder.look(self._gate.now_at(path, dir_fd) or place, follow=False)
             posix.unlink(path, dir_fd=dir_fd)  # type: ignore[arg-type]
             recorder.changed(at)
+            recorder.changed_links(at)
 
         return self._gate.step("unlink", self._gate.shown(place), act)
 
@@ -121,6 +122,8 @@ class PathCalls:
                         recorder.changed(at)
                     if places[-1].is_folder:
                         recorder.emptied(places[-1].inode)
+                    if new is not None:
+                        recorder.changed_links(places[-1])
 
             shown = [str(src) if old is None else self._gate.shown(old)]
             shown.append(str(dst) if new is None else self._gate.shown(new))
@@ -150,7 +153,7 @@ class PathCalls:
             posix.link(src, dst, **options)  # type: ignore[arg-type]
             recorder.changed(at)
             if source is not None:
-                recorder.wrote_file(source.inode)
+                recorder.changed_links(source)
 
         shown = f"{self._gate.shown(old) if old else src!s} -> {self._gate.shown(new)}"
         return self._gate.step("link", shown, act)
@@ -185,7 +188,12 @@ class PathCalls:
             def act(recorder: Recorder, _: Go) -> None:
                 at = recorder.look(place, follow=follows and options.get("follow_symlinks", True))
                 original(path, *args, **given)
-                recorder.wrote_file(at.inode)
+                if name == "truncate":
+                    recorder.wrote_data(at.inode)
+                else:
+                    recorder.wrote_file(at.inode)
+                if name == "truncate" or (name == "utime" and not any(args) and not options.get("ns")):
+                    self._gate.stamp(at.path)
                 recorder.seen.append(at.path)
 
             return self._gate.step(name, self._gate.shown(place), act)
@@ -201,5 +209,7 @@ class PathCalls:
         def act(recorder: Recorder, _: Go) -> None:
             original(descriptor, *args, **options)
             recorder.wrote_file(posix.fstat(descriptor).st_ino)
+            if original is posix.utime and not any(args) and not options.get("ns"):
+                self._gate.stamp(descriptor)
 
         return self._gate.step(original.__name__, self._gate.name_of(descriptor), act)

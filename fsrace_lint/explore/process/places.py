@@ -7,7 +7,7 @@ import stat
 import sys
 from typing import NamedTuple
 
-from fsrace_lint.explore.messages import Footprint, Held, Key, Outcome
+from fsrace_lint.explore.messages import Footprint, Held, Key, Outcome, plain
 
 LINKS = 40
 
@@ -49,6 +49,7 @@ class Recorder:
         self.dirtied: list[int] = []
         self.synced: list[int] = []
         self.notes: list[str] = []
+        self.unfollowed = False
         self._reads: dict[Key, None] = {}
         self._writes: dict[Key, None] = {}
         self._adds: dict[Key, None] = {}
@@ -56,14 +57,15 @@ class Recorder:
     def outcome(self) -> Outcome:
         """Give what was collected."""
         return Outcome(
-            self.result,
+            plain(self.result),
             Footprint(list(self._reads), list(self._writes), list(self._adds)),
             self.made,
-            self.seen,
+            [plain(path) for path in self.seen],
             self.locks,
             self.dirtied,
             self.synced,
-            self.notes,
+            [plain(note) for note in self.notes],
+            self.unfollowed,
         )
 
     def look(self, path: str, *, follow: bool = True) -> Place:
@@ -76,6 +78,9 @@ class Recorder:
         Returns:
             Where it leads; the top itself where it leaves it.
         """
+        if path.endswith(("/", "/.")):
+            place = self.look(path.rstrip("/.") or path)
+            return place if place.is_folder else place._replace(inode=0, mode=0)
         current, inode = self._top, posix.stat(self._top).st_ino
         place = Place(current, (0, ""), inode, stat.S_IFDIR)
         left = [name for name in path[len(self._top) :].split("/") if name not in ("", ".")][::-1]
@@ -88,7 +93,7 @@ class Recorder:
                 inode = posix.stat(current).st_ino
                 place = Place(current, (0, ""), inode, stat.S_IFDIR)
                 continue
-            self._reads["entry", inode, name] = None
+            self._reads["entry", inode, plain(name)] = None
             here = f"{current}/{name}"
             try:
                 found = posix.lstat(here)
@@ -108,10 +113,20 @@ class Recorder:
         return place
 
     def probed(self, path: str, *, follow: bool = True) -> None:
-        """Note a question after what is there: its size and times are part of the answer."""
+        """Note a question after what is there: its size, its mode and its times are part of the answer."""
         place = self.look(path, follow=follow)
-        if stat.S_ISREG(place.mode):
+        if place.inode:
             self.read_file(place.inode)
+            self.counted_links(place.inode)
+
+    def counted_links(self, inode: int) -> None:
+        """Note that somebody looked at how many names a file has."""
+        self._reads["links", inode, ""] = None
+
+    def changed_links(self, place: Place) -> None:
+        """Note that a file has another number of names."""
+        if place.inode and not place.is_folder:
+            self._writes["links", place.inode, ""] = None
 
     def read_file(self, inode: int) -> None:
         """Note that content or attributes were read."""
@@ -138,7 +153,7 @@ class Recorder:
     def changed(self, place: Place) -> None:
         """Note that a name appeared, disappeared or stands for something else."""
         folder, name = place.entry
-        self._writes["entry", folder, name] = None
+        self._writes["entry", folder, plain(name)] = None
         self._adds["listing", folder, ""] = None
         self.seen += [place.path, place.path.rpartition("/")[0] + "/"]
 

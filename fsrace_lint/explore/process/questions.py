@@ -36,6 +36,7 @@ class Questions:
             posix.fstat: self.fstat,
             posix.lstat: self.lstat,
             posix.access: self.access,
+            posix.chdir: self.chdir,
             os.path.exists: self._asking("exists", os.path.exists),
             os.path.lexists: self._asking("lexists", os.path.lexists),
             os.path.isfile: self._asking("isfile", os.path.isfile),
@@ -56,6 +57,18 @@ class Questions:
 
         return self._gate.step("readlink", self._gate.shown(place), act, mutates=False)
 
+    def chdir(self, path: Path) -> None:
+        """Go to another directory."""
+        place = self._gate.place(path)
+        if place is None:
+            return posix.chdir(path)  # type: ignore[arg-type]
+
+        def act(recorder: Recorder, _: Go) -> None:
+            recorder.look(place)
+            posix.chdir(path)  # type: ignore[arg-type]
+
+        return self._gate.step("chdir", self._gate.shown(place), act, mutates=False)
+
     def stat(self, path: Path, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         """Ask what is there."""
         if isinstance(path, int) and self._gate.watches(path):
@@ -65,7 +78,7 @@ class Questions:
             return posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, go: Go) -> os.stat_result:
-            recorder.probed(place, follow=follow_symlinks)
+            recorder.probed(self._gate.now_at(path, dir_fd) or place, follow=follow_symlinks)
             if go.answer is None:
                 found = posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
             elif go.answer.there:
@@ -86,8 +99,8 @@ class Questions:
 
         def act(recorder: Recorder, _: Go) -> os.stat_result:
             found = posix.fstat(descriptor)
-            if stat.S_ISREG(found.st_mode):
-                recorder.read_file(found.st_ino)
+            recorder.read_file(found.st_ino)
+            recorder.counted_links(found.st_ino)
             recorder.result = _kind(found.st_mode)
             return found
 

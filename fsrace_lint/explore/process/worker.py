@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pathlib
@@ -14,10 +15,14 @@ import tempfile
 import traceback
 from typing import TYPE_CHECKING, NoReturn
 
+from fsrace_lint.explore import messages
+from fsrace_lint.explore.messages import plain
 from fsrace_lint.explore.process.collectives import Collectives
 from fsrace_lint.explore.process.gate import OWN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.process.told import Told
 
@@ -34,28 +39,33 @@ def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
     sys.settrace(None)
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # the tree is made ready before a run begins, and nothing may be done to it before that
+    messages.receive_go(reader)
     root = pathlib.Path(told.top, "root")
     posix.chdir(root)
     os.environ.update(_environment(told))
     tempfile.tempdir = told.temporary
-    random.seed(0)
+    random.seed(told.rank)
     if told.distributed:
         Collectives(gate, told.size).install()
     gate.begin(reader, writer, told.top, told.rank)
     try:
         value = told.function(root, told.rank)
-        _drop_locks(gate)
+        _close_all(gate)
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is the outcome
-        _try_to_drop_locks(gate)
+        with contextlib.suppress(OSError, ValueError):
+            _close_all(gate)
         # what follows, such as looking for lines of source, is none of the scenario's calls
         gate.finish()
+        if isinstance(error, SystemExit) and not error.code:
+            gate.end(shown="None")
         trace = traceback.extract_tb(error.__traceback__)
         frames = [frame for frame in trace if not frame.filename.startswith(OWN)]
         lines = traceback.format_list(frames) + traceback.format_exception_only(type(error), error)
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        gate.end(error=kinds, message=str(error), trace="".join(lines))
+        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain("".join(lines)))
     gate.finish()
-    gate.end(value=_pickled(value), shown=repr(value))
+    gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
 
 
 def _environment(told: Told) -> dict[str, str]:
@@ -74,17 +84,22 @@ def _environment(told: Told) -> dict[str, str]:
     }
 
 
-def _drop_locks(gate: Gate) -> None:
+def _close_all(gate: Gate) -> None:
+    """Do what the end of a program does: write out what is left in buffers, and drop the locks."""
+    for reference in gate.streams:
+        stream = reference()
+        if stream is not None and not stream.closed:
+            stream.close()
     for descriptor, file in list(gate.files.items()):
         if file.flock or gate.record_locks:
             os.close(descriptor)
 
 
-def _try_to_drop_locks(gate: Gate) -> None:
+def _said(say: Callable[[object], str], value: object) -> str:
     try:
-        _drop_locks(gate)
-    except OSError:
-        return
+        return say(value)
+    except Exception as error:  # noqa: BLE001  # whatever an object's own text raises
+        return f"<{type(value).__name__} whose text raises {type(error).__name__}>"
 
 
 def _pickled(value: object) -> bytes:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 GROWTH: Final = 10
 """How much longer each sleep lasts than the one before, while a loop sees the same again and again: the
 others are slow. `time.sleep` promises that at least so much time passes."""
+MOST_GROWTH: Final = 9
+"""How often sleeps grow."""
+ROUNDS: Final = 16
+"""After so many rounds in the same state it is a circle; what iterators count is no state that is seen."""
 GIVEN_UP: Final = 86_400.0
 """Seconds after which a loop that looks at the clock and goes on is one that never ends by itself."""
 
@@ -34,6 +38,8 @@ class Polls:
         self._repeated = 0
         self._slept = 0.0
         self._mutated = False
+        self._same = 0
+        self._asked = 0
         self._asked_in = ""
 
     def before(self, pause: Pause) -> None:
@@ -42,10 +48,10 @@ class Polls:
         self._repeated = self._repeated + 1 if is_same else 0
         if not is_same:
             self._slept = 0.0
-        is_circle = is_same and bool(pause.state) and pause.state == self._state
+        self._same = self._same + 1 if is_same and pause.state and pause.state == self._state else 0
         self._state = pause.state
         self._watched = self._touched
-        self.is_parked = is_circle or self._slept > GIVEN_UP
+        self.is_parked = self._same >= ROUNDS or (not pause.state and self._slept > GIVEN_UP)
 
     def asks(self, state: str) -> None:
         """Look at a question that is asked twice in a row: a loop that does not sleep.
@@ -53,9 +59,10 @@ class Polls:
         Args:
             state: What tells the state that the program is in; "" where it is another question.
         """
-        self.is_parked = bool(state) and state == self._asked_in
+        self._asked = self._asked + 1 if state and state == self._asked_in else 0
         self._asked_in = state
         self._watched = self._touched
+        self.is_parked = self._asked >= ROUNDS
 
     def length(self, pause: Pause) -> float:
         """Tell how long a sleep lasts.
@@ -66,7 +73,7 @@ class Polls:
         Returns:
             Its seconds: at least those asked for.
         """
-        seconds = pause.seconds * float(GROWTH**self._repeated)
+        seconds = pause.seconds * float(GROWTH ** min(self._repeated, MOST_GROWTH))
         self._slept += seconds
         return seconds
 
@@ -84,6 +91,6 @@ class Polls:
         """Go on where somebody has changed what this process looks at."""
         if self.is_parked and self._watched.depends_on(touched):
             self.is_parked = False
-            self._asked_in = ""
+            self._asked = self._same = 0
             self._repeated = 0
             self._slept = 0.0

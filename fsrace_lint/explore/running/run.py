@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import (
+    WORLD,
     Acquire,
     Answer,
     Ended,
@@ -46,6 +47,7 @@ class Run:
         self.failure: Failure | None = None
         self.notes: list[str] = []
         self.preempted = 0
+        self.has_unfollowed = False
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self._locks = Locks()
         self._dirty: set[int] = set()
@@ -55,8 +57,10 @@ class Run:
     def _start(self, processes: list[jobs.Process]) -> None:
         self.ranks = [Rank(process) for process in processes]
         try:
-            for number, process in enumerate(processes):
+            for process in processes:
                 process.join()
+                process.let_through(Go())
+            for number in range(len(processes)):
                 self._hear(number)
             self._gather()
         except BaseException:
@@ -173,18 +177,21 @@ class Run:
     def _as_move(self, choice: Choice, request: Request, outcome: Outcome) -> Move:
         for inode in outcome.made:
             self._names[inode] = f"{choice.rank}.{self.ranks[choice.rank].made}"
+        self.has_unfollowed = self.has_unfollowed or outcome.unfollowed
         self._dirty.update(outcome.dirtied)
         self._dirty.difference_update(outcome.synced)
         self.notes += [note for note in map(self._shown, outcome.notes) if note not in self.notes]
         footprint = outcome.footprint
+        if WORLD in footprint.writes:
+            self._name_unknown(f"{choice.rank}.{self.ranks[choice.rank].made}")
         touched = Touched(
             self._named(footprint.reads), self._named(footprint.writes), self._named(footprint.adds)
         )
-        dropped = set()
         for held in outcome.locks:
             self._locks.note(held)
-            if not held.taken:
-                dropped.add(self._name(("lock", held.inode, "")))
+        taken = {held.inode for held in outcome.locks if held.taken}
+        freed = {held.inode for held in outcome.locks} - taken
+        dropped = {self._name(("lock", inode, "")) for inode in freed}
         waited = None
         if isinstance(request.wait, Acquire):
             waited = self._name(("lock", request.wait.inode, ""))
@@ -257,6 +264,11 @@ class Run:
     def finish(self) -> None:
         """Judge the end of the run."""
         self._fail(verdict.of_end(self.ranks, self.stage, self.scenario))
+
+    def _name_unknown(self, origin: str) -> None:
+        """Name what came into being unseen, in a way that is the same in every run."""
+        for inode, path in self.stage.inodes().items():
+            self._names.setdefault(inode, f"{origin}:{path}")
 
     def _named(self, keys: list[Key]) -> frozenset[Name]:
         return frozenset(map(self._name, keys))

@@ -8,10 +8,12 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.messages import plain
 from fsrace_lint.explore.running import jobs
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ class Stage:
         setup: What makes the tree that every run starts from.
         check: What must not raise in the end.
         timeout: How many seconds setup and check may take.
+
+    Attributes:
+        top: The folder below which everything counts.
+        began: The wall clock before the first run; nothing that setup has made is younger.
     """
 
     def __init__(
@@ -58,6 +64,7 @@ class Stage:
         self._timeout = timeout
         self._approved: dict[bytes, str | None] = {}
         self._is_bare = setup is None
+        self.began = int(time.time())
         for name in FOLDERS:
             (self._first / name).mkdir(parents=True)
         self._fresh()
@@ -77,6 +84,9 @@ class Stage:
             raise ExploreError(f"setup failed: {problem}")
         remove(self._first)
         self.top.rename(self._first)
+        for _, path in _walk(self._first):
+            if os.lstat(path).st_mtime >= self.began:
+                os.utime(path, (self.began, self.began), follow_symlinks=False)
         self._fresh()
 
     def fresh(self) -> dict[int, str]:
@@ -86,7 +96,11 @@ class Stage:
             What is there by its inode: paths relative to the top.
         """
         self._fresh()
-        return {os.lstat(path).st_ino: name for name, path in _walk(self.top)}
+        return self.inodes()
+
+    def inodes(self) -> dict[int, str]:
+        """Tell what is there by its inode: paths relative to the top."""
+        return {os.lstat(path).st_ino: plain(name) for name, path in _walk(self.top)}
 
     def _fresh(self) -> None:
         self.top.mkdir(exist_ok=True)
@@ -105,7 +119,7 @@ class Stage:
         for inner in os.listdir(folder):
             remove(folder / inner)
         if not self._is_bare:
-            shutil.copytree(self._first / name, folder, symlinks=True, dirs_exist_ok=True)
+            _copy(self._first / name, folder)
 
     def problem(self, variant: Variant | None = None) -> str | None:
         """Ask the scenario whether the tree as it is now is right.
@@ -127,7 +141,8 @@ class Stage:
 
     def _ask(self, check: Callable[[Path], object], variant: Variant | None) -> str | None:
         remove(self._copy)
-        shutil.copytree(self.top, self._copy, symlinks=True)
+        self._copy.mkdir()
+        _copy(self.top, self._copy)
         if variant is not None:
             os.truncate(self._copy / variant.path, variant.kept)
         root = self._copy / "root"
@@ -179,6 +194,30 @@ def _walk(top: Path) -> Iterator[tuple[str, str]]:
                 yield prefix + entry.name, entry.path
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((f"{prefix}{entry.name}/", entry.path))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy what a directory holds, with its hard links, links and pipes; sockets are left out."""
+    copied: dict[int, str] = {}
+    folders = []
+    for name, path in _walk(source):
+        found, there = os.lstat(path), os.path.join(target, name)
+        if not name:
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            os.mkdir(there)
+            folders.append((path, there))
+        elif stat.S_ISLNK(found.st_mode):
+            os.symlink(os.readlink(path), there)
+        elif stat.S_ISFIFO(found.st_mode):
+            os.mkfifo(there, stat.S_IMODE(found.st_mode))
+        elif found.st_ino in copied:
+            os.link(copied[found.st_ino], there)
+        elif stat.S_ISREG(found.st_mode):
+            shutil.copy2(path, there)
+            copied[found.st_ino] = there
+    for path, there in reversed(folders):
+        shutil.copystat(path, there)
 
 
 def remove(path: Path) -> None:
