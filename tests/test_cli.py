@@ -103,12 +103,14 @@ class TestHelp:
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
 
     def test_examples_work(self) -> None:
-        write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD, "scenario.py": SCENARIO})
+        write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD})
         tried = 0
         for command in (cli.main, *cli.main.commands.values()):
             for line in (command.epilog or "").splitlines():
                 if line.startswith("  fsrace-lint "):
                     words = line.strip().partition("   ")[0].split()
+                    # an example before it fixes what it finds, this too
+                    write({"scenario.py": SCENARIO})
                     assert start(*words[1:]).returncode in (0, 1), line
                     tried += 1
         assert tried > 10

@@ -18,7 +18,9 @@ MOST_GROWTH: Final = 9
 ROUNDS: Final = 16
 """After so many rounds in the same state it is a circle; what iterators count is no state that is seen."""
 GIVEN_UP: Final = 86_400.0
-"""Seconds after which a loop that looks at the clock and goes on is one that never ends by itself."""
+"""Seconds of the same again and again after which a loop is only run on when nobody else can move."""
+PATIENCE: Final = 200
+"""How many rounds it has then, to end by itself."""
 
 
 class Polls:
@@ -26,10 +28,12 @@ class Polls:
 
     Attributes:
         is_parked: Whether it would only do the same again until somebody changes what it looks at.
+        gives_way: Whether it probably would: it moves when nobody else can, and parks when that is no use.
     """
 
     def __init__(self) -> None:
         self.is_parked = False
+        self.gives_way = False
         self._round: list[tuple[str, str, str]] = []
         self._before: list[tuple[str, str, str]] | None = None
         self._touched = NOTHING
@@ -39,6 +43,7 @@ class Polls:
         self._slept = 0.0
         self._mutated = False
         self._same = 0
+        self._waited = 0
         self._asked = 0
         self._asked_in = ""
 
@@ -51,7 +56,9 @@ class Polls:
         self._same = self._same + 1 if is_same and pause.state and pause.state == self._state else 0
         self._state = pause.state
         self._watched = self._touched
-        self.is_parked = self._same >= ROUNDS or (not pause.state and self._slept > GIVEN_UP)
+        self.gives_way = self._slept > GIVEN_UP
+        self._waited = self._waited + 1 if self.gives_way else 0
+        self.is_parked = self._same >= ROUNDS or self._waited > PATIENCE
 
     def asks(self, state: str) -> None:
         """Look at a question that is asked twice in a row: a loop that does not sleep.
@@ -89,8 +96,8 @@ class Polls:
 
     def hears_of(self, touched: Touched) -> None:
         """Go on where somebody has changed what this process looks at."""
-        if self.is_parked and self._watched.depends_on(touched):
-            self.is_parked = False
-            self._asked = self._same = 0
+        if (self.is_parked or self.gives_way) and self._watched.depends_on(touched):
+            self.is_parked = self.gives_way = False
+            self._asked = self._same = self._waited = 0
             self._repeated = 0
             self._slept = 0.0

@@ -73,8 +73,9 @@ class Run:
             rank.process.end()
 
     def ready(self) -> list[int]:
-        """Tell which processes can move."""
-        return [number for number, rank in enumerate(self.ranks) if self._is_ready(rank)]
+        """Tell which processes can move; those that probably only repeat themselves come last."""
+        found = [number for number, rank in enumerate(self.ranks) if self._is_ready(rank)]
+        return [number for number in found if not self.ranks[number].polls.gives_way] or found
 
     def _is_ready(self, rank: Rank) -> bool:
         if rank.request is None or rank.is_over:
