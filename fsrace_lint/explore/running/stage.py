@@ -113,7 +113,7 @@ class Stage:
         folder = self.top / name
         if folder.is_symlink() or not folder.is_dir():
             remove(folder)
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
         if stat.S_IMODE(folder.stat().st_mode) != FRESH_MODE:
             folder.chmod(FRESH_MODE)
         for inner in os.listdir(folder):
@@ -140,8 +140,8 @@ class Stage:
         return self._approved[key]
 
     def _ask(self, check: Callable[[Path], object], variant: Variant | None) -> str | None:
-        remove(self._copy)
-        self._copy.mkdir()
+        remove(self._copy)  # noqa: FSR203  # below the scratch directory of this process
+        self._copy.mkdir(exist_ok=True)
         _copy(self.top, self._copy)
         if variant is not None:
             os.truncate(self._copy / variant.path, variant.kept)
@@ -205,7 +205,7 @@ def _copy(source: Path, target: Path) -> None:
         if not name:
             continue
         if stat.S_ISDIR(found.st_mode):
-            os.mkdir(there)
+            os.mkdir(there)  # noqa: FSR105  # below the scratch directory of this process
             folders.append((path, there))
         elif stat.S_ISLNK(found.st_mode):
             os.symlink(os.readlink(path), there)
