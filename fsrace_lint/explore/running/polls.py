@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 GROWTH: Final = 10
 """How much longer each sleep lasts than the one before, while a loop sees the same again and again: the
 others are slow. `time.sleep` promises that at least so much time passes."""
+SHORTEST: Final = 1e-6
+"""Seconds that any sleep takes: a loop that sleeps for no time at all must see its time-out too."""
 MOST_GROWTH: Final = 9
 """How often sleeps grow."""
 ROUNDS: Final = 16
@@ -80,7 +82,7 @@ class Polls:
         Returns:
             Its seconds: at least those asked for.
         """
-        seconds = pause.seconds * float(GROWTH ** min(self._repeated, MOST_GROWTH))
+        seconds = max(pause.seconds, SHORTEST) * float(GROWTH ** min(self._repeated, MOST_GROWTH))
         self._slept += seconds
         return seconds
 
