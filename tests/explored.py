@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 import types
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -112,6 +113,8 @@ def explored(program: str, proof: Proof) -> Result:
     _load_imports(program)
 
     def function(root: Path, rank: int) -> object:
+        # examples are read as they stand; Python 3.12 wants a filter of them
+        warnings.simplefilter("ignore", DeprecationWarning)
         standins.install()
         page = types.ModuleType("page")
         local = root.parent / "tmp"

@@ -153,7 +153,7 @@ def archives(root: Path) -> object:
     with zipfile.ZipFile(root / "a.zip", "w") as archive:
         archive.write(root / "in" / "x", "in/x")
     with tarfile.open(root / "a.tgz") as bundle:
-        bundle.extractall(root / "tar")
+        bundle.extractall(root / "tar", filter="data")
     shutil.unpack_archive(root / "a.zip", root / "zip")
     with gzip.open(root / "g", "wt") as stream:
         stream.write("text")
