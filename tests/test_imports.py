@@ -40,7 +40,7 @@ FOLLOWED = "project.names.* project.flow.*"
 READ = "project.ranks.* project.paths.*"
 CALLED = "project.model project.callers.*"
 DONE = "project.acts.* project.order.*"
-EXPLORED = "explore.errors explore.messages explore.process explore.process.*"
+EXPLORED = "explore.errors explore.links explore.messages explore.process explore.process.*"
 # Ordinary everywhere but these, which have a room; and what nobody here may use at all.
 SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})
 ROOMS = (
@@ -113,7 +113,7 @@ ROOMS = (
     Room("codemod", "fixes pipeline rules settings", "libcst"),
     Room("prove", "explore mistakes report.words terminal", "click"),
     Room("explore", "explore.errors explore.explorer explore.result"),
-    Room("explore.errors"),
+    Room("explore.errors explore.links"),
     Room("explore.messages explore.moves explore.scenario", "explore.errors", "msgspec"),
     Room("explore.process explore.process.*", EXPLORED),
     Room("explore.running explore.running.*", f"{EXPLORED} explore.moves explore.scenario explore.running.*"),

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_cli import here, write  # noqa: F401  # a fixture for all tests
 from test_report import OUTCOMES, finding, fix, source
 
 from fsrace_lint import __version__, cli, report, rules
@@ -60,22 +61,6 @@ PAIR: Final = Witness(
     ),
     "process 1 dies with FileExistsError",
 )
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project, which is the current folder, and an environment without wishes."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "FSRACE_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("")
-    return tmp_path
-
-
-def write(files: dict[str, str]) -> None:
-    for name, text in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text, encoding="utf-8")
 
 
 def run(*arguments: str, code: int) -> Result:

@@ -81,18 +81,21 @@ def explore(
     scenario = Scenario(
         function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
     ).validated()
-    bounds = Bounds(max_schedules, preemptions, samples, seed)
     token = None if replay is None else tokens.read(replay)
     if token is not None:
         scenario = scenario._replace(
             processes=token.processes, filesystem=token.filesystem, crash=token.crash
         ).validated()
-    from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # needs what is refused above
+    return _explored(scenario, Bounds(max_schedules, preemptions, samples, seed), token, shrink=shrink)
+
+
+def _explored(scenario: Scenario, bounds: Bounds, token: tokens.Token | None, *, shrink: bool) -> Result:
+    from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not to be had on Windows
 
     start = time.monotonic()
     with stage.scratch() as folder, jobs.together():
-        place = stage.Stage(folder, setup, check, step_timeout)
-        with installed(float(place.began + 1), function) as gate:
+        place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
+        with installed(float(place.began + 1), scenario.function) as gate:
             explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)

@@ -50,6 +50,11 @@ class Touched(NamedTuple):
             and self.adds.isdisjoint(other.reads)
         )
 
+    @property
+    def changes(self) -> frozenset[Name]:
+        """All that was changed."""
+        return self.writes | self.adds
+
     def joined(self, other: Touched) -> Touched:
         """Give what two moves touch together."""
         return Touched(self.reads | other.reads, self.writes | other.writes, self.adds | other.adds)
@@ -86,7 +91,7 @@ class Move(NamedTuple):
     @property
     def has_changed(self) -> bool:
         """Whether it changed anything."""
-        return bool(self.touched.writes or self.touched.adds)
+        return bool(self.touched.changes)
 
 
 class Trace:
@@ -103,7 +108,6 @@ class Trace:
     def __init__(self, size: int) -> None:
         self.moves: list[Move] = []
         self.races: list[list[int]] = []
-        self._size = size
         self._clocks: list[list[int]] = []
         self._racing: list[list[int]] = []
         self._positions: list[int] = []

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 LONGEST = 48
 
 
-def draw(moves: Sequence[Move], processes: int, *, first: int = 1) -> str:
+def draw(moves: Sequence[Move], processes: int) -> str:
     """Draw the moves of a run.
 
     Args:
         moves: What was done.
         processes: How many columns there are.
-        first: The number of the first line.
 
     Returns:
         Lines of text.
@@ -31,7 +30,7 @@ def draw(moves: Sequence[Move], processes: int, *, first: int = 1) -> str:
     width = max(len(text) for text in [*texts, "process 0"])
     head = "   ".join(f"process {rank}".ljust(width) for rank in range(processes))
     lines = [f"      {head}   where".rstrip()]
-    for number, (move, text) in enumerate(zip(moves, texts, strict=True), first):
+    for number, (move, text) in enumerate(zip(moves, texts, strict=True), 1):
         cells = [text if rank == move.choice.rank else "" for rank in range(processes)]
         row = "   ".join(cell.ljust(width) for cell in cells)
         where = _where(move.where)
@@ -89,12 +88,12 @@ def _between(moves: Sequence[Move], last: int) -> str:
         return f"step {last + 1} ({mine.name} {mine.target}) was answered from an older state"
     for changed in range(last - 1, -1, -1):
         other = moves[changed]
-        shared = _changes(other) & _touched(mine)
+        shared = other.touched.changes & _all(mine)
         if other.choice.rank == mine.choice.rank or not shared:
             continue
         for looked in range(changed - 1, -1, -1):
             before = moves[looked]
-            if before.choice.rank == mine.choice.rank and shared & _touched(before):
+            if before.choice.rank == mine.choice.rank and shared & _all(before):
                 return (
                     f"between step {looked + 1} ({_told(before)}) and step {last + 1} ({_told(mine)})"
                     f" of process {mine.choice.rank} comes step {changed + 1} ({_told(other)})"
@@ -103,9 +102,5 @@ def _between(moves: Sequence[Move], last: int) -> str:
     return ""
 
 
-def _changes(move: Move) -> frozenset[Name]:
-    return move.touched.writes | move.touched.adds
-
-
-def _touched(move: Move) -> frozenset[Name]:
-    return move.touched.reads | move.touched.writes | move.touched.adds
+def _all(move: Move) -> frozenset[Name]:
+    return move.touched.reads | move.touched.changes

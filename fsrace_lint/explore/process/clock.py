@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.explore.messages import Pause
-from fsrace_lint.explore.process.gate import state_of
+from fsrace_lint.explore.process.gate import Calls, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ _datetime = datetime.datetime
 _time, _monotonic, _sleep = time.time, time.monotonic, time.sleep
 
 
-class Clock:
+class Clock(Calls):
     """The time and the random bytes of one process.
 
     Args:
@@ -39,12 +39,12 @@ class Clock:
     """
 
     def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+        super().__init__(gate)
         self._drawn = 0
         self._looks = 0
         self._drift = 0.0
 
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {
             time.sleep: self.sleep,

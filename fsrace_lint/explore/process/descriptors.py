@@ -7,30 +7,24 @@ import posix
 import stat
 from typing import TYPE_CHECKING, Any
 
+from fsrace_lint.explore.process.gate import Calls
 from fsrace_lint.explore.process.places import descriptor_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.messages import Go
-    from fsrace_lint.explore.process.gate import Gate, Path
+    from fsrace_lint.explore.process.gate import Path
     from fsrace_lint.explore.process.places import Recorder
 
 _FLAGS = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_EXCL", "O_TRUNC", "O_APPEND", "O_DIRECTORY")
 _ATTRIBUTES = ("fchmod", "fchown")
 
 
-class DescriptorCalls:
-    """Calls on open files, each stopped at the gate.
+class DescriptorCalls(Calls):
+    """Calls on open files, each stopped at the gate."""
 
-    Args:
-        gate: Where they stop.
-    """
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             posix.open: self.open,
@@ -86,7 +80,7 @@ class DescriptorCalls:
         follow = not (exclusive or flags & os.O_NOFOLLOW)
 
         def act(recorder: Recorder, _: Go) -> int:
-            at = recorder.look(self._gate.now_at(*given) or place, follow=follow)
+            at = recorder.look(*given, follow=follow)
             descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.seen.append(at.path)
             found = posix.fstat(descriptor).st_ino

@@ -10,6 +10,8 @@ import stat
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from fsrace_lint.explore.process.gate import Calls
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,7 +26,7 @@ _KINDS = {
 }
 
 
-class Files:
+class Files(Calls):
     """Opens files whose calls stop at the gate.
 
     Args:
@@ -33,11 +35,11 @@ class Files:
     """
 
     def __init__(self, gate: Gate, calls: DescriptorCalls) -> None:
-        self._gate = gate
+        super().__init__(gate)
         self._calls = calls
         self._original = io.open
 
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {io.open: self.open}
 

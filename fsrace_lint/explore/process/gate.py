@@ -11,7 +11,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import messages
-from fsrace_lint.explore.messages import Go, Probe, Request, plain
+from fsrace_lint.explore.messages import Go, Request, plain
 from fsrace_lint.explore.process.places import Recorder, descriptor_path
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from fsrace_lint.explore.messages import Acquire, Held, Meet, Outcome, Pause
+    from fsrace_lint.explore.messages import Acquire, Held, Meet, Outcome, Pause, Probe
 
     Path = str | bytes | int | os.PathLike[str] | os.PathLike[bytes] | None
 
@@ -30,8 +30,6 @@ _PACKAGE = os.path.dirname(OWN)
 _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 HIDDEN = (_PACKAGE, *_LIBRARIES, "<")
 """Code that no report points at where there is other code: ours, libraries, and what has no file."""
-
-
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -57,7 +55,7 @@ class Gate:
         start: The wall clock at the start, the same for every run.
     """
 
-    def __init__(self, start: float = 0.0) -> None:
+    def __init__(self, start: float) -> None:
         self.start = start
         self.top = ""
         self.rank = 0
@@ -202,18 +200,12 @@ class Gate:
             What the call gives.
         """
         caller = sys._getframe(1)
-        asked, is_again = (name, target, caller.f_back and caller.f_back.f_lasti), False
-        # an open file is another one after each read, and so is no question of this kind
-        if probe is not None:
-            is_again, self._asked = asked == self._asked and not self.looked_at_clock, asked
-        state = state_of(caller.f_back) if is_again else ""
-        if probe is not None:
-            probe = Probe(probe.kind, plain(probe.path))
+        state = "" if probe is None else self._asked_again(name, target, caller.f_back)
         where, outcome = self._where(caller), self._taken()
         request = Request(name, plain(target), where, mutates, probe, wait, outcome, state)
         messages.send(self._writer, request)
         go = self._heard()
-        recorder = Recorder(self.top)
+        recorder = Recorder(self.top, self.now_at)
         self._inside = True
         try:
             result = act(recorder, go)
@@ -224,6 +216,15 @@ class Gate:
             self._inside = False
             self._recorder = recorder
         return result
+
+    def _asked_again(self, name: str, target: str, frame: FrameType | None) -> str:
+        """Give the state of a program that asks the same twice in a row, and has not looked at the clock.
+
+        Only questions about paths count: an open file is another one after each read.
+        """
+        asked, before = (name, target, frame and frame.f_lasti), self._asked
+        self._asked = asked
+        return state_of(frame) if asked == before and not self.looked_at_clock else ""
 
     def end(self, **told: Any) -> NoReturn:
         """Tell the scheduler that this process is done, and end it."""
@@ -257,6 +258,21 @@ class Gate:
     def _where(self, frame: FrameType | None) -> str:
         frame = users(frame)
         return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class Calls:
+    """Calls of one kind, each stopped at the gate.
+
+    Args:
+        gate: Where they stop.
+    """
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def all(self) -> dict[Any, Any]:
+        """Give what replaces what."""
+        raise NotImplementedError
 
 
 def users(frame: FrameType | None) -> FrameType | None:

@@ -8,27 +8,21 @@ import posix
 import stat
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.messages import Probe
+from fsrace_lint.explore.messages import Probe, plain
+from fsrace_lint.explore.process.gate import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.explore.messages import Go
-    from fsrace_lint.explore.process.gate import Gate, Path
+    from fsrace_lint.explore.process.gate import Path
     from fsrace_lint.explore.process.places import Recorder
 
 
-class Listings:
-    """Calls that list, each stopped at the gate.
+class Listings(Calls):
+    """Calls that list, each stopped at the gate."""
 
-    Args:
-        gate: Where they stop.
-    """
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {posix.listdir: self.listdir, posix.scandir: self.scandir}
 
@@ -60,11 +54,11 @@ class Listings:
             if descriptor is not None:
                 recorder.listed(posix.fstat(descriptor).st_ino)
             else:
-                at = recorder.look(place)
+                at = recorder.look(path)
                 if at.is_folder:
                     recorder.listed(at.inode)
             if go.answer is None:
-                names = _listing(place if descriptor is None else descriptor)
+                names = _listing(os.fsdecode(path) if not isinstance(path, int) else path)
             elif go.answer.there:
                 names = list(go.answer.names)
             else:
@@ -72,7 +66,7 @@ class Listings:
             recorder.result = ", ".join(each for each, _ in names) or "nothing"
             return names
 
-        probe = None if descriptor is not None else Probe("listdir", place)
+        probe = None if descriptor is not None else Probe("listdir", plain(place))
         return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
 
 

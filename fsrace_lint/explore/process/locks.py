@@ -8,12 +8,12 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.explore.messages import Acquire, Held
+from fsrace_lint.explore.process.gate import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.messages import Go
-    from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.process.places import Recorder
 
 # as they were before a process's own were replaced
@@ -23,17 +23,10 @@ _OPEN_FILE_LOCKS = [getattr(fcntl, name) for name in ("F_OFD_SETLK", "F_OFD_SETL
 _DUPLICATING = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC)
 
 
-class LockCalls:
-    """Calls that lock, each stopped at the gate.
+class LockCalls(Calls):
+    """Calls that lock, each stopped at the gate."""
 
-    Args:
-        gate: Where they stop.
-    """
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {
             fcntl.flock: self.flock,

@@ -9,12 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.explore.process.clock import FIRST_PID
+from fsrace_lint.explore.process.gate import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.messages import Go
-    from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.process.places import Recorder
 
 WRITERS: Final = (("sqlite3", "connect", 0), ("torch", "save", 1))
@@ -23,17 +23,10 @@ BYPASSES: Final = ("numpy.lib.format", "numpy.lib._format_impl", "numpy.lib.npyi
 """Modules whose `isfileobj` tells whether a file can be written past Python."""
 
 
-class Opaque:
-    """Makes one step of what cannot be looked into.
+class Opaque(Calls):
+    """Makes one step of what cannot be looked into."""
 
-    Args:
-        gate: Where the steps stop.
-    """
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             subprocess.run: self._whole(subprocess.run, "subprocess"),

@@ -6,25 +6,20 @@ import os
 import posix
 from typing import TYPE_CHECKING, Any
 
+from fsrace_lint.explore.process.gate import Calls
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.messages import Go
-    from fsrace_lint.explore.process.gate import Gate, Path
+    from fsrace_lint.explore.process.gate import Path
     from fsrace_lint.explore.process.places import Recorder
 
 
-class PathCalls:
-    """Calls that take a path, each stopped at the gate.
+class PathCalls(Calls):
+    """Calls that take a path, each stopped at the gate."""
 
-    Args:
-        gate: Where they stop.
-    """
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             posix.mkdir: self.mkdir,
@@ -50,7 +45,7 @@ class PathCalls:
             return posix.mkdir(path, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(self._gate.now_at(path, dir_fd) or place, follow=False)
+            at = recorder.look(path, dir_fd, follow=False)
             posix.mkdir(path, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
             self._gate.stamp(at.path)
             recorder.added(at, posix.lstat(at.path).st_ino)
@@ -66,7 +61,7 @@ class PathCalls:
                 return original(path, *args, dir_fd=dir_fd, **options)
 
             def act(recorder: Recorder, _: Go) -> None:
-                at = recorder.look(place, follow=False)
+                at = recorder.look(path, dir_fd, follow=False)
                 original(path, *args, dir_fd=dir_fd, **options)
                 recorder.added(at, posix.lstat(at.path).st_ino)
 
@@ -81,7 +76,7 @@ class PathCalls:
             return posix.rmdir(path, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(self._gate.now_at(path, dir_fd) or place, follow=False)
+            at = recorder.look(path, dir_fd, follow=False)
             if at.is_folder:
                 recorder.listed(at.inode)
             posix.rmdir(path, dir_fd=dir_fd)  # type: ignore[arg-type]
@@ -97,7 +92,7 @@ class PathCalls:
             return posix.unlink(path, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(self._gate.now_at(path, dir_fd) or place, follow=False)
+            at = recorder.look(path, dir_fd, follow=False)
             posix.unlink(path, dir_fd=dir_fd)  # type: ignore[arg-type]
             recorder.changed(at)
             recorder.changed_links(at)
@@ -112,8 +107,11 @@ class PathCalls:
             if old is None and new is None:
                 return original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
+            given = ((old, src, src_dir_fd), (new, dst, dst_dir_fd))
+            watched = [(path, dir_fd) for place, path, dir_fd in given if place is not None]
+
             def act(recorder: Recorder, _: Go) -> None:
-                places = [recorder.look(place, follow=False) for place in (old, new) if place is not None]
+                places = [recorder.look(*each, follow=False) for each in watched]
                 if places[-1].is_folder:
                     recorder.listed(places[-1].inode)
                 original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
@@ -148,8 +146,8 @@ class PathCalls:
             return posix.link(src, dst, **options)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            source = recorder.look(old, follow=follow_symlinks) if old else None
-            at = recorder.look(new, follow=False)
+            source = recorder.look(src, src_dir_fd, follow=follow_symlinks) if old else None
+            at = recorder.look(dst, dst_dir_fd, follow=False)
             posix.link(src, dst, **options)  # type: ignore[arg-type]
             recorder.changed(at)
             if source is not None:
@@ -167,7 +165,7 @@ class PathCalls:
             return posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            at = recorder.look(place, follow=False)
+            at = recorder.look(dst, dir_fd, follow=False)
             posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
             recorder.added(at, posix.lstat(at.path).st_ino)
 
@@ -186,13 +184,11 @@ class PathCalls:
                 return original(path, *args, **given)
 
             def act(recorder: Recorder, _: Go) -> None:
-                at = recorder.look(place, follow=follows and options.get("follow_symlinks", True))
+                follow = follows and options.get("follow_symlinks", True)
+                at = recorder.look(path, dir_fd, follow=follow)
                 original(path, *args, **given)
-                if name == "truncate":
-                    recorder.wrote_data(at.inode)
-                else:
-                    recorder.wrote_file(at.inode)
-                if name == "truncate" or (name == "utime" and not any(args) and not options.get("ns")):
+                (recorder.wrote_data if name == "truncate" else recorder.wrote_file)(at.inode)
+                if name == "truncate" or _is_now(name, *args, **options):
                     self._gate.stamp(at.path)
                 recorder.seen.append(at.path)
 
@@ -209,7 +205,12 @@ class PathCalls:
         def act(recorder: Recorder, _: Go) -> None:
             original(descriptor, *args, **options)
             recorder.wrote_file(posix.fstat(descriptor).st_ino)
-            if original is posix.utime and not any(args) and not options.get("ns"):
+            if _is_now(original.__name__, *args, **options):
                 self._gate.stamp(descriptor)
 
         return self._gate.step(original.__name__, self._gate.name_of(descriptor), act)
+
+
+def _is_now(name: str, *args: Any, **options: Any) -> bool:
+    """Tell whether a call says that something was changed just now."""
+    return name == "utime" and not any(args) and not options.get("times") and not options.get("ns")

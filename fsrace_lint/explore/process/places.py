@@ -5,11 +5,13 @@ from __future__ import annotations
 import posix
 import stat
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fsrace_lint.explore.links import trail
 from fsrace_lint.explore.messages import Footprint, Held, Key, Outcome, plain
 
-LINKS = 40
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Place(NamedTuple):
@@ -17,7 +19,7 @@ class Place(NamedTuple):
 
     Attributes:
         path: The path with no link left in it, but for the last name where it is not followed.
-        entry: The directory's inode and the name in it; the inode is 0 where there is no such directory.
+        entry: The directory's inode and the name in it.
         inode: The inode there, or 0.
         mode: Its mode, or 0.
     """
@@ -38,10 +40,12 @@ class Recorder:
 
     Args:
         top: The folder below which everything counts.
+        now_at: Gives the absolute path of what a call was given, at this moment.
     """
 
-    def __init__(self, top: str) -> None:
+    def __init__(self, top: str, now_at: Callable[[Any, int | None], str | None]) -> None:
         self._top = top
+        self._now_at = now_at
         self.result = "done"
         self.made: list[int] = []
         self.seen: list[str] = []
@@ -68,53 +72,44 @@ class Recorder:
             self.unfollowed,
         )
 
-    def look(self, path: str, *, follow: bool = True) -> Place:
-        """Follow a path as the kernel does, and remember every name that it reads.
+    def look(self, path: Any, dir_fd: int | None = None, *, follow: bool = True) -> Place:
+        """Follow a path as the kernel does now, and remember every name that it reads.
 
         Args:
-            path: An absolute path below the top.
+            path: As the call was given it.
+            dir_fd: What it is relative to, where not to the working directory.
             follow: Whether a link at the end is followed.
 
         Returns:
-            Where it leads; the top itself where it leaves it.
+            Where it leads; the last link where it leaves the top.
         """
-        if path.endswith(("/", "/.")):
-            place = self.look(path.rstrip("/.") or path)
+        text = self._now_at(path, dir_fd) or self._top
+        if text.endswith(("/", "/.")):
+            place = self._follow(text, follow=True)
             return place if place.is_folder else place._replace(inode=0, mode=0)
-        current, inode = self._top, posix.stat(self._top).st_ino
-        place = Place(current, (0, ""), inode, stat.S_IFDIR)
-        left = [name for name in path[len(self._top) :].split("/") if name not in ("", ".")][::-1]
-        for _ in range(LINKS + 256):
-            if not left:
-                break
-            name = left.pop()
-            if name == "..":
-                current = current if current == self._top else current.rpartition("/")[0]
-                inode = posix.stat(current).st_ino
-                place = Place(current, (0, ""), inode, stat.S_IFDIR)
+        return self._follow(text, follow=follow)
+
+    def _follow(self, path: str, *, follow: bool) -> Place:
+        inodes = {self._top: posix.stat(self._top).st_ino}
+        place = Place(self._top, (0, ""), inodes[self._top], stat.S_IFDIR)
+        for here in trail(path, self._top, _said, follow=follow):
+            if here == self._top:
+                place = Place(here, (0, ""), inodes[here], stat.S_IFDIR)
                 continue
-            self._reads["entry", inode, plain(name)] = None
-            here = f"{current}/{name}"
+            folder, _, name = here.rpartition("/")
+            entry = (inodes[folder], name)
+            self._reads["entry", entry[0], plain(name)] = None
             try:
                 found = posix.lstat(here)
             except OSError:
-                return Place(here, (0 if left else inode, name), 0, 0)
-            place = Place(here, (inode, name), found.st_ino, found.st_mode)
-            if stat.S_ISLNK(found.st_mode) and (left or follow):
-                target = posix.readlink(here)
-                if target.startswith("/"):
-                    if target != self._top and not target.startswith(self._top + "/"):
-                        break
-                    current, inode = self._top, posix.stat(self._top).st_ino
-                    target = target[len(self._top) :]
-                left += [part for part in target.split("/") if part not in ("", ".")][::-1]
-                continue
-            current, inode = here, found.st_ino
+                return Place(here, entry, 0, 0)
+            inodes[here] = found.st_ino
+            place = Place(here, entry, found.st_ino, found.st_mode)
         return place
 
-    def probed(self, path: str, *, follow: bool = True) -> None:
+    def probed(self, path: Any, dir_fd: int | None = None, *, follow: bool = True) -> None:
         """Note a question after what is there: its size, its mode and its times are part of the answer."""
-        place = self.look(path, follow=follow)
+        place = self.look(path, dir_fd, follow=follow)
         if place.inode:
             self.read_file(place.inode)
             self.counted_links(place.inode)
@@ -178,6 +173,13 @@ class Recorder:
         """
         self._writes["world", 0, ""] = None
         self.notes.append(note)
+
+
+def _said(path: str) -> str | None:
+    try:
+        return posix.readlink(path)
+    except OSError:
+        return None
 
 
 def descriptor_path(descriptor: int) -> str:

@@ -6,29 +6,24 @@ import errno
 import os
 import posix
 import stat
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.messages import Probe
+from fsrace_lint.explore.messages import Probe, plain
+from fsrace_lint.explore.process.gate import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.messages import Answer, Go
-    from fsrace_lint.explore.process.gate import Gate, Path
+    from fsrace_lint.explore.process.gate import Path
     from fsrace_lint.explore.process.places import Recorder
 
 
-class Questions:
-    """Calls that ask, each stopped at the gate.
+class Questions(Calls):
+    """Calls that ask, each stopped at the gate."""
 
-    Args:
-        gate: Where they stop.
-    """
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def all(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def all(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {
             posix.readlink: self.readlink,
@@ -51,8 +46,8 @@ class Questions:
             return posix.readlink(path, dir_fd=dir_fd)  # type: ignore[type-var,return-value]
 
         def act(recorder: Recorder, _: Go) -> str | bytes:
-            recorder.look(place, follow=False)
-            recorder.result = posix.readlink(place)
+            recorder.look(path, dir_fd, follow=False)
+            recorder.result = os.fsdecode(posix.readlink(path, dir_fd=dir_fd))  # type: ignore[type-var,arg-type]
             return os.fsencode(recorder.result) if isinstance(path, bytes) else recorder.result
 
         return self._gate.step("readlink", self._gate.shown(place), act, mutates=False)
@@ -64,7 +59,7 @@ class Questions:
             return posix.chdir(path)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, _: Go) -> None:
-            recorder.look(place)
+            recorder.look(path)
             posix.chdir(path)  # type: ignore[arg-type]
 
         return self._gate.step("chdir", self._gate.shown(place), act, mutates=False)
@@ -78,7 +73,7 @@ class Questions:
             return posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
 
         def act(recorder: Recorder, go: Go) -> os.stat_result:
-            recorder.probed(self._gate.now_at(path, dir_fd) or place, follow=follow_symlinks)
+            recorder.probed(path, dir_fd, follow=follow_symlinks)
             if go.answer is None:
                 found = posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
             elif go.answer.there:
@@ -89,7 +84,7 @@ class Questions:
             return found
 
         name = "stat" if follow_symlinks else "lstat"
-        probe = Probe(name, place)
+        probe = Probe(name, plain(place))
         return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
 
     def fstat(self, descriptor: int) -> os.stat_result:
@@ -120,27 +115,24 @@ class Questions:
         follow_symlinks: bool = True,
     ) -> bool:
         """Ask whether something may be done there."""
+        options = {"dir_fd": dir_fd, "effective_ids": effective_ids, "follow_symlinks": follow_symlinks}
+        original = partial(posix.access, path, mode, **options)  # type: ignore[arg-type]
         place = self._gate.place(path, dir_fd)
         if place is None:
-            return posix.access(  # a call of the user, passed on
-                path,  # type: ignore[arg-type]
-                mode,
-                dir_fd=dir_fd,
-                effective_ids=effective_ids,
-                follow_symlinks=follow_symlinks,
-            )
+            return original()
 
         def act(recorder: Recorder, go: Go) -> bool:
-            recorder.probed(place)
-            found = posix.access(place, mode) if go.answer is None else go.answer.there
+            recorder.probed(path, dir_fd, follow=follow_symlinks)
+            found = original() if go.answer is None else go.answer.there
             recorder.result = str(found)
             return found
 
         shown = self._gate.shown(place)
-        return self._gate.step("access", shown, act, mutates=False, probe=Probe("stat", place))
+        return self._gate.step("access", shown, act, mutates=False, probe=Probe("stat", plain(place)))
 
     def _asking(self, name: str, original: Callable[..., bool]) -> Callable[..., bool]:
         follow = name not in {"lexists", "islink"}
+        test = {"isfile": stat.S_ISREG, "isdir": stat.S_ISDIR, "islink": stat.S_ISLNK}.get(name, bool)
 
         def ask(path: Path) -> bool:
             place = self._gate.place(path)
@@ -148,15 +140,13 @@ class Questions:
                 return original(path)
 
             def act(recorder: Recorder, go: Go) -> bool:
-                at = recorder.look(place, follow=follow)
+                at = recorder.look(path, follow=follow)
                 mode = at.mode if go.answer is None else int(go.answer.stat[0]) if go.answer.there else 0
-                found = {"isfile": stat.S_ISREG, "isdir": stat.S_ISDIR, "islink": stat.S_ISLNK}.get(
-                    name, bool
-                )(mode)
+                found = test(mode)
                 recorder.result = str(found)
                 return found
 
-            probe = Probe(name, place)
+            probe = Probe(name, plain(place))
             return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
 
         return ask

@@ -6,6 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from fsrace_lint.explore.links import trail
 from fsrace_lint.explore.messages import Answer
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.messages import Probe
 
-_LINKS = 40
 _KINDS = {"isdir": stat.S_ISDIR, "isfile": stat.S_ISREG, "islink": stat.S_ISLNK}
 _NOT_FOLLOWING = ("lexists", "islink", "lstat")
 
@@ -103,25 +103,11 @@ class History:
         return Answer(True, stat=[float(value) for value in found[0][:7]] + times)
 
     def _resolved(self, state: State, path: str, *, follow: bool) -> str:
-        left = [name for name in path[len(self._top) :].split("/") if name not in ("", ".")][::-1]
-        current = self._top
-        for _ in range(_LINKS + 256):
-            if not left:
-                break
-            name = left.pop()
-            if name == "..":
-                current = current if current == self._top else os.path.dirname(current)
-                continue
-            here = f"{current}/{name}"
-            there = state.get(here)
-            if there is not None and stat.S_ISLNK(there[0].st_mode) and (left or follow):
-                target = there[1]
-                if target.startswith(self._top + "/"):
-                    current, target = self._top, target[len(self._top) :]
-                left += [part for part in target.split("/") if part not in ("", ".")][::-1]
-                continue
-            current = here
-        return current
+        def says(here: str) -> str | None:
+            return state[here][1] or None if here in state else None
+
+        *_, last = trail(path, self._top, says, follow=follow)
+        return last
 
     def _now(self) -> State:
         found: State = {self._top: (os.stat(self._top), "")}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.moves import TRUTH, Choice
 from fsrace_lint.explore.search.director import onward, same_move
 
 if TYPE_CHECKING:
@@ -93,12 +93,10 @@ class Dpor:
 
     Attributes:
         is_exhausted: Whether every order that can make a difference was run.
-        redundant: How many runs were given up, because all that they could still do was seen.
     """
 
     def __init__(self, director: Director) -> None:
         self.is_exhausted = False
-        self.redundant = 0
         self._director = director
         self._nodes: list[_Node] = []
 
@@ -110,9 +108,8 @@ class Dpor:
             del self._nodes[len(run.trace.moves) :]
             self._note_last(run)
             self._find_races(run, max(0, known - 1))
-            if run.failure is None and run.ready():
-                self.redundant += 1
-            else:
+            # a run is given up where all that it could still do was seen
+            if run.failure is not None or not run.ready():
                 yield run
             while self._nodes and not self._nodes[-1].advance():
                 self._nodes.pop()
@@ -126,7 +123,7 @@ class Dpor:
         if at < len(self._nodes):
             node = self._nodes[at]
             choice = node.choice
-            if choice is not None and node.touched is None and not node.left and choice.given == 0:
+            if choice is not None and node.touched is None and not node.left and choice.given == TRUTH:
                 # a process that is tried here for the first time: what it can be given is known now
                 node.begin(choice.rank, run.given(choice.rank))
             return node.choice
