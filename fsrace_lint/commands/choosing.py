@@ -1,0 +1,139 @@
+"""What check and fix share: the paths and options that choose what is looked at, the run, and its end."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from fsrace_lint import catalog, pipeline, report, rules, settings
+from fsrace_lint.pipeline import Checked
+from fsrace_lint.report.words import visible
+from fsrace_lint.settings import Settings
+from fsrace_lint.terminal import CLEAN, FAILED, FOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsrace_lint.pipeline import Run
+
+
+def choosing(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the paths and the options that check and fix share."""
+    many = functools.partial(click.option, multiple=True)
+    options = [
+        click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
+        click.option(
+            "--profile",
+            type=click.Choice(["default", "strict"]),
+            help="Report what is probably wrong, or everything.  [default: default]",
+        ),
+        many("--select", metavar="RULES", help="Only these rules: codes, prefixes or names, with commas."),
+        many("--extend-select", metavar="RULES", help="These rules too."),
+        many("--ignore", metavar="RULES", help="Not these rules."),
+        many("--exclude", metavar="GLOBS", help="Skip these, and not what is skipped by default."),
+        many("--extend-exclude", metavar="GLOBS", help="Skip these too."),
+        click.option(
+            "--force-exclude",
+            is_flag=True,
+            help="Skip what is excluded even if it is named, as hooks name it.",
+        ),
+        click.option(
+            "--filesystem",
+            type=click.Choice(["auto", "shared", "local"]),
+            help="What nodes share: all paths, none, or not known.  [default: auto]",
+        ),
+        click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def run(
+    paths: Sequence[Path], choices: dict[str, Any], *, silenced: bool = False
+) -> tuple[list[tuple[Run, Checked]], Checked]:
+    """Check what the user named with the settings of its projects and the choices of the command line.
+
+    A path or a project that cannot be checked is an error of the run, which goes on.
+
+    Args:
+        paths: What the user named; nothing is the current folder.
+        choices: The values of the options of `choosing`.
+        silenced: Whether to list the sites that are no findings too.
+
+    Returns:
+        Each project's run with what it found, and all of it together.
+
+    Raises:
+        click.UsageError: An option does not say what can be done.
+    """
+    changes = _changes(choices)
+    load = functools.cache(lambda root: _settings(root, changes))
+    chosen: dict[Path, Settings] = {}
+    problems: list[report.Problem] = []
+    for path in paths or [Path()]:
+        if not os.path.lexists(path):
+            problems.append(report.Problem(str(path), "no such file or folder"))
+            continue
+        try:
+            chosen[path] = load(settings.find_root(path))
+        except (settings.SettingsError, catalog.CatalogError) as error:
+            problems.append(report.Problem("", str(error)))
+    results = pipeline.check(
+        list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"], silenced=silenced
+    )
+    failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
+    checked = pipeline.merge([failed, *(one for _, one in results)])
+    if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
+        named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
+        click.echo(f"Warning: no Python files to check in {named}", err=True)
+    return results, checked
+
+
+def _changes(choices: dict[str, Any]) -> dict[str, Any]:
+    """Turn the options into fields of Settings, with None for what was not given."""
+    changes: dict[str, Any] = {
+        "profile": choices["profile"],
+        "filesystem": choices["filesystem"],
+        "include_tests": choices["include_tests"] or None,
+    }
+    try:
+        for key in ("select", "extend_select", "ignore"):
+            given = [part for row in choices[key] for part in row.split()]
+            origin = "--" + key.replace("_", "-")
+            changes[key] = settings.normalize_selectors(given, rules.names(), origin=origin) or None
+        for key in ("exclude", "extend_exclude"):
+            changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
+        settings.with_overrides(Settings(root=Path()), **changes)
+    except settings.SettingsError as error:
+        raise click.UsageError(visible(str(error))) from None
+    return changes
+
+
+def _settings(root: Path, changes: dict[str, Any]) -> Settings:
+    chosen = settings.with_overrides(settings.load(root, rules.names()), **changes)
+    catalog.extended(chosen.catalog, chosen.catalog_origin)
+    return chosen
+
+
+def leave(checked: Checked, *, findings: int, written: bool = True) -> NoReturn:
+    """Tell what went wrong in the run, and end with the documented exit code.
+
+    Args:
+        checked: What the run came to.
+        findings: How many findings count.
+        written: Whether all reports could be written.
+
+    Raises:
+        SystemExit: Always.
+    """
+    for problem in checked.outcome.errors:
+        where = f"{problem.path}: " if problem.path else ""
+        click.echo(visible(f"Error: {where}{problem.message}"), err=True)
+    failed = checked.outcome.errors or not written
+    sys.exit(FAILED if failed else FOUND if findings else CLEAN)

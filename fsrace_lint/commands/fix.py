@@ -1,0 +1,98 @@
+"""The command `fix`: rewrites files, or shows how it would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fsrace_lint import pipeline, terminal
+from fsrace_lint.commands.choosing import choosing, leave, run
+from fsrace_lint.report import diff
+from fsrace_lint.report.words import count, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.fixes import Patch
+    from fsrace_lint.pipeline import Checked
+
+
+@click.command(
+    short_help="Rewrite files so that their races are gone.",
+    epilog="""\b
+Examples:
+  fsrace-lint fix --diff          look first
+  fsrace-lint fix
+  fsrace-lint fix --select FSR101 --unsafe-fixes src/
+""",
+)
+@choosing
+@click.option("--unsafe-fixes", is_flag=True, help="Make the fixes that need a reader too.")
+@click.option("--diff", "only_diff", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--color/--no-color", default=None, help="Color the diff (by default on a terminal).")
+def fix(
+    paths: tuple[Path, ...], *, unsafe_fixes: bool, only_diff: bool, color: bool | None, **choices: Any
+) -> None:
+    """Rewrite files so that their races are gone, where that can be done.
+
+    Safe fixes only, unless told otherwise: they behave the same for one process.
+
+    Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change).
+    """
+    results, checked = run(paths, choices)
+    patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, unsafe=unsafe_fixes)]
+    refusals = [(refusal.finding, refusal.reason) for patch in patches for refusal in patch.refused]
+    fixed: list[Finding] = []
+    for patch in patches:
+        reason = None
+        if only_diff:
+            _show(patch, checked, color)
+        else:
+            reason = pipeline.write(patch)
+        if reason is None:
+            fixed += patch.applied
+        else:
+            refusals += [(finding, reason) for finding in patch.applied]
+    _tell(checked, fixed, refusals, only_diff=only_diff, unsafe=unsafe_fixes)
+    left = len(checked.outcome.findings) - len(fixed)
+    leave(checked, findings=len(fixed) if only_diff else left)
+
+
+def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
+    source = checked.sources[patch.path]
+    shown = diff.unified(patch.path, patch.before, patch.after, source.encoding)
+    if terminal.is_colored(color):
+        terminal.show(diff.colorize(shown))
+    else:
+        terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
+
+
+def _tell(
+    checked: Checked,
+    fixed: Sequence[Finding],
+    refusals: Sequence[tuple[Finding, str]],
+    *,
+    only_diff: bool,
+    unsafe: bool,
+) -> None:
+    """Say on standard error what was fixed, what was refused and why, and what is left."""
+    for finding, reason in refusals:
+        place = f"{finding.place.path}:{finding.place.span.line}:{finding.place.span.column}"
+        click.echo(visible(f"{place}: {finding.code} not fixed: {reason}"), err=True)
+    verb = "Would fix" if only_diff else "Fixed"
+    files = len({finding.place.path for finding in fixed})
+    left = len(checked.outcome.findings) - len(fixed)
+    hint = "" if unsafe else _unsafe_hint(checked)
+    click.echo(
+        f"{verb} {count(len(fixed), 'problem')} in {count(files, 'file')}; {left} left{hint}.", err=True
+    )
+
+
+def _unsafe_hint(checked: Checked) -> str:
+    unsafe = sum(
+        1 for f in checked.outcome.findings if f.fix is not None and f.fix.applicability.value == "unsafe"
+    )
+    return f", {unsafe} of them fixable with --unsafe-fixes" if unsafe else ""
