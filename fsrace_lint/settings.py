@@ -183,27 +183,42 @@ def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str]
     raise SettingsError(f"{origin}: unknown rule `{selector}`{hint}")
 
 
-class _Table(msgspec.Struct, rename="kebab"):
-    """`[tool.fsrace-lint]` as TOML spells it."""
+class Table(msgspec.Struct, rename="kebab"):
+    """`[tool.fsrace-lint]` as TOML spells it; docs/settings.schema.json describes it in these words."""
 
     profile: str = "default"
+    """What is reported: what is worth a change (`default`), or everything (`strict`)."""
     select: tuple[str, ...] = ()
+    """The rules to run; empty for all."""
     extend_select: tuple[str, ...] = ()
+    """Rules to run besides those of `select`."""
     ignore: tuple[str, ...] = ()
+    """Rules not to run."""
     exclude: tuple[str, ...] | None = None
+    """Files and folders to leave out, in place of the built-in list."""
     extend_exclude: tuple[str, ...] = ()
+    """Files and folders to leave out besides those of `exclude`."""
     per_file_ignores: dict[str, tuple[str, ...]] = {}
+    """Rules that say nothing about the files that match a pattern."""
     root: str | None = None
+    """The project root, counted from the folder of this file."""
     helper_module: str | None = None
+    """The dotted name of the project's own copy of the safe helpers."""
     include_tests: bool = False
+    """Whether tests and documentation are checked too."""
     respect_gitignore: bool = True
+    """Whether what `.gitignore` files ignore is left out."""
     filesystem: str = "auto"
+    """What nodes share: all paths (`shared`), none (`local`), or not known (`auto`)."""
     shared_paths: tuple[str, ...] = ()
+    """Places that all nodes share: a path, an environment variable, or the name of an option or a folder."""
     local_paths: tuple[str, ...] = ()
+    """Places that each node has for itself, written likewise."""
     catalog: Any = {}
+    """What your own libraries mean, as tables of guards, barriers, effects and so on."""
 
 
-KEYS: Final = _Table.__struct_encode_fields__
+KEYS: Final = Table.__struct_encode_fields__
 
 
 def load(root: Path, rules: Mapping[str, str]) -> Settings:
@@ -248,6 +263,15 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
     )
 
 
+def keys_given(root: Path) -> frozenset[str]:
+    """Tell which keys the `pyproject.toml` of a folder gives.
+
+    Raises:
+        SettingsError: The file cannot be read.
+    """
+    return frozenset(_read_table(Path(root) / "pyproject.toml"))
+
+
 def _read_table(file: Path) -> dict[str, Any]:
     """Give `[tool.fsrace-lint]` of a file; empty if the file or the table is missing."""
     try:
@@ -272,20 +296,20 @@ def _read_table(file: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", table)
 
 
-def _convert(file: Path, values: dict[str, Any]) -> _Table:
+def _convert(file: Path, values: dict[str, Any]) -> Table:
     """Check the keys and the types of a table."""
     for key in values:
         if key not in KEYS:
             hint = did_you_mean(key.lower().replace("_", "-"), KEYS)
             raise SettingsError(f"{file}: unknown key `{key}` in [tool.{TABLE}]{hint}")
     try:
-        return msgspec.convert(values, _Table)
+        return msgspec.convert(values, Table)
     except msgspec.ValidationError as error:
         key, what = in_toml_words(error)
         raise SettingsError(f"{file}: `{key}`: {what}") from error
 
 
-def _check(file: Path, table: _Table) -> None:
+def _check(file: Path, table: Table) -> None:
     """Check the patterns and the module name of a table."""
     _check_globs(table.exclude or (), f"{file}: `exclude`")
     _check_globs(table.extend_exclude, f"{file}: `extend-exclude`")

@@ -17,6 +17,7 @@ from fsrace_lint.catalog.reading import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
 
     from fsrace_lint.catalog import Entry
 
@@ -119,10 +120,10 @@ def _rules_of_writing() -> Iterable[str]:
 
 
 @functools.cache
-def _descriptions() -> dict[tuple[str, str], str]:
-    """Give the docstrings of the fields by class and field: they are not there at run time."""
+def descriptions(module: ModuleType) -> dict[tuple[str, str], str]:
+    """Give the docstrings of the fields of a module by class and field: they are not there at run time."""
     found = {}
-    classes = (node for node in ast.parse(inspect.getsource(entries)).body if isinstance(node, ast.ClassDef))
+    classes = (node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef))
     for class_ in classes:
         for field, text in itertools.pairwise(class_.body):
             match field, text:
@@ -131,18 +132,26 @@ def _descriptions() -> dict[tuple[str, str], str]:
     return found
 
 
+def said_of(class_: type[Entry], field: str) -> str:
+    """Give what is said of a key of a kind.
+
+    Raises:
+        ValueError: The key is not described.
+    """
+    for base in class_.__mro__:
+        if (base.__name__, field) in descriptions(entries):
+            return descriptions(entries)[base.__name__, field]
+    raise ValueError(f"{class_.__name__}.{field} has no docstring")
+
+
 def _keys(class_: type[Entry], known: Iterable[str]) -> str:
     """Give the table of the keys that a kind has beside those that are known."""
     rows = []
     for field in msgspec.structs.fields(class_):
         if field.name in known:
             continue
-        owners = (base.__name__ for base in class_.__mro__ if (base.__name__, field.name) in _descriptions())
-        owner = next(owners, None)
-        if owner is None:
-            raise ValueError(f"{class_.__name__}.{field.name} has no docstring")
         default = "required" if field.required else _value(field.default)
-        said = escaped(_descriptions()[owner, field.name])
+        said = escaped(said_of(class_, field.name))
         rows.append([code(field.encode_name), _type(class_, field), default, said])
     return _table(["key", "type", "default", "meaning"], rows)
 

@@ -1,4 +1,4 @@
-"""Generate what the program says of itself: docs/rules/*.md, docs/rules.md, docs/catalog.md, README's table.
+"""Generate what the program says of itself: pages of the rules and the catalog, schemas, README's table.
 
 python scripts/docs.py            write them
 python scripts/docs.py --check    exit with 1, and a diff, where one is not up to date
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import catalog_page
+import settings_schema
 
 from fsrace_lint import rules
 from fsrace_lint.report.pages import paragraphs
@@ -27,6 +28,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ROOT / "docs" / "rules"
 INDEX: Final = ROOT / "docs" / "rules.md"
 CATALOG: Final = ROOT / "docs" / "catalog.md"
+SETTINGS: Final = ROOT / "docs" / "settings.schema.json"
+PYPROJECT: Final = ROOT / "docs" / "pyproject.schema.json"
 README: Final = ROOT / "README.md"
 BEGIN: Final = "<!-- rules: begin -->"
 END: Final = "<!-- rules: end -->"
@@ -112,6 +115,8 @@ def wanted() -> dict[Path, str]:
     files = {PAGES / f"{loaded.rule.name}.md": page(loaded) for loaded in rules.load()}
     files[INDEX] = index()
     files[CATALOG] = catalog_page.page()
+    files[SETTINGS] = settings_schema.table()
+    files[PYPROJECT] = settings_schema.file()
     shown = readme(README.read_text("utf-8")) if README.exists() else None
     if shown is None:
         print(f"README.md has no {BEGIN} … {END}, so no table is put there", file=sys.stderr)

@@ -106,7 +106,12 @@ ROOMS = (
         "click",
     ),
     Room("commands.deliver", "__init__ pipeline report report.words rules terminal", "click"),
-    Room("commands.check", "commands.choosing commands.deliver", "click"),
+    Room("commands.check", "commands.choosing commands.deliver commands.showing", "click"),
+    Room(
+        "commands.showing",
+        "commands.choosing discover pipeline report report.words rules settings source terminal",
+        "msgspec",
+    ),
     Room(
         "commands.fix",
         "commands.choosing findings fixes pipeline report.diff report.words terminal",

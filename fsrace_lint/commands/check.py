@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsrace_lint.commands import deliver
+from fsrace_lint.commands import deliver, showing
 from fsrace_lint.commands.choosing import choosing, leave, run
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ Examples:
 @click.option(
     "--show-silenced", is_flag=True, help="List what is no finding too, and why: a guard, a lock, its path."
 )
+@click.option(
+    "--show-settings",
+    is_flag=True,
+    help="Check nothing; print the settings that hold, and where each comes from.",
+)
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
 def check(  # one parameter an option
     paths: tuple[Path, ...],
@@ -43,6 +48,7 @@ def check(  # one parameter an option
     *,
     statistics: bool,
     show_silenced: bool,
+    show_settings: bool,
     color: bool | None,
     **choices: Any,
 ) -> None:
@@ -50,6 +56,8 @@ def check(  # one parameter an option
 
     A single file is judged together with all files of its project: guards stand elsewhere.
     """
+    if show_settings:
+        showing.show(paths, choices)
     wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
     _, checked = run(paths, choices, silenced=show_silenced)
     written = deliver.deliver(checked, wanted, color=color, statistics=statistics)

@@ -72,18 +72,7 @@ def run(
     Raises:
         click.UsageError: An option does not say what can be done.
     """
-    changes = _changes(choices)
-    load = functools.cache(lambda root: _settings(root, changes))
-    chosen: dict[Path, Settings] = {}
-    problems: list[report.Problem] = []
-    for path in paths or [Path()]:
-        if not os.path.lexists(path):
-            problems.append(report.Problem(str(path), "no such file or folder"))
-            continue
-        try:
-            chosen[path] = load(settings.find_root(path))
-        except (settings.SettingsError, catalog.CatalogError) as error:
-            problems.append(report.Problem("", str(error)))
+    chosen, problems = load(paths, choices)
     results = pipeline.check(
         list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"], silenced=silenced
     )
@@ -95,8 +84,40 @@ def run(
     return results, checked
 
 
-def _changes(choices: dict[str, Any]) -> dict[str, Any]:
-    """Turn the options into fields of Settings, with None for what was not given."""
+def load(paths: Sequence[Path], choices: dict[str, Any]) -> tuple[dict[Path, Settings], list[report.Problem]]:
+    """Read the settings for what the user named.
+
+    Args:
+        paths: What the user named; nothing is the current folder.
+        choices: The values of the options of `choosing`.
+
+    Returns:
+        The settings of each path that can be checked, and why others cannot.
+
+    Raises:
+        click.UsageError: An option does not say what can be done.
+    """
+    changes = changes_of(choices)
+    read = functools.cache(lambda root: _settings(root, changes))
+    chosen: dict[Path, Settings] = {}
+    problems: list[report.Problem] = []
+    for path in paths or [Path()]:
+        if not os.path.lexists(path):
+            problems.append(report.Problem(str(path), "no such file or folder"))
+            continue
+        try:
+            chosen[path] = read(settings.find_root(path))
+        except (settings.SettingsError, catalog.CatalogError) as error:
+            problems.append(report.Problem("", str(error)))
+    return chosen, problems
+
+
+def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
+    """Turn the options into fields of Settings, with None for what was not given.
+
+    Raises:
+        click.UsageError: An option does not say what can be done.
+    """
     changes: dict[str, Any] = {
         "profile": choices["profile"],
         "filesystem": choices["filesystem"],

@@ -1,0 +1,188 @@
+"""The JSON schema of `[tool.fsrace-lint]`: of the table and of a whole pyproject.toml."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import keyword
+from typing import Any, Final, TypeAlias, get_args, get_origin
+
+import catalog_page
+import msgspec
+
+from fsrace_lint import catalog, rules, settings
+from fsrace_lint.catalog.entries import Entry, Returns
+from fsrace_lint.catalog.reading import listed
+
+Schema: TypeAlias = "dict[str, Any]"
+
+# JSON schema knows letters of ASCII only, and Python more: punctuation is what no identifier holds.
+_PUNCTUATION: Final = r"\s!-/:-@\[-^`{-~"
+_IDENTIFIER: Final = rf"[^{_PUNCTUATION}0-9][^{_PUNCTUATION}]*"
+_DOTTED: Final = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
+_NAME: Final = rf"{_DOTTED}|\*\.{_IDENTIFIER}"
+_PLACE: Final = rf"/\S*|\$[^{_PUNCTUATION}]+"
+_ARGUMENT: Final = rf"(?:self|[0-9]+(?::(?:{_IDENTIFIER})?)?|:{_IDENTIFIER})"
+_DEFAULTS: Final = {"mode": "(?:=.*)?", "count": "(?:=.*)?", "path": "(?:=(?!true$).*)?"}
+_FLAG: Final = rf"{_ARGUMENT}(?:=(?:true)?)?"
+
+_SELECTORS: Final = ("select", "extend-select", "ignore")
+_PATTERNS: Final = ("exclude", "extend-exclude")
+_PLACES: Final = ("shared-paths", "local-paths")
+_TYPES: Final[dict[type, str]] = {str: "string", bool: "boolean", int: "integer"}
+
+
+def table() -> str:
+    """Give the schema of the table.
+
+    Returns:
+        JSON of draft 7, which editors know.
+
+    Raises:
+        ValueError: A key is not described.
+    """
+    said = "The table [tool.fsrace-lint] of pyproject.toml."
+    return _document({"title": "fsrace-lint", "description": said, **_table()})
+
+
+def file() -> str:
+    """Give the schema of a `pyproject.toml` of which only our table is described; as `table` else."""
+    tool = {"type": "object", "properties": {settings.TABLE: _table()}}
+    said = "pyproject.toml, as far as fsrace-lint reads it."
+    return _document({"description": said, "type": "object", "properties": {"tool": tool}})
+
+
+def _document(schema: Schema) -> str:
+    whole = {"$schema": "http://json-schema.org/draft-07/schema#", **schema, "definitions": _definitions()}
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def _table() -> Schema:
+    said = catalog_page.descriptions(settings)
+    properties = {}
+    for field in msgspec.structs.fields(settings.Table):
+        described = said.get(("Table", field.name))
+        if described is None:
+            raise ValueError(f"Table.{field.name} has no docstring")
+        properties[field.encode_name] = {"description": described, **_key(field)}
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _key(field: msgspec.structs.FieldInfo) -> Schema:
+    """Say what a key of the table takes."""
+    key = field.encode_name
+    kinds = {"profile": settings.Profile, "filesystem": settings.Filesystem}
+    if key in kinds:
+        return {"enum": list(get_args(kinds[key])), "default": field.default}
+    for keys, name in ((_SELECTORS, "selector"), (_PATTERNS, "pattern"), (_PLACES, "place")):
+        if key in keys:
+            return _array({"$ref": f"#/definitions/{name}"})
+    if key == "per-file-ignores":
+        ignored = _array({"$ref": "#/definitions/selector"})
+        return {
+            "type": "object",
+            "propertyNames": {"$ref": "#/definitions/pattern"},
+            "additionalProperties": ignored,
+        }
+    if key == "catalog":
+        kinds_known = {kind: _array({"$ref": f"#/definitions/{kind}"}) for kind in catalog.KINDS}
+        return {"type": "object", "additionalProperties": False, "properties": kinds_known}
+    if key == "helper-module":
+        words = "|".join(keyword.kwlist)
+        return {
+            "type": "string",
+            "pattern": rf"^(?!(?:.*\.)?(?:{words})(?:\.|$)){_DOTTED}$",
+            "examples": ["mypackage.fs_safe"],
+        }
+    return _typed(field.type) | ({"default": field.default} if isinstance(field.default, bool) else {})
+
+
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _typed(type_: Any) -> Schema:
+    """Say what a type takes; nothing but a missing key is None in TOML."""
+    if get_origin(type_) is tuple:
+        return _array(_typed(get_args(type_)[0]))
+    plain = [part for part in get_args(type_) or (type_,) if part is not type(None)]
+    names = [_TYPES[part] for part in plain]
+    return {"type": names[0] if len(names) == 1 else names}
+
+
+def _definitions() -> dict[str, Schema]:
+    return {
+        "selector": _selector(),
+        "pattern": {
+            "description": "The name of files or folders anywhere, or with a slash a path from the root.",
+            "type": "string",
+            "pattern": r"^(?!(?:[/\\]|\.[/\\])*\.?[/\\]*$)",
+        },
+        "place": {
+            "description": "The beginning of a path, an environment variable, or the name of an option.",
+            "type": "string",
+            "pattern": r"^(?!(?:[^]*/)?\.\.?(?:/|$))(?=[^]*[^/${}*])".replace("[^]", r"[\s\S]"),
+            "examples": ["/mnt/*/data", "$SCRATCH", "checkpoint_dir"],
+        },
+        **{kind: _kind(class_) for kind, class_ in catalog.KINDS.items()},
+    }
+
+
+def _selector() -> Schema:
+    names = rules.names()
+    prefixes = sorted({code[:end] for code in names for end in range(len(settings.FAMILY), len(code) + 1)})
+    known = ["ALL", *prefixes, *sorted(names.values())]
+    either = "|".join(_in_either_case(word) for word in known)
+    return {
+        "description": "The name of a rule, its code, the beginning of codes, or ALL; several with commas.",
+        "anyOf": [
+            {"enum": known},
+            {"type": "string", "pattern": rf"^\s*(?:(?:{either})\s*)?(?:,\s*(?:(?:{either})\s*)?)*$"},
+        ],
+    }
+
+
+def _in_either_case(word: str) -> str:
+    return "".join(f"[{char.upper()}{char.lower()}]" if char.isalpha() else char for char in word)
+
+
+def _kind(class_: type[Entry]) -> Schema:
+    """Describe the entries of a kind."""
+    fields = msgspec.structs.fields(class_)
+    return {
+        "description": " ".join(inspect.cleandoc(class_.__doc__ or "").split()),
+        "type": "object",
+        "additionalProperties": False,
+        "required": [field.encode_name for field in fields if field.required],
+        "properties": {
+            field.encode_name: {
+                "description": catalog_page.said_of(class_, field.name),
+                **_value(class_, field),
+            }
+            for field in fields
+        },
+    }
+
+
+def _value(class_: type[Entry], field: msgspec.structs.FieldInfo) -> Schema:
+    """Say what a key of an entry takes."""
+    key = field.name
+    if key == "names":
+        form = f"{_NAME}|{_PLACE}" if class_ is catalog.KINDS["node-local"] else _NAME
+        return {**_array({"type": "string", "pattern": f"^(?:{form})$"}), "minItems": 1}
+    if issubclass(class_, Returns) and key == "type":
+        return {"type": "string", "pattern": f"^{_DOTTED}$"}
+    if key in class_.FLAGS:
+        flags = rf"^\s*{_FLAG}(?:\s+{_FLAG})*\s*$"
+        return {**_typed(field.type), **_optional(flags, field)}
+    if key in class_.ARGUMENTS:
+        default = _DEFAULTS.get(key, "=?")
+        return {"type": "string", **_optional(f"^{_ARGUMENT}{default}$", field)}
+    if values := listed(field.type):
+        return {"enum": values}
+    return _typed(field.type)
+
+
+def _optional(pattern: str, field: msgspec.structs.FieldInfo) -> Schema:
+    """Take a pattern; an empty text is as good as none, where there may be none."""
+    return {"pattern": pattern if field.required else f"^$|{pattern}"}

@@ -1,0 +1,137 @@
+"""`check --show-settings`: what holds, from where, as TOML that means the same."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from test_cli import HAZARD, here, run, write
+from test_settings_schema import refusal, tables
+
+from fsrace_lint import rules
+from fsrace_lint.settings import KEYS, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["here"]
+
+
+def shown(*arguments: str, code: int = 0) -> str:
+    return run("check", "--show-settings", *arguments, code=code).stdout
+
+
+def table(text: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = tomllib.loads(text)["tool"]["fsrace-lint"]
+    return parsed
+
+
+def origins(text: str) -> dict[str, str]:
+    """Where each key comes from: the comment at the end of its line."""
+    rows = (line.removeprefix("# ").rpartition("  # ") for line in text.splitlines() if "  # " in line)
+    return {said.split()[0]: origin for said, _, origin in rows if not said.startswith("[")}
+
+
+class TestWhatIsShown:
+    def test_nothing_is_checked(self) -> None:
+        write({"a.py": HAZARD, "b.py": "def broken(:\n"})
+        assert "FSR101 check-then-mkdir" in shown()
+        assert "another process" not in shown()
+
+    def test_defaults(self, here: Path) -> None:
+        write({"a.py": HAZARD, "lib/b.py": "", "tests/test_c.py": ""})
+        text = shown()
+        assert text.startswith(f"# {here}/pyproject.toml\n# root: {here}\n# 2 files would be checked\n")
+        assert set(origins(text)) == set(KEYS) - {"per-file-ignores", "catalog"}
+        assert set(origins(text).values()) == {"default"}
+
+    def test_where_each_comes_from(self) -> None:
+        write({"pyproject.toml": '[tool.fsrace-lint]\nignore = ["FSR3"]\nextend-select = ["FSR208"]\n'})
+        text = shown("--profile=strict", "--extend-select=missing-barrier", "--extend-exclude=gen/")
+        assert table(text)["extend-select"] == ["FSR208", "FSR401"]
+        known = origins(text)
+        assert known["ignore"] == "pyproject.toml"
+        assert known["profile"] == "command line"
+        assert known["extend-select"] == "command line and pyproject.toml"
+        assert known["extend-exclude"] == "command line"
+        assert known["select"] == "default"
+
+    def test_the_command_line_goes_first(self) -> None:
+        write({"pyproject.toml": '[tool.fsrace-lint]\nselect = ["FSR3"]\n'})
+        assert table(shown())["select"] == ["FSR3"]
+        text = shown("--select=check-then-mkdir")
+        assert table(text)["select"] == ["FSR101"]
+        assert origins(text)["select"] == "command line"
+
+    def test_the_rules_that_are_on(self) -> None:
+        text = shown("--select=FSR104,FSR105", "--ignore=FSR00")
+        assert "# 2 of 36 rules on, profile default" in text
+        assert "#   FSR104 check-then-read (strict only)\n#   FSR105 mkdir-without-exist-ok\n" in text
+        assert "(strict only)" not in shown("--profile=strict")
+
+    def test_files_that_options_leave_out(self) -> None:
+        write({"a.py": "", "b/c.py": "", "tests/d.py": ""})
+        assert "# 1 file would be checked" in shown("--exclude=b")
+        assert "# 3 files would be checked" in shown("--include-tests")
+        assert "# 1 file would be checked" in shown("b")
+
+    def test_a_folder_without_a_file_of_settings(self, here: Path) -> None:
+        (here / "pyproject.toml").unlink()
+        (here / "setup.py").write_text("")
+        assert shown().startswith(f"# {here}/pyproject.toml: there is no such file\n")
+
+    def test_another_root(self, here: Path) -> None:
+        write({"src/a.py": "", "pyproject.toml": '[tool.fsrace-lint]\nroot = "src"\n'})
+        text = shown()
+        assert f"# root: {here}/src\n" in text
+        assert table(text)["root"] == "src"
+
+    def test_several_projects(self) -> None:
+        write({"one/pyproject.toml": "", "two/pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'})
+        first, second = shown("one", "two").split("\n\n")
+        assert (table(first)["profile"], table(second)["profile"]) == ("default", "strict")
+
+    def test_mistakes(self) -> None:
+        write({"bad/pyproject.toml": "[tool.fsrace-lint]\nselekt = []\n"})
+        result = run("check", "--show-settings", "bad", "nowhere", ".", code=2)
+        assert "did you mean `select`?" in result.stderr
+        assert "nowhere: no such file or folder" in result.stderr
+        assert table(result.stdout)["profile"] == "default"
+
+
+class TestPasted:
+    @given(table=tables().filter(lambda made: "root" not in made))
+    @hypothesis_settings(
+        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    def test_it_means_the_same(self, tmp_path: Path, table: dict[str, Any]) -> None:
+        folder = tmp_path / "project"
+        if refusal(folder, table):
+            return
+        before = load(folder, rules.names())
+        text = shown(str(folder))
+        (folder / "pyproject.toml").write_text(text, "utf-8")
+        after = load(folder, rules.names())
+        assert after == before
+
+    @pytest.mark.parametrize("odd", ["a, b", "\x7f", "\x1b[31m", "\u202e", "\U000e0001", '"', "é\\"])
+    @given(rest=st.text(st.characters(exclude_categories=["Cs"]), max_size=3))
+    @hypothesis_settings(
+        max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    def test_odd_characters(self, tmp_path: Path, odd: str, rest: str) -> None:
+        text = f"x{odd}{rest.replace(chr(0), '')}"
+        folder = tmp_path / "project"
+        assert refusal(folder, {"shared-paths": [text]}) == ""
+        output = shown(str(folder))
+        assert table(output)["shared-paths"] == [text]
+        assert not {"\x1b", "\u202e", "\x7f"} & set(output)
