@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pathspec import GitIgnoreSpec
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fsrace_lint.settings import Settings
+
+Told: TypeAlias = "Callable[[str, str], None]"
+"""Is told of a path that is left out, and why."""
 
 DEFAULT_EXCLUDES: Final = tuple(
     ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
@@ -87,12 +90,18 @@ def _above(file: str, root: str) -> str:
 class _Walk:
     """What one call of `find` shares between the folders it walks."""
 
-    def __init__(self, settings: Settings, *, include_tests: bool) -> None:
+    def __init__(self, settings: Settings, *, include_tests: bool, told: Told | None = None) -> None:
         self.root = absolute_path(settings.root)
         self.settings = settings
+        self.told = told
         chosen = DEFAULT_EXCLUDES if settings.exclude is None else settings.exclude
         tests = () if include_tests else TEST_PATTERNS
-        globs = [glob(text) for text in (*chosen, *settings.extend_exclude, *tests)]
+        self._kinds = {
+            "excluded by default" if settings.exclude is None else "exclude": chosen,
+            "extend-exclude": settings.extend_exclude,
+            "a test or documentation": tests,
+        }
+        globs = [glob(text) for texts in self._kinds.values() for text in texts]
         self.excludes_folder = matcher(globs)
         self.excludes_file = matcher([g for g in globs if not g.folders_only])
         self._ignore = functools.cache(_Ignore)
@@ -145,21 +154,39 @@ class _Walk:
                 yield Unreadable(*names_of(Path(folder), Path(self.root)), reason)
                 continue
             if self.settings.exclude is None and folder != top and "pyvenv.cfg" in found:
+                self._tell(folder, "a virtual environment")
                 continue
             if self.settings.respect_gitignore and ".gitignore" in found:
                 ignores = (*ignores, _Ignore(folder, prefix))
             for name, entry in found.items():
-                path = prefix + name
-                if entry.is_dir(follow_symlinks=False):
-                    if not self.excludes_folder(name, path) and not _ignored(ignores, path, folder=True):
-                        pending.append((entry.path, f"{path}/", ignores))
-                elif (
-                    name.endswith(_SUFFIXES)
-                    and not self.excludes_file(name, path)
-                    and not _ignored(ignores, path, folder=False)
-                    and os.path.isfile(entry.path)
-                ):
+                path, is_folder = prefix + name, entry.is_dir(follow_symlinks=False)
+                if not is_folder and not name.endswith(_SUFFIXES):
+                    continue
+                excludes = self.excludes_folder if is_folder else self.excludes_file
+                if excludes(name, path) or _ignored(ignores, path, folder=is_folder):
+                    self._tell(entry.path, self._reason(name, path, folder=is_folder))
+                elif is_folder:
+                    pending.append((entry.path, f"{path}/", ignores))
+                elif os.path.isfile(entry.path):
                     yield entry.path
+
+    def _tell(self, path: str, reason: str) -> None:
+        if self.told is not None:
+            self.told(path, reason)
+
+    def _reason(self, name: str, path: str, *, folder: bool) -> str:
+        """Say why an entry is left out."""
+        kinds = self._matchers.items() if self.told is not None else ()
+        return next((kind for kind, is_for in kinds if is_for[folder](name, path)), ".gitignore")
+
+    @functools.cached_property
+    def _matchers(self) -> dict[str, tuple[Callable[[str, str], bool], Callable[[str, str], bool]]]:
+        """What leaves out files, and what leaves out folders, by the reason."""
+        found = {}
+        for kind, texts in self._kinds.items():
+            globs = [glob(text) for text in texts]
+            found[kind] = matcher([one for one in globs if not one.folders_only]), matcher(globs)
+        return found
 
 
 def is_test_path(relative: str) -> bool:
@@ -188,7 +215,7 @@ def leaves_out(file: Path, settings: Settings) -> bool:
 
 
 def find(
-    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False
+    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False, told: Told | None = None
 ) -> Iterator[Path | Unreadable]:
     """Find the files to check.
 
@@ -199,22 +226,25 @@ def find(
         paths: Files and folders as named on the command line.
         settings: The settings, whose patterns count below the folders named.
         force_exclude: Whether they count for what is named too.
+        told: Is told what is left out, and why.
 
     Yields:
         Absolute paths in sorted order and without repeats, and the folders that
         cannot be listed.
     """
     found: dict[str, Path | Unreadable] = {}
-    whole = _Walk(settings, include_tests=settings.include_tests)
+    whole = _Walk(settings, include_tests=settings.include_tests, told=told)
     for path in paths:
         top = absolute_path(path)
         if force_exclude and whole.leaves_out(top):
+            if told is not None:
+                told(top, "--force-exclude")
             continue
         if not os.path.isdir(top):
             found[top] = Path(top)
             continue
         is_test = is_test_path(f"{relative_path(top, whole.root)}/-") and not force_exclude
-        walk = _Walk(settings, include_tests=True) if is_test else whole
+        walk = _Walk(settings, include_tests=True, told=told) if is_test else whole
         for item in walk.walk(top):
             if isinstance(item, Unreadable):
                 found[str(item.file)] = item

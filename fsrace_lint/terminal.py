@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -19,15 +19,28 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 """The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
 
 
-def is_colored(choice: bool | None) -> bool:  # noqa: FBT001  # None leaves it to the terminal
-    """Decide as the Python interpreter does for its own tracebacks."""
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether a stream is a terminal that can move its cursor."""
+    return os.environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
+
+
+def is_colored(choice: bool | None, stream: TextIO | None = None) -> bool:  # noqa: FBT001  # None leaves it to the terminal
+    """Decide as the Python interpreter does for its own tracebacks.
+
+    Args:
+        choice: What the user said.
+        stream: Where the text goes; None is standard output.
+
+    Returns:
+        True if text is to be colored.
+    """
     if choice is not None:
         return choice
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return os.environ.get("TERM") != "dumb" and sys.stdout is not None and sys.stdout.isatty()
+    return is_terminal(sys.stdout if stream is None else stream)
 
 
 def show(shown: str) -> None:

@@ -86,27 +86,32 @@ ROOMS = (
     Room("rules.*", "findings project.* rules.base rules.remedies spans"),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
-    Room("report.text", "findings report report.lines report.words source spans", "rich"),
+    Room("report.text", "findings report report.lines report.measured report.words source spans", "rich"),
     Room("suppress", "findings source spans", "msgspec tokenize"),
     Room("baseline", "findings source spans", "msgspec"),
     Room("cache", "facts.model facts.extract source", "msgspec"),
     Room(
         "pipeline.run",
         "baseline cache catalog discover facts.extract facts.model findings"
-        " project.names.modules project.queries report rules settings source spans suppress",
+        " pipeline.observer project.names.modules project.queries report rules settings source spans"
+        " suppress",
         "msgspec",
     ),
+    Room("pipeline.observer", "settings"),
     Room("pipeline.repair", "catalog findings fixes fixes.apply pipeline.run source spans"),
-    Room("pipeline", "pipeline.repair pipeline.run"),
+    Room("pipeline", "pipeline.observer pipeline.repair pipeline.run"),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
         "commands.choosing",
-        "catalog pipeline report report.words rules settings terminal",
+        "catalog commands.watching pipeline report report.words rules settings terminal",
         "click",
     ),
-    Room("commands.deliver", "__init__ pipeline report report.words rules terminal", "click"),
-    Room("commands.check", "commands.choosing commands.deliver commands.showing", "click"),
+    Room(
+        "commands.deliver", "__init__ commands.watching pipeline report report.words rules terminal", "click"
+    ),
+    Room("commands.check", "commands.choosing commands.deliver commands.showing commands.watching", "click"),
+    Room("commands.watching", "pipeline report.words settings terminal", "click rich"),
     Room(
         "commands.showing",
         "commands.choosing discover pipeline report report.words rules settings source terminal",
@@ -114,7 +119,7 @@ ROOMS = (
     ),
     Room(
         "commands.fix",
-        "commands.choosing findings fixes pipeline report.diff report.words terminal",
+        "commands.choosing commands.watching findings fixes pipeline report.diff report.words terminal",
         "click",
     ),
     Room("commands.explain", "report.words rules settings terminal", "click"),

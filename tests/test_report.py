@@ -542,12 +542,16 @@ class TestSummary:
 
     def test_statistics(self) -> None:
         outcome = Outcome(
-            (finding(Place("a.py", Span(1, 1, 1, 2))),), (), {"files": 12, "unresolved-calls": 3, "FSR101": 1}
+            (finding(Place("a.py", Span(1, 1, 1, 2))),), (), {"files": 12, "unresolved-calls": 3}
         )
-        assert text_of(outcome, statistics=True).split("\n")[2:-2] == [
-            "12  files",
-            " 3  unresolved-calls",
-            " 1  FSR101 check-then-mkdir",
+        seconds = {"read": 0.25, "report": 10.0004}
+        assert text_of(outcome, statistics=True, seconds=lambda: seconds).split("\n")[2:-2] == [
+            "    12  files",
+            "     3  unresolved-calls",
+            "     1  FSR101 check-then-mkdir",
+            "     1  evidence evident",
+            " 0.250  seconds to read",
+            "10.000  seconds to report",
             "",
         ]
 

@@ -8,6 +8,7 @@ import click
 
 from fsrace_lint.commands import deliver, showing
 from fsrace_lint.commands.choosing import choosing, leave, run
+from fsrace_lint.commands.watching import Watch, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,7 @@ Examples:
     is_flag=True,
     help="Check nothing; print the settings that hold, and where each comes from.",
 )
+@talking
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
 def check(  # one parameter an option
     paths: tuple[Path, ...],
@@ -58,7 +60,8 @@ def check(  # one parameter an option
     """
     if show_settings:
         showing.show(paths, choices)
+    watch = Watch(choices, color=color)
     wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
-    _, checked = run(paths, choices, silenced=show_silenced)
-    written = deliver.deliver(checked, wanted, color=color, statistics=statistics)
-    leave(checked, findings=len(checked.outcome.findings), written=written)
+    _, checked = run(paths, choices, watch, silenced=show_silenced)
+    written = deliver.deliver(checked, wanted, watch, color=color, statistics=statistics)
+    leave(checked, watch, findings=len(checked.outcome.findings), written=written)

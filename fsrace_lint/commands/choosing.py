@@ -19,6 +19,7 @@ from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsrace_lint.commands.watching import Watch
     from fsrace_lint.pipeline import Run
 
 
@@ -55,7 +56,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(
-    paths: Sequence[Path], choices: dict[str, Any], *, silenced: bool = False
+    paths: Sequence[Path], choices: dict[str, Any], watch: Watch, *, silenced: bool = False
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -64,6 +65,7 @@ def run(
     Args:
         paths: What the user named; nothing is the current folder.
         choices: The values of the options of `choosing`.
+        watch: Tells of the run.
         silenced: Whether to list the sites that are no findings too.
 
     Returns:
@@ -73,14 +75,22 @@ def run(
         click.UsageError: An option does not say what can be done.
     """
     chosen, problems = load(paths, choices)
-    results = pipeline.check(
-        list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"], silenced=silenced
-    )
+    for root in dict.fromkeys(map(settings.find_root, chosen)):
+        file = root / "pyproject.toml"
+        watch.reads_settings(str(file), there=file.exists())
+    with watch.progress():
+        results = pipeline.check(
+            list(chosen),
+            chosen.__getitem__,
+            force_exclude=choices["force_exclude"],
+            silenced=silenced,
+            observer=watch,
+        )
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in results)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
         named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
-        click.echo(f"Warning: no Python files to check in {named}", err=True)
+        watch.hint(f"Warning: no Python files to check in {named}")
     return results, checked
 
 
@@ -142,18 +152,21 @@ def _settings(root: Path, changes: dict[str, Any]) -> Settings:
     return chosen
 
 
-def leave(checked: Checked, *, findings: int, written: bool = True) -> NoReturn:
+def leave(checked: Checked, watch: Watch | None = None, *, findings: int, written: bool = True) -> NoReturn:
     """Tell what went wrong in the run, and end with the documented exit code.
 
     Args:
         checked: What the run came to.
+        watch: Tells of the run.
         findings: How many findings count.
         written: Whether all reports could be written.
 
     Raises:
         SystemExit: Always.
     """
-    for problem in checked.outcome.errors:
+    if watch is not None:
+        watch.finish()
+    for problem in checked.outcome.errors if watch is None or not watch.silent else ():
         where = f"{problem.path}: " if problem.path else ""
         click.echo(visible(f"Error: {where}{problem.message}"), err=True)
     failed = checked.outcome.errors or not written

@@ -15,6 +15,7 @@ from fsrace_lint.report.words import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsrace_lint.commands.watching import Watch
     from fsrace_lint.pipeline import Checked
 
 SHOWING_SILENCED: Final = ("text", "json")
@@ -114,12 +115,15 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, silenced: b
     return sorted(wanted, key=lambda target: target.file is None)
 
 
-def deliver(checked: Checked, wanted: Sequence[Target], *, color: bool | None, statistics: bool) -> bool:
+def deliver(
+    checked: Checked, wanted: Sequence[Target], watch: Watch, *, color: bool | None, statistics: bool
+) -> bool:
     """Make the reports, and put them where they belong.
 
     Args:
         checked: What was found.
         wanted: The reports.
+        watch: Tells of the run; it says whether anything is shown.
         color: Whether the screen is colored; None leaves it to the terminal.
         statistics: Whether to show the counts.
 
@@ -128,14 +132,19 @@ def deliver(checked: Checked, wanted: Sequence[Target], *, color: bool | None, s
     """
     written = True
     for form, file in wanted:
+        if file is None and watch.silent:
+            continue
         how = report.Options(
             color=file is None and terminal.is_colored(color),
             width=shutil.get_terminal_size((100, 24)).columns,
             statistics=statistics,
+            seconds=watch.seconds,
+            summary=not (watch.quiet and file is None),
             list_errors=file is not None,
             tool=_tool(),
         )
-        shown = report.render(form, checked.outcome, checked.sources, how)
+        with watch.room("report"):
+            shown = report.render(form, checked.outcome, checked.sources, how)
         if file is None:
             terminal.show(shown)
         else:

@@ -8,6 +8,7 @@ import click
 
 from fsrace_lint import pipeline, terminal
 from fsrace_lint.commands.choosing import choosing, leave, run
+from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
 
@@ -32,6 +33,7 @@ Examples:
 @choosing
 @click.option("--unsafe-fixes", is_flag=True, help="Make the fixes that need a reader too.")
 @click.option("--diff", "only_diff", is_flag=True, help="Show what would change, and write nothing.")
+@talking
 @click.option("--color/--no-color", default=None, help="Color the diff (by default on a terminal).")
 def fix(
     paths: tuple[Path, ...], *, unsafe_fixes: bool, only_diff: bool, color: bool | None, **choices: Any
@@ -42,23 +44,28 @@ def fix(
 
     Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change).
     """
-    results, checked = run(paths, choices)
-    patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, unsafe=unsafe_fixes)]
+    watch = Watch(choices, color=color)
+    results, checked = run(paths, choices, watch)
+    with watch.progress(), watch.room("repair"):
+        patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, unsafe=unsafe_fixes)]
     refusals = [(refusal.finding, refusal.reason) for patch in patches for refusal in patch.refused]
     fixed: list[Finding] = []
     for patch in patches:
         reason = None
         if only_diff:
-            _show(patch, checked, color)
+            if not watch.silent:
+                _show(patch, checked, color)
         else:
             reason = pipeline.write(patch)
         if reason is None:
             fixed += patch.applied
         else:
             refusals += [(finding, reason) for finding in patch.applied]
-    _tell(checked, fixed, refusals, only_diff=only_diff, unsafe=unsafe_fixes)
+    if not watch.silent:
+        _tell_refusals(refusals)
+    watch.hint(_summary(checked, fixed, only_diff=only_diff, unsafe=unsafe_fixes))
     left = len(checked.outcome.findings) - len(fixed)
-    leave(checked, findings=len(fixed) if only_diff else left)
+    leave(checked, watch, findings=len(fixed) if only_diff else left)
 
 
 def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
@@ -70,25 +77,20 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
         terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
 
 
-def _tell(
-    checked: Checked,
-    fixed: Sequence[Finding],
-    refusals: Sequence[tuple[Finding, str]],
-    *,
-    only_diff: bool,
-    unsafe: bool,
-) -> None:
-    """Say on standard error what was fixed, what was refused and why, and what is left."""
+def _tell_refusals(refusals: Sequence[tuple[Finding, str]]) -> None:
+    """Say on standard error what was refused and why."""
     for finding, reason in refusals:
         place = f"{finding.place.path}:{finding.place.span.line}:{finding.place.span.column}"
         click.echo(visible(f"{place}: {finding.code} not fixed: {reason}"), err=True)
+
+
+def _summary(checked: Checked, fixed: Sequence[Finding], *, only_diff: bool, unsafe: bool) -> str:
+    """Say what was fixed and what is left."""
     verb = "Would fix" if only_diff else "Fixed"
     files = len({finding.place.path for finding in fixed})
     left = len(checked.outcome.findings) - len(fixed)
     hint = "" if unsafe else _unsafe_hint(checked)
-    click.echo(
-        f"{verb} {count(len(fixed), 'problem')} in {count(files, 'file')}; {left} left{hint}.", err=True
-    )
+    return f"{verb} {count(len(fixed), 'problem')} in {count(files, 'file')}; {left} left{hint}."
 
 
 def _unsafe_hint(checked: Checked) -> str:

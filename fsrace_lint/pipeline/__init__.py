@@ -1,13 +1,17 @@
 """The order of the rooms: find, read, extract, link, query, suppress, repair."""
 
+from fsrace_lint.pipeline.observer import SILENT, Observer, Room
 from fsrace_lint.pipeline.repair import repair, write
 from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Judged, Run, check, merge, unreadable
 
 __all__ = [
     "RULE_FAILURE",
+    "SILENT",
     "UNREADABLE",
     "Checked",
     "Judged",
+    "Observer",
+    "Room",
     "Run",
     "check",
     "merge",

@@ -52,8 +52,11 @@ def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
         def take(repaired: Source, _fixed: tuple[Finding, ...]) -> None:
             changed[path] = repaired
 
-        return attempt(path, take)
+        patch = attempt(path, take)
+        run.observer.step()
+        return patch
 
+    run.observer.stage("Repairing", len(by_path))
     drafts = [draft(path) for path in by_path]
     applied = [finding for patch in drafts for finding in patch.applied]
     suspects = trial.suspects(changed.values(), applied) if changed else frozenset[str]()

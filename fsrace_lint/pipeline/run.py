@@ -12,6 +12,7 @@ from fsrace_lint import catalog, discover, rules, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.findings import Finding, Idiom, Severity, Silenced
+from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Outcome, Problem
@@ -59,27 +60,35 @@ class Judged(msgspec.Struct, frozen=True):
 class Run:
     """One project, read once; it can be checked, and checked again with one file changed."""
 
-    def __init__(self, settings: Settings, targets: Sequence[Path | Unreadable]) -> None:
+    def __init__(
+        self, settings: Settings, targets: Sequence[Path | Unreadable], observer: Observer = SILENT
+    ) -> None:
         """Read the files of a project.
 
         Args:
             settings: The settings of the project.
             targets: The files to report on, and the folders that could not be listed.
+            observer: Is told how far this is, and later what is done with the run.
         """
         self.settings = settings
+        self.observer = observer
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
         self.files: dict[str, _File] = {}
         self.targets: list[str] = []
         self._linked: tuple[dict[str, Module | None], Project] | None = None
         named = dict.fromkeys(item for item in targets if not isinstance(item, Unreadable))
-        every = dict.fromkeys((*discover.find_all(settings), *named))
+        with observer.room("find"):
+            every = dict.fromkeys((*discover.find_all(settings), *named))
         self.links = discover.links_among(every, settings.root)
         """Links to files of the project, by relative path; such a file is read once, by its own name."""
         asked = {self.links.get(name, name) for name in map(self._relative, named)}
+        observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
+        observer.stage("Reading", len(every) - len(self.links))
         for path in every:
             relative = self._relative(path)
             if relative not in self.links:
                 self._read(path, report=relative in asked)
+                observer.step()
 
     def _relative(self, path: Path) -> str:
         return source.names_of(path, self.settings.root)[2]
@@ -97,11 +106,13 @@ class Run:
         problems: list[Problem] = []
         silent: list[Silenced] = []
         suppressed = 0
+        self.observer.stage("Checking", len(self.targets))
         for relative in self.targets:
             result = self.check_file(relative, problems)
             suppressed += len(result.suppressed)
             findings += (*result.kept, *result.unused)
             silent += self._silenced(relative, result) if silenced else ()
+            self.observer.step()
         statistics = {
             "files": len(self.targets) + len(self.unreadable),
             "files-linked": len(self.files),
@@ -129,11 +140,13 @@ class Run:
         modules, project = self.link()
         file, module = self.files[relative], modules[relative]
         if module is not None:
-            found = self._query(project, module, problems)
+            with self.observer.room("query"):
+                found = self._query(project, module, problems)
         else:
             found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
         active = functools.partial(self._reports, relative=relative)
-        judged = suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
+        with self.observer.room("suppress"):
+            judged = suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
         everything = self.settings.profile == "strict"
         return Judged(
             tuple(f for f in judged.kept if everything or not f.strict),
@@ -189,17 +202,21 @@ class Run:
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
-            modules = {relative: _link(file) for relative, file in self.files.items()}
-            chosen = self.settings
-            known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
-            project = Project(
-                [module for module in modules.values() if module is not None],
-                known,
-                also={link: modules[file] for link, file in self.links.items()},
-                storage=Storage(*self.settings.storage),
-            )
-            self._linked = modules, project
+            with self.observer.room("link"):
+                self._linked = self._link()
         return self._linked
+
+    def _link(self) -> tuple[dict[str, Module | None], Project]:
+        modules = {relative: _link(file) for relative, file in self.files.items()}
+        chosen = self.settings
+        known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
+        project = Project(
+            [module for module in modules.values() if module is not None],
+            known,
+            also={link: modules[file] for link, file in self.links.items()},
+            storage=Storage(*self.settings.storage),
+        )
+        return modules, project
 
     def _reports(self, code: str, relative: str) -> bool:
         return self.settings.selects(code, relative)
@@ -215,6 +232,7 @@ class Run:
         """Give the same run with some files replaced, reporting on those alone."""
         other = object.__new__(Run)
         other.settings = self.settings
+        other.observer = self.observer
         other._linked = None
         other.unreadable = []
         other.links = self.links
@@ -226,12 +244,14 @@ class Run:
         return other
 
     def _read(self, path: Path, *, report: bool) -> None:
-        read = source.read(path, self.settings.root)
+        with self.observer.room("read"):
+            read = source.read(path, self.settings.root)
         if isinstance(read, Unreadable):
             if report:
                 self.unreadable.append(read)
             return
-        self.files[read.relative] = _File(read, extract(read))
+        with self.observer.room("extract"):
+            self.files[read.relative] = _File(read, extract(read))
         if report:
             self.targets.append(read.relative)
 
@@ -259,6 +279,7 @@ def check(
     *,
     force_exclude: bool = False,
     silenced: bool = False,
+    observer: Observer = SILENT,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -267,6 +288,7 @@ def check(
         load_settings: Gives the settings for a path.
         force_exclude: Whether the exclusions hold for what is named too.
         silenced: Whether to list the sites that are no findings too.
+        observer: Is told how far it is.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
@@ -276,7 +298,10 @@ def check(
         projects.setdefault(load_settings(path), []).append(path)
     results = []
     for settings, named in projects.items():
-        run = Run(settings, list(discover.find(named, settings, force_exclude=force_exclude)))
+        with observer.room("find"):
+            told = None if observer is SILENT else observer.leaves_out
+            found = [*discover.find(named, settings, force_exclude=force_exclude, told=told)]
+        run = Run(settings, found, observer)
         results.append((run, run.check(silenced=silenced)))
     return results
 

@@ -5,6 +5,7 @@ A format is loaded when it is asked for, so that `json` does not pay for `rich`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
@@ -14,8 +15,6 @@ import msgspec
 from fsrace_lint.findings import Finding, Severity, Silenced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fsrace_lint.source import Source
 
 
@@ -65,12 +64,15 @@ class Options(msgspec.Struct, frozen=True):
     """How to show it; a format ignores what it has no use for.
 
     Without `list_errors` the text only counts the failures of the run, which
-    are on standard error already.
+    are on standard error already; without `summary` it has no closing line. `seconds`
+    tells what has taken how long so far, and belongs to the statistics.
     """
 
     color: bool = False
     width: int = 100
     statistics: bool = False
+    seconds: Callable[[], Mapping[str, float]] | None = None
+    summary: bool = True
     list_errors: bool = True
     tool: Tool = Tool()
 

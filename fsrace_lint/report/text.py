@@ -16,6 +16,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 
 from fsrace_lint.findings import Applicability, Finding, Related, Severity, Silenced, Witness
+from fsrace_lint.report import measured
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.words import count, visible
 
@@ -95,8 +96,11 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     if outcome.errors and options.list_errors:
         lines += [*(_problem(problem) for problem in outcome.errors), []]
     if options.statistics:
-        lines += [*_statistics(outcome), []]
-    return paint(map(_finish, [*lines, _summary(outcome)]), color=options.color)
+        rows = measured.table(outcome, options)
+        lines += [*([(n, "outcome"), (f"  {key}", ""), (f" {name}", "dim")] for n, key, name in rows), []]
+    if options.summary:
+        lines.append(_summary(outcome))
+    return paint(map(_finish, lines), color=options.color)
 
 
 def paint(lines: Iterable[Line], *, color: bool) -> str:
@@ -359,13 +363,6 @@ def _tally(listed: Sequence[Silenced]) -> Line:
 def _problem(problem: Problem) -> Line:
     path = [(problem.path, "path"), (": ", "")] if problem.path else []
     return [*path, ("error", "error"), (f": {problem.message}", "")]
-
-
-def _statistics(outcome: Outcome) -> Iterable[Line]:
-    names = {finding.code: finding.name for finding in outcome.findings}
-    width = max((len(str(number)) for number in outcome.statistics.values()), default=0)
-    for key, number in outcome.statistics.items():
-        yield [(f"{number:>{width}}", "outcome"), (f"  {key}", ""), (f" {names.get(key, '')}", "dim")]
 
 
 def _summary(outcome: Outcome) -> Line:

@@ -1,0 +1,161 @@
+"""What a command tells of its run besides its report: how far it is, and what it did, on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from fsrace_lint import pipeline, terminal
+from fsrace_lint.report.words import count, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress
+
+    from fsrace_lint.pipeline import Room
+    from fsrace_lint.settings import Settings
+
+PATIENCE: Final = 0.5
+"""The seconds after which somebody wonders whether anything happens."""
+
+
+def talking(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say how much is told."""
+    flag = functools.partial(click.option, is_flag=True)
+    for option in (
+        flag("-s", "--silent", help="Show nothing: the exit code and written files tell."),
+        flag("-q", "--quiet", help="Show findings and errors only: no summary, no hints, no progress."),
+        flag("-v", "--verbose", help="Say what is read, what is left out and why, and what takes how long."),
+    ):
+        command = option(command)
+    return command
+
+
+class Watch(pipeline.Observer):
+    """Measures a run, and tells of it what was asked for; on a terminal it shows how far a long one is."""
+
+    def __init__(self, choices: dict[str, Any], *, color: bool | None) -> None:
+        """Read the options of `talking`.
+
+        Args:
+            choices: Their values.
+            color: Whether to color; None leaves it to the terminal.
+
+        Raises:
+            click.UsageError: They contradict each other.
+        """
+        given = [name for name in ("quiet", "silent", "verbose") if choices[name]]
+        if len(given) > 1:
+            raise click.UsageError(f"--{given[0]} and --{given[1]} contradict each other")
+        self.silent: bool = choices["silent"]
+        self.quiet: bool = choices["quiet"] or self.silent
+        self.verbose: bool = choices["verbose"]
+        self._color = terminal.is_colored(color, sys.stderr)
+        self._shows = not given and terminal.is_terminal(sys.stderr)
+        self._seconds: dict[Room, float] = {}
+        self._rooms: list[Room] = []
+        self._since = 0.0
+        self._began = monotonic()
+        self._bar: Progress | None = None
+        self._title, self._total, self._done = "", 0, 0
+
+    def hint(self, message: str) -> None:
+        """Say what may help, unless only findings are wanted."""
+        if not self.quiet:
+            click.echo(visible(message), err=True)
+
+    def _tell(self, message: str) -> None:
+        if self.verbose:
+            click.echo(visible(message), err=True)
+
+    def reads_settings(self, file: str, *, there: bool) -> None:
+        """Say where the settings come from."""
+        self._tell(
+            f"settings: {file}{'' if there else ': there is no such file; everything has its default'}"
+        )
+
+    def begins(self, settings: Settings, *, targets: int, files: int) -> None:
+        """Say what is about to be read."""
+        self._tell(f"root: {settings.root}: {count(targets, 'file')} to check, {files} to link")
+
+    def leaves_out(self, path: str, reason: str) -> None:
+        """Say what is left out, and why."""
+        if self.verbose:
+            self._tell(f"left out: {os.path.relpath(path)}: {reason}")
+
+    def stage(self, title: str, total: int) -> None:
+        """Begin to count anew."""
+        self._title, self._total, self._done = title, total, 0
+        self._draw()
+
+    def step(self) -> None:
+        """Count."""
+        self._done += 1
+        self._draw()
+
+    @contextlib.contextmanager
+    def room(self, name: Room) -> Iterator[None]:
+        """Measure, without what is done in other rooms meanwhile."""
+        self._clock()
+        self._rooms.append(name)
+        try:
+            yield
+        finally:
+            self._clock()
+            self._rooms.pop()
+
+    def _clock(self) -> None:
+        """Book the time since the last call on the room that it was spent in."""
+        now = perf_counter()
+        if self._rooms:
+            room = self._rooms[-1]
+            self._seconds[room] = self._seconds.get(room, 0.0) + now - self._since
+        self._since = now
+
+    def seconds(self) -> dict[str, float]:
+        """Tell what each room took so far."""
+        self._clock()
+        return {str(room): seconds for room, seconds in self._seconds.items()}
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[None]:
+        """Show how far it is, where that takes long, and wipe it away in the end."""
+        self._began = monotonic()
+        try:
+            yield
+        finally:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+
+    def finish(self) -> None:
+        """Say at the end what took how long."""
+        taken = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in self.seconds().items())
+        self._tell(f"time: {taken}")
+
+    def _draw(self) -> None:
+        if not self._shows or (self._bar is None and monotonic() - self._began < PATIENCE):
+            return
+        if self._bar is None:
+            self._bar = _bar(color=self._color)
+            self._bar.add_task(self._title, total=self._total)
+            self._bar.start()
+        self._bar.update(
+            self._bar.task_ids[0], description=self._title, total=self._total, completed=self._done
+        )
+
+
+def _bar(*, color: bool) -> Progress:
+    # rich is loaded only where a run takes long enough
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+    return Progress(*columns, console=Console(stderr=True, no_color=not color), transient=True)

@@ -1,0 +1,45 @@
+"""Who is told how far a check is, and what takes how long."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from fsrace_lint.settings import Settings
+
+Room: TypeAlias = Literal["find", "read", "extract", "link", "query", "suppress", "repair", "report"]
+"""What a run does, one after the other."""
+
+_NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
+
+
+class Observer:
+    """Is told what a run does. This one takes no notice; a class of one's own overrides what it wants."""
+
+    def begins(self, settings: Settings, *, targets: int, files: int) -> None:
+        """Hear that a project is about to be read.
+
+        Args:
+            settings: Its settings.
+            targets: How many of its files are to be judged.
+            files: How many are read.
+        """
+
+    def leaves_out(self, path: str, reason: str) -> None:
+        """Hear that a file or a folder below what was named is not looked at."""
+
+    def stage(self, title: str, total: int) -> None:
+        """Hear what is done now to so many files."""
+
+    def step(self) -> None:
+        """Hear that another file of the stage is done."""
+
+    def room(self, name: Room) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
+        """Give a context around the work of a room."""
+        return _NOTHING
+
+
+SILENT: Final = Observer()

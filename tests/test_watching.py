@@ -1,0 +1,343 @@
+"""What a run tells besides its report: progress, --verbose, --quiet, --silent, --statistics, color."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from test_cli import HAZARD, here, run, start, write
+
+from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.commands import watching
+from fsrace_lint.commands.watching import Watch
+from fsrace_lint.discover import find
+from fsrace_lint.settings import Settings
+
+__all__ = ["here"]
+
+SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "findings.schema.json").read_text("utf-8"))
+PLAIN = {"quiet": False, "silent": False, "verbose": False}
+BROKEN = "def broken(:\n"
+ROOMS = {"find", "read", "extract", "link", "query", "suppress", "report"}
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def statistics(*arguments: str, code: int = 1) -> dict[str, Any]:
+    document = json.loads(run("check", "--format=json", *arguments, code=code).stdout)
+    Draft202012Validator(SCHEMA).validate(document)
+    found: dict[str, Any] = document["statistics"]
+    return found
+
+
+class TestQuiet:
+    def test_findings_only(self) -> None:
+        write({"a.py": HAZARD})
+        loud, quiet = run("check", code=1).stdout, run("check", "--quiet", code=1).stdout
+        assert loud.startswith(quiet)
+        assert loud.removeprefix(quiet).startswith("Found 1 problem")
+        assert quiet.startswith("a.py:4:5: FSR101")
+
+    def test_nothing_where_nothing_is_found(self) -> None:
+        write({"a.py": ""})
+        result = run("check", "-q", code=0)
+        assert (result.stdout, result.stderr) == ("", "")
+        Path("empty").mkdir()
+        assert "Warning" in run("check", "empty", code=0).stderr
+        assert run("check", "-q", "empty", code=0).output == ""
+
+    def test_errors_stay(self) -> None:
+        assert run("check", "-q", "nowhere", code=2).stderr == "Error: nowhere: no such file or folder\n"
+
+    def test_other_formats_and_files_are_the_same(self) -> None:
+        write({"a.py": HAZARD})
+        for form in ("json", "github", "sarif", "gitlab", "junit"):
+            arguments = ("check", f"--format={form}")
+            assert run(*arguments, "-q", code=1).stdout == run(*arguments, code=1).stdout
+        run("check", "-q", "--output-file=report.txt", code=1)
+        assert "Found 1 problem" in Path("report.txt").read_text("utf-8")
+
+    def test_a_fix_is_not_told_but_a_refusal_is(self) -> None:
+        refused = "import os\n\n\ndef f(p, unlink):\n    if os.path.exists(p):\n        os.unlink(p)\n"
+        write({"a.py": HAZARD})
+        assert run("fix", "-q", code=0).output == ""
+        assert "exist_ok" in Path("a.py").read_text("utf-8")
+        write({"a.py": refused})
+        loud = run("fix", "--unsafe-fixes", "--diff", code=1)
+        assert run("fix", "--unsafe-fixes", "--diff", "-q", code=1).stdout == loud.stdout != ""
+
+
+class TestSilent:
+    @pytest.mark.parametrize("form", ["text", "json"])
+    def test_nothing_but_the_exit_code(self, form: str) -> None:
+        write({"a.py": HAZARD})
+        assert run("check", "--silent", f"--format={form}", code=1).output == ""
+        assert run("check", "--silent", f"--format={form}", "nowhere", code=2).output == ""
+
+    def test_reports_are_written(self) -> None:
+        write({"a.py": HAZARD})
+        assert run("check", "--silent", "--report", "json=a.json", code=1).output == ""
+        assert len(json.loads(Path("a.json").read_text("utf-8"))["findings"]) == 1
+
+    def test_fixes_are_made(self) -> None:
+        write({"a.py": HAZARD})
+        assert run("fix", "-s", "--diff", code=1).output == ""
+        assert run("fix", "-s", code=0).output == ""
+        assert "exist_ok" in Path("a.py").read_text("utf-8")
+
+    @pytest.mark.parametrize("command", ["check", "fix"])
+    @pytest.mark.parametrize("pair", ["-qs", "-qv", "-sv"])
+    def test_contradictions(self, command: str, pair: str) -> None:
+        assert "contradict each other" in run(command, pair, code=2).stderr
+
+
+class TestVerbose:
+    def test_what_is_told(self, here: Path) -> None:
+        write({"a.py": HAZARD, "b.py": "", ".gitignore": "gone/\n", "gone/c.py": "", "build/d.py": ""})
+        write({"tests/e.py": "", "own/pyvenv.cfg": "", "own/f.py": "", "gen/g.py": ""})
+        plain = run("check", "--extend-exclude=gen/", code=1)
+        told = run("check", "--extend-exclude=gen/", "-v", code=1)
+        assert told.stdout == plain.stdout
+        assert plain.stderr == ""
+        *lines, last = told.stderr.splitlines()
+        assert sorted(lines) == [
+            "left out: build: excluded by default",
+            "left out: gen: extend-exclude",
+            "left out: gone: .gitignore",
+            "left out: own: a virtual environment",
+            "left out: tests: a test or documentation",
+            f"root: {here}: 2 files to check, 2 to link",
+            f"settings: {here}/pyproject.toml",
+        ]
+        assert re.fullmatch(r"time: (\w+ \d+\.\d{3} s(, |$))+", last)
+
+    def test_without_settings(self, here: Path) -> None:
+        (here / "pyproject.toml").unlink()
+        write({"setup.py": ""})
+        assert "no such file" in run("check", "-v", code=0).stderr.splitlines()[0]
+
+    def test_what_hooks_name(self) -> None:
+        write({"build/a.py": ""})
+        assert (
+            "left out: build/a.py: --force-exclude"
+            in run("check", "-v", "--force-exclude", "build/a.py", code=0).stderr
+        )
+
+    def test_odd_names(self) -> None:
+        write({"build\x1b[31m/a.py": "", "b.py": ""})
+        told = run("check", "-v", "--exclude=build*", code=0).stderr
+        assert "left out: build\\x1b[31m: exclude" in told
+
+    def test_fixing(self) -> None:
+        write({"a.py": HAZARD})
+        assert "repair" in run("fix", "-v", code=0).stderr.splitlines()[-1]
+
+
+def test_what_is_told_is_left_out_is_all_that_is(tmp_path: Path) -> None:
+    """Every file is either found, or it or a folder above it is told."""
+    for name in ("a.py", "build/b.py", "x/tests/c.py", "x/y_test.py", "x/z.py", "v/pyvenv.cfg", "v/l.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    told: list[str] = []
+    found = [
+        str(item)
+        for item in find([tmp_path], Settings(root=tmp_path), told=lambda path, _: told.append(path))
+    ]
+    for file in map(str, tmp_path.rglob("*.py")):
+        assert (file in found) != any(file == path or file.startswith(f"{path}/") for path in told)
+
+
+class TestStatistics:
+    def test_json(self) -> None:
+        write({"a.py": HAZARD, "b.py": BROKEN})
+        found = statistics("--statistics")
+        assert found["rules"] == {"FSR001": 1, "FSR101": 1}
+        assert found["evidence"] == {"evident": 1, "plausible": 1, "none": 0}
+        assert set(found["seconds"]) == ROOMS
+        plain = statistics()
+        assert plain == {key: count for key, count in found.items() if not isinstance(count, dict)}
+        assert plain["files"] == 2
+
+    def test_text(self) -> None:
+        write({"a.py": HAZARD})
+        rows = run("check", "--statistics", code=1).stdout.splitlines()
+        assert [row.split(maxsplit=1) for row in rows if "FSR101 check" in row][-1] == [
+            "1",
+            "FSR101 check-then-mkdir",
+        ]
+        assert {row.split()[-1] for row in rows if " seconds to " in row} == ROOMS
+
+    def test_the_same_files_give_the_same_bytes(self) -> None:
+        write({"a.py": HAZARD, "b.py": BROKEN})
+        for form in ("json", "text", "sarif"):
+            first, second = (run("check", f"--format={form}", code=1).stdout for _ in range(2))
+            assert first == second
+
+    def test_time_is_booked_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is done in another room meanwhile is that room's; a room within itself is one."""
+        now = [0.0]
+        monkeypatch.setattr(f"{watching.__name__}.perf_counter", lambda: now[0])
+        watch = Watch(PLAIN, color=None)
+        with watch.room("repair"):
+            now[0] += 1
+            with watch.room("link"), watch.room("link"):
+                now[0] += 10
+            now[0] += 100
+            assert watch.seconds() == {"repair": 101, "link": 10}
+        now[0] += 1000
+        with watch.room("link"):
+            now[0] += 10000
+        assert watch.seconds() == {"repair": 101, "link": 10010}
+
+
+class TestProgress:
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        now = [0.0]
+        monkeypatch.setattr(f"{watching.__name__}.monotonic", lambda: now[0])
+        monkeypatch.setenv("TERM", "xterm")
+        return now
+
+    def shown(
+        self,
+        clock: list[float],
+        seconds: float,
+        stream: io.StringIO | None = None,
+        color: bool | None = None,
+        choice: str = "",
+    ) -> str:
+        """What standard error shows of a run over three files that takes so long."""
+        stream = Terminal() if stream is None else stream
+        with contextlib.redirect_stderr(stream):
+            watch = Watch({**PLAIN, choice: True}, color=color)
+            with watch.progress():
+                watch.stage("Reading", 3)
+                for _ in range(3):
+                    clock[0] += seconds / 3
+                    watch.step()
+        return stream.getvalue()
+
+    def test_a_long_run(self, clock: list[float]) -> None:
+        shown = self.shown(clock, 1.0)
+        assert "Reading" in shown
+        assert "3/3" in shown
+        assert shown.endswith("\x1b[1A\x1b[2K"), "the line is wiped away"
+        assert "\x1b[?25h" in shown, "the cursor is there again"
+
+    def test_a_short_run(self, clock: list[float]) -> None:
+        assert self.shown(clock, 0.4) == ""
+
+    @pytest.mark.parametrize("name", [*PLAIN])
+    def test_none_with_another_wish(self, name: str, clock: list[float]) -> None:
+        assert self.shown(clock, 9.0, choice=name) == ""
+
+    def test_none_on_a_dumb_terminal(self, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TERM", "dumb")
+        assert self.shown(clock, 9.0) == ""
+
+    def test_none_in_a_pipe(self, clock: list[float]) -> None:
+        assert self.shown(clock, 9.0, io.StringIO()) == ""
+
+    def test_color(self, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+        colors = re.compile(r"\x1b\[3\d")
+        assert colors.search(self.shown(clock, 1.0))
+        assert "Reading" in (plain := self.shown(clock, 1.0, color=False))
+        assert not colors.search(plain)
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert "Reading" in (plain := self.shown(clock, 1.0))
+        assert not colors.search(plain)
+
+    def test_an_interrupt_wipes_it_away_too(self, clock: list[float]) -> None:
+        stream = Terminal()
+
+        def run_and_stop() -> None:
+            watch = Watch(PLAIN, color=None)
+            with watch.progress():
+                clock[0] += 1
+                watch.stage("Reading", 3)
+                raise KeyboardInterrupt
+
+        with contextlib.redirect_stderr(stream), pytest.raises(KeyboardInterrupt):
+            run_and_stop()
+        assert "Reading" in stream.getvalue()
+        assert stream.getvalue().endswith("\x1b[2K")
+
+    def test_a_real_run_tells_every_file(self, here: Path) -> None:
+        """A run tells how many files a stage has, and then of each of them."""
+
+        class Counts(pipeline.Observer):
+            def __init__(self) -> None:
+                self.stages: list[list[Any]] = []
+
+            def stage(self, title: str, total: int) -> None:
+                self.stages.append([title, total, 0])
+
+            def step(self) -> None:
+                self.stages[-1][2] += 1
+
+        write({"a.py": HAZARD, "b.py": BROKEN, "lib/c.py": HAZARD})
+        (here / "d.py").write_bytes(b"\xff")
+        counts = Counts()
+        chosen = settings.load(here, rules.names())
+        ((ran, checked),) = pipeline.check([here], lambda _: chosen, observer=counts)
+        pipeline.repair(ran, checked, unsafe=False)
+        assert counts.stages == [["Reading", 4, 4], ["Checking", 3, 3], ["Repairing", 2, 2]]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+class TestOnATerminal:
+    def on_a_terminal(self, *arguments: str) -> tuple[bytes, bytes]:
+        """Run a program whose standard error is a terminal: what it shows there, and its standard output."""
+        ours, theirs = os.openpty()
+        with Path("out").open("wb") as out:
+            done = start(*arguments, stdout=out, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+        os.close(theirs)
+        assert done.returncode == 1
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:
+            pass  # how Linux says that nobody writes any more
+        os.close(ours)
+        return shown, Path("out").read_bytes()
+
+    def test_nothing_of_it_is_in_the_report(self) -> None:
+        write({f"lib/m{number}.py": HAZARD for number in range(3)})
+        _, out = self.on_a_terminal("check", "--format=json")
+        assert out == start("check", "--format=json").stdout
+        assert b"\x1b" not in out
+
+
+class TestColor:
+    @pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {}])
+    def test_errors_have_none(self, wish: dict[str, str]) -> None:
+        for arguments in (("check", "nowhere"), ("check", "--select=FSR9"), ("explain", "FSR9"), ("chek",)):
+            done = start(*arguments, env={**os.environ, **wish})
+            assert done.returncode == 2
+            assert b"\x1b" not in done.stderr
+            assert b"Error: " in done.stderr
+
+    def test_diffs(self) -> None:
+        write({"a.py": HAZARD})
+        colored = start("fix", "--diff", env={**os.environ, "FORCE_COLOR": "1"}).stdout
+        assert b"\x1b[" in colored
+        for wish in ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, {}):
+            assert b"\x1b[" not in start("fix", "--diff", env={**os.environ, **wish}).stdout
+        assert (
+            b"\x1b["
+            not in start("fix", "--diff", "--no-color", env={**os.environ, "FORCE_COLOR": "1"}).stdout
+        )
