@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 import catalog_page
 import settings_schema
 
-from fsrace_lint import rules
+from fsrace_lint import manual, rules
 from fsrace_lint.report.pages import paragraphs
-from fsrace_lint.rules.base import Evidence
+from fsrace_lint.rules.references import ABOUT, CWES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,28 +54,31 @@ def page(loaded: LoadedRule) -> str:
     Returns:
         Markdown: its title, what identifies it, and its docstring with the examples as code.
     """
-    title, *rest = paragraphs(loaded.page)
+    title, *rest = paragraphs(manual.page(loaded))
     facts = [f"**Code** {loaded.rule.code}", f"**Name** `{loaded.rule.name}`"]
     if loaded.rule.cwe:
         number = loaded.rule.cwe
-        facts.append(f"**CWE** [CWE-{number}](https://cwe.mitre.org/data/definitions/{number}.html)")
-    facts += [f"**Severity** {loaded.rule.severity.value}", f"**Profile** {profile(loaded)}"]
+        link = f"[CWE-{number}](https://cwe.mitre.org/data/definitions/{number}.html)"
+        facts.append(f"**CWE** {link}, {CWES[number]}")
+    facts += [f"**Severity** {loaded.rule.severity.value}", f"**Profile** {manual.profile(loaded)}"]
     listed = "\n".join(f"- {fact}" for fact in facts)
-    parts = [NOTE, f"# {loaded.rule.code} {loaded.rule.name}", title, listed, *rest]
-    return "\n\n".join(parts) + "\n"
+    parts = [NOTE, f"# {loaded.rule.code} {loaded.rule.name}", title, listed, *map(linked, rest)]
+    return "\n\n".join(part for part in parts if not part.startswith("**Reported:**")) + "\n"
 
 
-def profile(loaded: LoadedRule) -> str:
-    """Say in which profile a rule reports."""
-    if loaded.check is None:
-        return "default"
-    match loaded.rule.default_from:
-        case None:
-            return "strict"
-        case Evidence.EVIDENT:
-            return "default where several processes evidently run the line, else strict"
-        case _:
-            return "default; strict in a script that one process runs"
+def linked(paragraph: str) -> str:
+    """Give a paragraph with what it names of the documentation as links."""
+    if paragraph.startswith("**Settings:**"):
+        return re.sub(r"`([a-z-]+)`", r"[`\1`](../settings.md#\1)", paragraph)
+    if not paragraph.startswith("**References:**"):
+        return paragraph
+    names = "|".join(re.escape(name) for about in ABOUT.values() for name in about.incidents)
+
+    def link(found: re.Match[str]) -> str:
+        name = " ".join(found[1].split())
+        return f"[{name}](../incidents.md#{name.lower().replace(' ', '-')})"
+
+    return re.sub(rf"({names}), in docs/incidents\.md", link, " ".join(paragraph.split()))
 
 
 def index() -> str:

@@ -122,7 +122,14 @@ ROOMS = (
         "commands.choosing commands.watching findings fixes pipeline report.diff report.words terminal",
         "click",
     ),
-    Room("commands.explain", "report.words rules settings terminal", "click"),
+    Room("commands.explain", "manual report.words rules settings terminal", "click msgspec"),
+    Room(
+        "manual",
+        "findings pipeline project.model report.json report.text rules rules.base rules.references settings"
+        " source",
+        "msgspec",
+    ),
+    Room("rules.references", "", "msgspec"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
     Room("commands.prove", "explore mistakes report.words terminal", "click"),
     Room(

@@ -55,7 +55,7 @@ def _finding(finding: Finding) -> Json:
         "evidence": finding.evidence,
         "strict": finding.strict,
         "related": [_related(related) for related in finding.related],
-        "witness": _witness(finding.witness) if finding.witness else None,
+        "witness": witness(finding.witness) if finding.witness else None,
         "fix": _fix(finding.fix) if finding.fix else None,
     }
 
@@ -87,7 +87,8 @@ def _related(related: Related) -> Json:
     return {**_place(related.place), "message": related.message}
 
 
-def _witness(witness: Witness) -> Json:
+def witness(witness: Witness) -> Json:
+    """Give an interleaving as data."""
     steps: list[Json] = [
         {"process": step.process, "action": step.action, "result": step.result} for step in witness.steps
     ]

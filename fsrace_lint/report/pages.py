@@ -41,4 +41,5 @@ def _paragraph(text: str) -> str:
     if not code:
         return f"**{label[1]}:** {text[label.end() :]}"
     block = re.sub(r"^    ", "", code, flags=re.MULTILINE)
-    return f"**{label[1]}:**\n\n```python\n{block}\n```"
+    language = "text" if label[1] == "Interleaving" else "python"
+    return f"**{label[1]}:**\n\n```{language}\n{block}\n```"

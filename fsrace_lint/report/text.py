@@ -103,6 +103,12 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     return paint(map(_finish, lines), color=options.color)
 
 
+def timeline(witness: Witness, width: int) -> str:
+    """Draw an interleaving, indented by four, with its outcome below it."""
+    drawn = paint(map(_finish, _witness(witness, Page(lambda _: (), width))), color=False)
+    return drawn.replace("\n  = ", "\n    ").rstrip("\n")
+
+
 def paint(lines: Iterable[Line], *, color: bool) -> str:
     """Turn the lines into text, with escape sequences or without."""
     rows = ([_styled(*chunk) if color else chunk[0] for chunk in line] for line in lines)

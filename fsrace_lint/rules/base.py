@@ -27,6 +27,7 @@ __all__ = [
     "Fix",
     "Place",
     "Related",
+    "Remedy",
     "Rule",
     "Severity",
     "Step",

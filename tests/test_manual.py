@@ -1,0 +1,282 @@
+"""The pages of the rules, as text and as data."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from explored import fixture
+from jsonschema import Draft202012Validator
+from mdtest import Case, collect
+from mdtest import run as check
+from test_cli import here, run, start
+from test_rules import CASES, HAZARDS, LOADED, code, example, shown
+
+from fsrace_lint import manual, pipeline, rules, settings
+from fsrace_lint.findings import Applicability
+from fsrace_lint.rules.references import ABOUT, CWES, HELPED
+
+if TYPE_CHECKING:
+    from fsrace_lint.rules import LoadedRule
+
+__all__ = ["here"]
+
+DOCS = Path(__file__).parent.parent / "docs"
+SCHEMA = json.loads((DOCS / "rules.schema.json").read_text("utf-8"))
+INCIDENTS = Path(__file__).parent / "fixtures" / "explore" / "incidents"
+LABELS = ["Bad", "Interleaving", "Good", "Fix", "Silent when", "Reported", "Settings", "References"]
+HARMS = {
+    "FileExistsError": "FileExistsError|is told that something is there|at once|not wait",
+    "FileNotFoundError": "FileNotFoundError|fails in|at once",
+    "Torn": "half|is done with it|while process 0 uses it",
+    "JSONDecodeError": "half|cut in two",
+    "AssertionError": "half|is gone|what belongs to process 1|rewriting|did what one should do",
+    "Overlap": "both",
+    "deadlock": "waits? |wait for",
+    "disagreement": "do not know",
+}
+"""What an interleaving says, by the failure of its proof."""
+
+
+def labels(page: str) -> list[str]:
+    return re.findall(r"^([A-Z][a-z ]+):(?= |$)", page, re.MULTILINE)
+
+
+class TestPages:
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_every_section_is_there(self, loaded: LoadedRule) -> None:
+        assert labels(manual.page(loaded)) == LABELS
+        markdown = (DOCS / "rules" / f"{loaded.rule.name}.md").read_text("utf-8")
+        assert re.findall(r"^\*\*([A-Z][a-z ]+):\*\*", markdown, re.MULTILINE) == [
+            label for label in LABELS if label != "Reported"
+        ]
+        assert f"CWE-{loaded.rule.cwe}" in manual.page(loaded)
+        assert CWES[loaded.rule.cwe] in markdown
+
+    @pytest.mark.parametrize("loaded", [one for one in LOADED if one not in HAZARDS], ids=code)
+    def test_of_the_tool_itself(self, loaded: LoadedRule) -> None:
+        assert labels(manual.page(loaded)) == ["Reported"]
+
+    @pytest.mark.parametrize("loaded", LOADED, ids=code)
+    def test_lines_fit(self, loaded: LoadedRule) -> None:
+        assert max(map(len, manual.page(loaded).splitlines())) <= 110
+
+    @pytest.mark.parametrize("loaded", LOADED, ids=code)
+    def test_a_page_is_taken_apart_without_loss(self, loaded: LoadedRule) -> None:
+        parts = manual.sections(loaded)
+        words = " ".join(msgspec.structs.astuple(parts)).split()
+        lost = {"Bad:", "Good:", "Fix:", "Silent", "when:"}
+        assert [word for word in loaded.page.split() if word not in lost] == [
+            word for word in words if word not in lost
+        ]
+        if loaded in HAZARDS:
+            assert f"{parts.bad}\n" == example(loaded, "Bad")
+            assert f"{parts.good}\n" == example(loaded, "Good")
+            assert parts.why
+            assert parts.silent_when
+
+
+class TestInterleaving:
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_it_is_that_of_the_finding(self, loaded: LoadedRule, tmp_path: Path) -> None:
+        """What a user gets who writes the example into a file."""
+        _, checked = check(shown(loaded, "Bad", tmp_path))
+        (found,) = checked.outcome.findings
+        assert manual.witness(loaded) == found.witness
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_it_ends_as_the_proof_of_the_example_does(self, loaded: LoadedRule) -> None:
+        """The explorer runs the example and sees it fail; the interleaving tells of the same harm."""
+        witness = manual.witness(loaded)
+        assert witness is not None
+        kind, _, error = fixture("rules", loaded.rule.name).PROOF.fails.partition(": ")
+        said = " ".join([witness.outcome, *(step.result for step in witness.steps)])
+        assert re.search(HARMS[error or kind], said)
+
+    @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
+    def test_every_step_is_drawn(self, loaded: LoadedRule) -> None:
+        witness = manual.witness(loaded)
+        assert witness is not None
+        drawn = manual.page(loaded).partition("\nInterleaving:\n")[2].partition("\n\nGood:\n")[0]
+        squeezed = re.sub(r"[\s|]", "", drawn)
+        assert re.sub(r"\s", "", witness.outcome) in squeezed
+        for process in {step.process for step in witness.steps}:
+            assert f"process{process}" in squeezed
+        assert all(line.startswith("    ") for line in drawn.splitlines())
+
+
+class TestReferences:
+    def test_every_rule_has_them_and_they_are_used(self) -> None:
+        assert set(ABOUT) == set(rules.names())
+        assert {loaded.rule.cwe for loaded in HAZARDS} == set(CWES)
+        assert all(ABOUT[loaded.rule.code].promises for loaded in HAZARDS)
+
+    def test_the_incidents_are_all_those_of_the_page(self) -> None:
+        sections = re.findall(r"^## (.+)$", (DOCS / "incidents.md").read_text("utf-8"), re.MULTILINE)
+        assert {name for about in ABOUT.values() for name in about.incidents} == set(sections)
+
+    @pytest.mark.parametrize(
+        ("file", "named"),
+        [
+            ("sagemaker_environment_broken.py", "FSR101"),
+            ("lingua.py", "FSR106"),
+            ("olmo.py", "FSR401"),
+            ("olmo.py", "FSR407"),
+        ],
+    )
+    def test_a_rule_finds_its_incident(self, file: str, named: str, tmp_path: Path) -> None:
+        """In its re-enactment; those of the others act on archives and locks by calls of their own."""
+        (tmp_path / file).write_bytes((INCIDENTS / file).read_bytes())
+        (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
+        _, checked = check(tmp_path)
+        assert named in {finding.code for finding in checked.outcome.findings}
+
+    def test_pages_link_to_what_is_there(self) -> None:
+        heads = {
+            page.name: {
+                re.sub(r"[^\w -]", "", head).lower().replace(" ", "-")
+                for head in re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+            }
+            for page in (DOCS / "settings.md", DOCS / "incidents.md")
+        }
+        links = [
+            link
+            for page in (DOCS / "rules").glob("*.md")
+            for link in re.findall(r"\(\.\./(\w+\.md)#([\w-]+)\)", page.read_text("utf-8"))
+        ]
+        assert len(links) > 60
+        assert [anchor for name, anchor in links if anchor not in heads[name]] == []
+
+
+def storage(case: Case, folder: Path, filesystem: str) -> set[tuple[object, ...]]:
+    """What is found in a case on filesystems of this kind, and what is offered."""
+    root = case.write(folder / filesystem)
+    chosen = msgspec.structs.replace(
+        settings.load(root, rules.names()), filesystem=filesystem, profile="strict"
+    )
+    ((_, checked),) = pipeline.check([root], lambda _: chosen)
+    return {
+        (found.code, found.place.span, Path(found.place.path).name, found.strict, found.fix)
+        for found in checked.outcome.findings
+    }
+
+
+class TestSettings:
+    def test_the_filesystem_matters_to_those_that_name_it(self, tmp_path: Path) -> None:
+        changed: set[object] = set()
+        for number, case in enumerate(collect(CASES)):
+            found = [storage(case, tmp_path / str(number), kind) for kind in ("auto", "shared", "local")]
+            changed |= {row[0] for row in (found[0] ^ found[1]) | (found[0] ^ found[2])}
+        named = {of for of, about in ABOUT.items() if "filesystem" in about.settings}
+        assert changed == named
+
+    def test_the_helper_module_matters_to_recipes_that_call_helpers(self) -> None:
+        """Read from the recipes: which of them come to a helper, always or where the file spells nothing."""
+        folder = Path(rules.__file__).parent.parent / "fixes" / "recipes"
+        calling = set()
+        for file in folder.glob("*.py"):
+            names = {
+                alias.name
+                for node in ast.walk(ast.parse(file.read_text("utf-8")))
+                if isinstance(node, ast.ImportFrom) and node.module == "fsrace_lint.fixes.coordination"
+                for alias in node.names
+            }
+            if names & {"helper", "rank_test", "barrier_call"}:
+                calling.add(file.stem.replace("_", "-"))
+        assert calling | {"barrier-before"} == HELPED
+        assert "barrier import" in (folder / "barrier_before.py").read_text("utf-8")
+
+    @pytest.mark.parametrize("loaded", LOADED, ids=code)
+    def test_they_are_keys(self, loaded: LoadedRule) -> None:
+        assert set(manual.settings(loaded)) <= set(settings.KEYS)
+
+
+class TestData:
+    def document(self, *arguments: str) -> list[dict[str, Any]]:
+        data = json.loads(run(*arguments, "--format=json", code=0).stdout)
+        Draft202012Validator(SCHEMA).validate(data)
+        found: list[dict[str, Any]] = data["rules"]
+        return found
+
+    def test_all_rules(self) -> None:
+        Draft202012Validator.check_schema(SCHEMA)
+        rows = self.document("rules")
+        assert [row["code"] for row in rows] == [code(loaded) for loaded in LOADED]
+        assert rows == self.document("explain", "--all")
+
+    def test_one(self) -> None:
+        (row,) = self.document("explain", "missing-barrier")
+        assert (row["code"], row["cwe"]["id"], row["evidence"]) == ("FSR401", 362, "plausible")
+        assert [fix["applicability"] for fix in row["fixes"]] == ["unsafe", "unsafe", "sketch"]
+        assert row["references"]["incidents"] == ["OLMo"]
+        assert "barrier" in row["good"]
+        assert "barrier" not in row["bad"]
+
+    def test_every_hazard_can_be_fixed_somehow(self) -> None:
+        for row in self.document("rules"):
+            assert bool(row["fixes"]) == bool(row["cwe"]) == bool(row["interleaving"])
+            assert {fix["applicability"] for fix in row["fixes"]} <= {kind.value for kind in Applicability}
+
+    def test_every_property_is_described(self) -> None:
+        def walk(schema: dict[str, Any]) -> None:
+            for key, value in schema.get("properties", {}).items():
+                assert value.get("description"), key
+                walk(value)
+            for inner in (schema.get("items"), *schema.get("oneOf", ())):
+                if isinstance(inner, dict):
+                    walk(inner)
+
+        walk(SCHEMA)
+
+
+class TestExplain:
+    def test_several(self) -> None:
+        text = run("explain", "fsr504", "Check-Then-Mkdir,FSR40", code=0).stdout
+        heads = re.findall(r"^(FSR\d{3}) [a-z-]+$", text, re.MULTILINE)
+        wanted = {"FSR101", "FSR504"} | {code(one) for one in LOADED if code(one).startswith("FSR40")}
+        assert heads == sorted(wanted)
+
+    def test_all(self) -> None:
+        text = run("explain", "--all", code=0).stdout
+        assert all(f"\n{code(one)} {one.rule.name}\n\n{one.title}\n" in f"\n{text}" for one in LOADED)
+
+    @pytest.mark.parametrize("arguments", [(), ("--all", "FSR101")])
+    def test_nothing_or_too_much(self, arguments: tuple[str, ...]) -> None:
+        assert "--all" in run("explain", *arguments, code=2).stderr
+
+    def test_color_changes_nothing_else(self) -> None:
+        plain = run("explain", "--all", code=0).stdout
+        colored = start("explain", "--all", "--color").stdout.decode()
+        assert "\x1b[1mBad:\x1b[0m" in colored
+        assert re.sub(r"\x1b\[\d+m", "", colored) == plain
+        for wish in ({"FORCE_COLOR": "1"}, {}):
+            done = start("explain", "FSR101", env={**os.environ, **wish})
+            assert (b"\x1b" in done.stdout) == bool(wish)
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+    def test_a_terminal_fills_prose_and_leaves_code(self) -> None:
+        ours, theirs = os.openpty()
+        environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "60"}
+        start("explain", "FSR101", stdout=theirs, stderr=theirs, env=environment)
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:
+            pass  # how Linux says that nobody writes any more
+        os.close(ours)
+        text = shown.decode().replace("\r\n", "\n")
+        plain = run("explain", "FSR101", code=0).stdout
+        assert text.split() == plain.split()
+        assert text != plain
+        prose = [line for line in text.splitlines() if not line.startswith("    ")]
+        assert max(map(len, prose)) <= 60
+        assert "\n    def prepare(out: str) -> None:\n        os.makedirs(out, exist_ok=True)\n" in text
