@@ -293,6 +293,9 @@ def _read_table(file: Path) -> dict[str, Any]:
         table = table.get(key.rpartition(".")[2], {})
         if not isinstance(table, dict):
             raise SettingsError(f"{file}: `{key}`: expected table, found {type(table).__name__}")
+        for name in table if key == "tool" and TABLE not in table else ():
+            if name.lower().replace("_", "-") in (TABLE, TABLE.replace("-", "")):
+                raise SettingsError(f"{file}: unknown table [tool.{name}]; did you mean [tool.{TABLE}]?")
     return cast("dict[str, Any]", table)
 
 

@@ -104,13 +104,19 @@ ROOMS = (
     Room("commands"),
     Room(
         "commands.choosing",
-        "catalog commands.watching pipeline report report.words rules settings terminal",
+        "catalog commands.watching commands.words pipeline report report.words rules settings terminal",
         "click",
     ),
     Room(
-        "commands.deliver", "__init__ commands.watching pipeline report report.words rules terminal", "click"
+        "commands.deliver",
+        "__init__ commands.watching commands.words pipeline report report.words rules terminal",
+        "click",
     ),
-    Room("commands.check", "commands.choosing commands.deliver commands.showing commands.watching", "click"),
+    Room(
+        "commands.check",
+        "commands.choosing commands.deliver commands.showing commands.watching commands.words",
+        "click",
+    ),
     Room("commands.watching", "pipeline report.words settings terminal", "click rich"),
     Room(
         "commands.showing",
@@ -119,10 +125,12 @@ ROOMS = (
     ),
     Room(
         "commands.fix",
-        "commands.choosing commands.watching findings fixes pipeline report.diff report.words terminal",
+        "commands.choosing commands.watching commands.words findings fixes pipeline report.diff report.words"
+        " terminal",
         "click",
     ),
-    Room("commands.explain", "manual report.words rules settings terminal", "click msgspec"),
+    Room("commands.words", "mistakes", "click"),
+    Room("commands.explain", "commands.words manual report.words rules settings terminal", "click msgspec"),
     Room(
         "manual",
         "findings pipeline project.model report.json report.text rules rules.base rules.references settings"
@@ -131,7 +139,7 @@ ROOMS = (
     ),
     Room("rules.references", "", "msgspec"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
-    Room("commands.prove", "explore mistakes report.words terminal", "click"),
+    Room("commands.prove", "commands.words explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",
         "__init__ catalog discover failures findings pipeline rules settings source",

@@ -9,6 +9,7 @@ import click
 from fsrace_lint.commands import deliver, showing
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
+from fsrace_lint.commands.words import Grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=Grouped,
     short_help="Report the races in files and folders.",
     epilog="""\b
 Examples:
@@ -25,12 +27,15 @@ Examples:
   fsrace-lint check --format github
   fsrace-lint check --format json --output-file races.json
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
+  fsrace-lint check --show-settings
 """,
 )
 @choosing
 @deliver.options
 @click.option(
-    "--statistics", is_flag=True, help="Count what was checked, linked, suppressed and not resolved."
+    "--statistics",
+    is_flag=True,
+    help="Count files, findings and what was not resolved, and measure the time.",
 )
 @click.option(
     "--show-silenced", is_flag=True, help="List what is no finding too, and why: a guard, a lock, its path."
@@ -38,7 +43,7 @@ Examples:
 @click.option(
     "--show-settings",
     is_flag=True,
-    help="Check nothing; print the settings that hold, and where each comes from.",
+    help="Check nothing; print the settings that count, and where each comes from.",
 )
 @talking
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
@@ -57,6 +62,8 @@ def check(  # one parameter an option
     """Report the races in files and folders (by default in the current folder).
 
     A single file is judged together with all files of its project: guards stand elsewhere.
+
+    Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
     """
     if show_settings:
         showing.show(paths, choices)

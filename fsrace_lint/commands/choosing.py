@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from fsrace_lint import catalog, pipeline, report, rules, settings
+from fsrace_lint.commands.watching import Watch
+from fsrace_lint.commands.words import Choice
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report.words import visible
 from fsrace_lint.settings import Settings
@@ -19,7 +21,6 @@ from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsrace_lint.commands.watching import Watch
     from fsrace_lint.pipeline import Run
 
 
@@ -30,14 +31,22 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
         click.option(
             "--profile",
-            type=click.Choice(["default", "strict"]),
-            help="Report what is probably wrong, or everything.  [default: default]",
+            type=Choice(["default", "strict"]),
+            help="Report what is worth a change, or everything.  [default: default]",
         ),
-        many("--select", metavar="RULES", help="Only these rules: codes, prefixes or names, with commas."),
+        many(
+            "--select",
+            metavar="RULES",
+            help="Only these rules: names, codes or the beginning of codes, with commas.",
+        ),
         many("--extend-select", metavar="RULES", help="These rules too."),
         many("--ignore", metavar="RULES", help="Not these rules."),
-        many("--exclude", metavar="GLOBS", help="Skip these, and not what is skipped by default."),
-        many("--extend-exclude", metavar="GLOBS", help="Skip these too."),
+        many(
+            "--exclude",
+            metavar="GLOBS",
+            help="Skip these files and folders, and not what is skipped by default.",
+        ),
+        many("--extend-exclude", metavar="GLOBS", help="Skip these files and folders too."),
         click.option(
             "--force-exclude",
             is_flag=True,
@@ -45,8 +54,8 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--filesystem",
-            type=click.Choice(["auto", "shared", "local"]),
-            help="What nodes share: all paths, none, or not known.  [default: auto]",
+            type=Choice(["auto", "shared", "local"]),
+            help="Whether the nodes share all paths, none, or it is not known.  [default: auto]",
         ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
     ]
@@ -56,7 +65,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(
-    paths: Sequence[Path], choices: dict[str, Any], watch: Watch, *, silenced: bool = False
+    paths: Sequence[Path], choices: dict[str, Any], watch: Watch | None = None, *, silenced: bool = False
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -65,7 +74,7 @@ def run(
     Args:
         paths: What the user named; nothing is the current folder.
         choices: The values of the options of `choosing`.
-        watch: Tells of the run.
+        watch: Tells of the run; None for one that the choices ask for.
         silenced: Whether to list the sites that are no findings too.
 
     Returns:
@@ -75,6 +84,7 @@ def run(
         click.UsageError: An option does not say what can be done.
     """
     chosen, problems = load(paths, choices)
+    watch = Watch(choices, color=None) if watch is None else watch
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from fsrace_lint import __version__, report, rules, terminal
+from fsrace_lint.commands.words import Choice, mistaken
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
             message = f"'{visible(text)}' is not FORMAT=FILE, such as sarif=races.sarif"
             raise click.BadParameter(message, ctx, param)
         if form not in report.FORMATS:
-            message = f"'{visible(form)}' is not one of {', '.join(map(repr, sorted(report.FORMATS)))}"
+            known = sorted(report.FORMATS)
+            message = f"'{visible(form)}' is not one of {', '.join(map(repr, known))}"
+            message = mistaken(message, form, known)
             raise click.BadParameter(message, ctx, param)
         found.append(Target(form, _FILE.convert(file, param, ctx)))
     return tuple(found)
@@ -74,7 +77,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             "--format",
             "form",
             multiple=True,
-            type=click.Choice(sorted(report.FORMATS)),
+            type=Choice(sorted(report.FORMATS)),
             default=("text",),
             callback=_once,
             help="What the report is for: people, programs, GitHub Actions, GitLab, lists of tests, code"

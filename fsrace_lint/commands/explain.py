@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from fsrace_lint import rules, settings, terminal
+from fsrace_lint.commands.words import Choice
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _format(command: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--format",
         "form",
-        type=click.Choice(["text", "json"]),
+        type=Choice(["text", "json"]),
         default="text",
         help="For people, or everything about these rules for programs.  [default: text]",
     )(command)

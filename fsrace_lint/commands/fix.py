@@ -9,6 +9,7 @@ import click
 from fsrace_lint import pipeline, terminal
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
+from fsrace_lint.commands.words import Grouped
 from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=Grouped,
     short_help="Rewrite files so that their races are gone.",
     epilog="""\b
 Examples:

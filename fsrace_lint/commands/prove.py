@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsrace_lint.commands.words import Choice
 from fsrace_lint.mistakes import did_you_mean
 from fsrace_lint.report.words import visible
 from fsrace_lint.terminal import CLEAN, FAILED, FOUND, show
@@ -37,7 +38,7 @@ Examples:
 )
 @click.option(
     "--filesystem",
-    type=click.Choice(["posix", "nfs"]),
+    type=Choice(["posix", "nfs"]),
     default="posix",
     show_default=True,
     help="What the kernel does, or a network filesystem that may answer stat and listings from the past.",

@@ -45,18 +45,18 @@ class Watch(pipeline.Observer):
         """Read the options of `talking`.
 
         Args:
-            choices: Their values.
+            choices: Their values; a command may be without them.
             color: Whether to color; None leaves it to the terminal.
 
         Raises:
             click.UsageError: They contradict each other.
         """
-        given = [name for name in ("quiet", "silent", "verbose") if choices[name]]
+        given = [name for name in ("quiet", "silent", "verbose") if choices.get(name)]
         if len(given) > 1:
             raise click.UsageError(f"--{given[0]} and --{given[1]} contradict each other")
-        self.silent: bool = choices["silent"]
-        self.quiet: bool = choices["quiet"] or self.silent
-        self.verbose: bool = choices["verbose"]
+        self.silent = "silent" in given
+        self.quiet = self.silent or "quiet" in given
+        self.curious = "verbose" in given
         self._color = terminal.is_colored(color, sys.stderr)
         self._shows = not given and terminal.is_terminal(sys.stderr)
         self._seconds: dict[Room, float] = {}
@@ -72,7 +72,7 @@ class Watch(pipeline.Observer):
             click.echo(visible(message), err=True)
 
     def _tell(self, message: str) -> None:
-        if self.verbose:
+        if self.curious:
             click.echo(visible(message), err=True)
 
     def reads_settings(self, file: str, *, there: bool) -> None:
@@ -87,8 +87,7 @@ class Watch(pipeline.Observer):
 
     def leaves_out(self, path: str, reason: str) -> None:
         """Say what is left out, and why."""
-        if self.verbose:
-            self._tell(f"left out: {os.path.relpath(path)}: {reason}")
+        self._tell(f"left out: {os.path.relpath(path)}: {reason}")
 
     def stage(self, title: str, total: int) -> None:
         """Begin to count anew."""

@@ -19,6 +19,9 @@ _NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
 class Observer:
     """Is told what a run does. This one takes no notice; a class of one's own overrides what it wants."""
 
+    curious: bool = False
+    """Whether it wants to hear what is left out, which takes time to find out."""
+
     def begins(self, settings: Settings, *, targets: int, files: int) -> None:
         """Hear that a project is about to be read.
 

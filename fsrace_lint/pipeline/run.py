@@ -299,7 +299,7 @@ def check(
     results = []
     for settings, named in projects.items():
         with observer.room("find"):
-            told = None if observer is SILENT else observer.leaves_out
+            told = observer.leaves_out if observer.curious else None
             found = [*discover.find(named, settings, force_exclude=force_exclude, told=told)]
         run = Run(settings, found, observer)
         results.append((run, run.check(silenced=silenced)))

@@ -1,0 +1,72 @@
+"""The words of the command line: options in groups, and a mistake told with what was probably meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from fsrace_lint.mistakes import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GROUPS: Final = {
+    "Rules": ("profile", "select", "extend_select", "ignore", "filesystem"),
+    "Files": ("exclude", "extend_exclude", "force_exclude", "include_tests"),
+    "Fixes": ("unsafe_fixes", "only_diff"),
+    "Report": ("form", "output_file", "reports", "show_silenced", "statistics"),
+    "Messages": ("quiet", "silent", "verbose", "color"),
+}
+"""The options by the group in which the help lists them; the others come last."""
+
+
+class Grouped(click.Command):
+    """A command with many options, which its help lists in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group by group."""
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in (*_GROUPS, "Options")}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            group = next((name for name, names in _GROUPS.items() if param.name in names), "Options")
+            if row is not None and isinstance(param, click.Option):
+                rows[group].append(row)
+        for group, listed in rows.items():
+            if listed:
+                with formatter.section(group):
+                    formatter.write_dl(listed)
+
+
+# click's own class is generic only since 8.2
+_Choice: Any = click.Choice
+
+
+class Choice(_Choice):  # type: ignore[misc]
+    """One of a few words."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """Take the words.
+
+        Args:
+            words: All that may be given.
+        """
+        super().__init__(words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take a word, or say which one was probably meant.
+
+        Raises:
+            click.BadParameter: It is none of the words.
+        """
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            message = mistaken(error.message, str(value), self.choices)
+            raise click.BadParameter(message, ctx, param) from None
+
+
+def mistaken(message: str, word: str, known: Sequence[str]) -> str:
+    """Add what was probably meant to a message about a word."""
+    hint = did_you_mean(word.lower(), known).replace("`", "'")
+    return f"{message.rstrip('.')}{hint}" if hint else message

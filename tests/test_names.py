@@ -1,0 +1,165 @@
+"""Names wherever codes do, mistakes that are told with what was meant, and help that is in order."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+from test_cli import HAZARD, here, run, write
+
+from fsrace_lint import cli, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["here"]
+
+DELETE = 'import os\n\nif os.path.exists("d"):\n    os.remove("d")\n'
+ONE_RULE = ["FSR101", "fsr101", "check-then-mkdir", "Check-Then-Mkdir", " FSR101 "]
+FAMILY = ["FSR1", "fsr10", "FSR", "ALL", "all", "fsr101,Check-Then-Delete", "FSR103, check-then-mkdir,"]
+
+
+def found(*arguments: str) -> list[str]:
+    """The codes that are found in a file with two hazards."""
+    result = CliRunner().invoke(cli.main, ["check", "--format=json", *arguments], prog_name="fsrace-lint")
+    assert result.exit_code in (0, 1), result.output
+    return [row["code"] for row in json.loads(result.stdout)["findings"]]
+
+
+def setting(key: str) -> Callable[[str], list[str]]:
+    def chosen(selector: str) -> list[str]:
+        value = json.dumps([selector])
+        text = f'"a.py" = {value}' if key == "per-file-ignores" else f"{key} = {value}"
+        table = f"[tool.fsrace-lint.{key}]" if key == "per-file-ignores" else "[tool.fsrace-lint]"
+        write({"pyproject.toml": f"{table}\n{text}\n"})
+        return found()
+
+    return chosen
+
+
+def explained(selector: str) -> list[str]:
+    text = run("explain", selector, code=0).stdout
+    heads: list[str] = re.findall(r"^(FSR10[13]) [a-z-]+$", text, re.MULTILINE)
+    return heads
+
+
+SELECTING: dict[str, Callable[[str], list[str]]] = {
+    "--select": lambda selector: found(f"--select={selector}"),
+    "--extend-select": lambda selector: found("--select=FSR5", f"--extend-select={selector}"),
+    "select": setting("select"),
+    "explain": explained,
+}
+IGNORING: dict[str, Callable[[str], list[str]]] = {
+    "--ignore": lambda selector: found(f"--ignore={selector}"),
+    "ignore": setting("ignore"),
+    "per-file-ignores": setting("per-file-ignores"),
+}
+
+
+class TestSelectors:
+    @pytest.fixture(autouse=True)
+    def hazards(self, here: Path) -> None:
+        write({"a.py": HAZARD + DELETE})
+
+    @pytest.mark.parametrize("selector", ONE_RULE)
+    @pytest.mark.parametrize("place", [*SELECTING])
+    def test_one_rule_is_selected(self, place: str, selector: str) -> None:
+        assert SELECTING[place](selector) == ["FSR101"]
+
+    @pytest.mark.parametrize("selector", FAMILY)
+    @pytest.mark.parametrize("place", [*SELECTING])
+    def test_several_are_selected(self, place: str, selector: str) -> None:
+        assert SELECTING[place](selector) == ["FSR101", "FSR103"]
+
+    @pytest.mark.parametrize("selector", ONE_RULE)
+    @pytest.mark.parametrize("place", [*IGNORING])
+    def test_one_rule_is_ignored(self, place: str, selector: str) -> None:
+        assert IGNORING[place](selector) == ["FSR103"]
+
+    @pytest.mark.parametrize("selector", FAMILY)
+    @pytest.mark.parametrize("place", [*IGNORING])
+    def test_several_are_ignored(self, place: str, selector: str) -> None:
+        assert IGNORING[place](selector) == []
+
+    def test_reports_hold_both(self) -> None:
+        document = json.loads(run("check", "--format=json", code=1).stdout)
+        names = rules.names()
+        assert all(row["name"] == names[row["code"]] for row in document["findings"])
+        for form in ("text", "github", "gitlab", "junit", "sarif"):
+            report = run("check", f"--format={form}", code=1).stdout
+            assert "FSR101" in report
+            assert "check-then-mkdir" in report
+
+    @pytest.mark.parametrize("word", ["FSR1", "check-then-mkdir"])
+    def test_flake8_knows_codes_only(self, word: str) -> None:
+        command = [sys.executable, "-m", "flake8", "--isolated", "--select", word, "a.py"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ("FSR101" in done.stdout) == (word == "FSR1")
+
+
+class TestWhatWasMeant:
+    @pytest.mark.parametrize(
+        ("arguments", "hint"),
+        [
+            ("check --format=sarf", "'sarif'?"),
+            ("check --report jsn=a.json", "'json'?"),
+            ("check --profile=strct", "'strict'?"),
+            ("check --profile=Default", "'default'?"),
+            ("check --filesystem=shard", "'shared'?"),
+            ("fix --filesystem=locl", "'local'?"),
+            ("rules --format=jsn", "'json'?"),
+            ("explain --format=txt FSR101", "'text'?"),
+            ("prove --filesystem=posx a.py::f", "'posix'?"),
+            ("check --select=check_then_mkdir", "`check-then-mkdir`?"),
+            ("check --ignore=FSR1O1", "`FSR101`?"),
+            ("explain mising-barrier", "`missing-barrier`?"),
+            ("check --statistcs", "'--statistics'"),
+            ("explian FSR101", "'explain'?"),
+        ],
+    )
+    def test_on_the_command_line(self, arguments: str, hint: str) -> None:
+        message = run(*arguments.split(), code=2).stderr
+        assert re.search("did you mean|Did you mean", message)
+        assert hint in message
+
+    def test_nothing_is_made_up(self) -> None:
+        message = run("check", "--format=pdf", code=2).stderr
+        assert "'pdf' is not one of" in message
+        assert "mean" not in message
+
+    @pytest.mark.parametrize("name", ["fsrace_lint", "fsracelint", "FSRace-Lint"])
+    def test_the_name_of_the_table(self, name: str) -> None:
+        write({"pyproject.toml": f'[tool.{name}]\nselect = ["FSR1"]\n'})
+        message = run("check", code=2).stderr
+        assert f"unknown table [tool.{name}]; did you mean [tool.fsrace-lint]?" in message
+
+    def test_another_tool_is_not_ours(self) -> None:
+        write({"pyproject.toml": "[tool.fsrace]\n[tool.race-lint]\n[tool.ruff-lint]\n", "a.py": ""})
+        run("check", code=0)
+
+
+class TestHelp:
+    @pytest.mark.parametrize("width", [80, 100])
+    @pytest.mark.parametrize("name", ["", *cli.main.commands])
+    def test_it_fits(self, name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", str(width))
+        text = run(*name.split(), "--help", code=0).stdout
+        assert max(map(len, text.splitlines())) <= width
+
+    @pytest.mark.parametrize("name", ["check", "fix"])
+    def test_every_option_is_in_one_group(self, name: str) -> None:
+        text = run(name, "--help", code=0).stdout
+        options = [one.opts[-1] for one in cli.main.commands[name].params if isinstance(one, click.Option)]
+        for option in (*options, "--help"):
+            rows = re.findall(rf"^  (?:-\w, )?{option}(?![\w-])", text, re.MULTILINE)
+            assert len(rows) == 1, option
+        groups = re.findall(r"^([A-Z][a-z]+):$", text, re.MULTILINE)
+        assert groups[:2] == ["Rules", "Files"]
+        assert "PATHS" not in text.partition("\n")[2]
