@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -95,7 +96,8 @@ def _plain(chosen: Settings, folder: Path, origin: Callable[[str], str]) -> Iter
         if key in _BELOW:
             continue
         if key == "root":
-            value = os.path.relpath(value, folder)
+            with contextlib.suppress(ValueError):  # another drive
+                value = os.path.relpath(value, folder)
         if key == "exclude" and value is None:
             yield f"# exclude = {_toml(discover.DEFAULT_EXCLUDES)}  # default"
         elif value is None:

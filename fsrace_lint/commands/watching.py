@@ -87,7 +87,9 @@ class Watch(pipeline.Observer):
 
     def leaves_out(self, path: str, reason: str) -> None:
         """Say what is left out, and why."""
-        self._tell(f"left out: {os.path.relpath(path)}: {reason}")
+        with contextlib.suppress(ValueError):  # another drive
+            path = os.path.relpath(path)
+        self._tell(f"left out: {path}: {reason}")
 
     def stage(self, title: str, total: int) -> None:
         """Begin to count anew."""
