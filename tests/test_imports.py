@@ -97,7 +97,10 @@ ROOMS = (
         "msgspec",
     ),
     Room("pipeline.repair", "catalog findings fixes fixes.apply pipeline.run source spans"),
-    Room("pipeline", "pipeline.repair pipeline.run"),
+    Room(
+        "pipeline.preview", "catalog findings fixes pipeline.run report report.edits source spans", "msgspec"
+    ),
+    Room("pipeline", "pipeline.preview pipeline.repair pipeline.run"),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
@@ -106,7 +109,7 @@ ROOMS = (
         "click",
     ),
     Room("commands.deliver", "__init__ pipeline report report.words rules terminal", "click"),
-    Room("commands.check", "commands.choosing commands.deliver", "click"),
+    Room("commands.check", "commands.choosing commands.deliver pipeline", "click"),
     Room(
         "commands.fix",
         "commands.choosing findings fixes pipeline report.diff report.words terminal",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsrace_lint import pipeline
 from fsrace_lint.commands import deliver
 from fsrace_lint.commands.choosing import choosing, leave, run
 
@@ -23,6 +24,7 @@ Examples:
   fsrace-lint check --select FSR1,shared-extraction --profile strict
   fsrace-lint check --format github
   fsrace-lint check --format json --output-file races.json
+  fsrace-lint check --format html --output-file races.html
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
 """,
 )
@@ -51,6 +53,8 @@ def check(  # one parameter an option
     A single file is judged together with all files of its project: guards stand elsewhere.
     """
     wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
-    _, checked = run(paths, choices, silenced=show_silenced)
+    results, checked = run(paths, choices, silenced=show_silenced)
+    if deliver.showing_fixes(wanted):
+        checked = pipeline.preview(results, checked)
     written = deliver.deliver(checked, wanted, color=color, statistics=statistics)
     leave(checked, findings=len(checked.outcome.findings), written=written)
