@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 import re
 from bisect import bisect_right
 from difflib import SequenceMatcher
@@ -36,8 +35,8 @@ def between(before: str, after: str) -> tuple[Edit, ...]:
     """
     old, new = lines_of(before), lines_of(after)
     starts = _starts(old)
-    head = _same(old, new)
-    tail = _same(old[head:][::-1], new[head:][::-1])
+    head = same(old, new)
+    tail = same(old[head:][::-1], new[head:][::-1])
     middle = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     edits = []
     for kind, begin, end, new_begin, new_end in middle.get_opcodes():
@@ -65,8 +64,8 @@ def _starts(lines: Sequence[str]) -> list[int]:
     return [0, *accumulate(map(len, lines))]
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the leading lines that are equal."""
+def same(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the leading lines or characters that are equal."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -74,11 +73,11 @@ def _same(one: Sequence[str], other: Sequence[str]) -> int:
 def _trimmed(before: str, starts: Sequence[int], begin: int, end: int, text: str) -> Edit:
     """Make an edit of what differs, without the characters that are equal at its ends."""
     old = before[begin:end]
-    head = len(os.path.commonprefix([old, text]))
+    head = same(old, text)
     if old[:head].endswith("\r") and "\n" in (old[head : head + 1], text[head : head + 1]):
         head -= 1
     rest = (old[head:][::-1], text[head:][::-1])
-    tail = len(os.path.commonprefix(rest))
+    tail = same(*rest)
     if rest[0][:tail].endswith("\n") and "\r" in (side[tail : tail + 1] for side in rest):
         tail -= 1
     line, column = _position(before, starts, begin + head)
