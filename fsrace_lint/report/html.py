@@ -125,7 +125,7 @@ def _summary(outcome: Outcome) -> Markup:
         tag("h1", _headline(found)),
         shown,
         _failures(outcome),
-        class_="summary" if found else "summary clean",
+        class_="summary" if found or outcome.errors else "summary clean",
     )
 
 
@@ -162,8 +162,8 @@ def _aside(findings: Sequence[Finding], options: Options) -> Markup:
     rules = [
         _rule(rule.code, rule.name, number) for rule, number in rulebook.occurring(findings, options.tool)
     ]
-    listed = tag("nav", tag("h2", "Rules"), tag("ul", *rules), aria_label="Rules")
-    return tag("aside", form, listed, aria_label="Choose findings")
+    listed = tag("details", tag("summary", tag("h2", "Rules")), tag("ul", *rules), open=True, id="by-rule")
+    return tag("aside", form, tag("nav", listed, aria_label="Rules"), aria_label="Choose findings")
 
 
 _BUTTONS: Final = (("open", "Expand all"), ("close", "Collapse all"), ("clear", "Clear filters"))

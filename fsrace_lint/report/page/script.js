@@ -111,6 +111,7 @@
     }
 
     if (form) {
+      document.getElementById("by-rule").open = matchMedia("(min-width: 64rem)").matches;
       form.addEventListener("submit", (event) => event.preventDefault());
       search.addEventListener("input", filter);
       boxes.forEach((box) => box.addEventListener("change", filter));
