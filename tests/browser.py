@@ -136,7 +136,8 @@ class Tab:
 
     def ask(self, expression: str) -> Any:
         """Give the value of an expression in the page."""
-        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
+        answer = self.send("Runtime.evaluate", expression=expression, **how)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -80,7 +80,7 @@ def tab(browser: Browser, page: Path) -> Iterator[Tab]:
     opened.open(page)
     yield opened
     assert opened.complaints() == []
-    assert opened.requests() == [page.resolve().as_uri()]
+    assert {url.partition("#")[0] for url in opened.requests()} == {page.resolve().as_uri()}
     opened.close()
 
 
@@ -129,7 +129,7 @@ class TestFilters:
     def test_by_text(self, tab: Tab) -> None:
         search(tab, "TRAIN message")
         assert tab.ask(VISIBLE) == "5:4,5:5,5:6"
-        search(tab, "message 2")
+        search(tab, "data 5:2")
         assert tab.ask(VISIBLE) == "5:2"
         search(tab, "no such thing")
         assert tab.ask(VISIBLE) == ""
@@ -162,7 +162,8 @@ class TestLinks:
         assert tab.ask("document.getElementById('f5').checkVisibility()") is True
         assert tab.ask(STATUS) == "6 shown"
 
-    def test_the_address_of_a_finding(self, tab: Tab, page: Path) -> None:
+    def test_the_address_of_a_finding(self, opening: Callable[..., Tab], page: Path) -> None:
+        tab = opening()
         tab.open(page, "#f6")
         assert tab.ask("document.getElementById('f6').checkVisibility()") is True
 

@@ -16,11 +16,11 @@ from test_report_formats import sarif
 
 from fsrace_lint import fixes, pipeline, rules, settings
 from fsrace_lint.findings import Applicability, Finding
-from fsrace_lint.report import Preview
 from fsrace_lint.report.edits import applied, between
 from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
+    from fsrace_lint.report import Preview
     from fsrace_lint.source import Source
 
 LINES = st.lists(st.sampled_from(["a", "b", "é\U0001f40d", "", "    a", "x y"]), max_size=6)
@@ -151,11 +151,7 @@ class TestSarif:
         assert seen == 0 if newline == "\r" else seen >= 3
 
     def test_the_last_place_comes_first(self) -> None:
-        write(
-            {
-                "a.py": "import sys\nif sys:\n    pass\nimport os\nif os.path.exists('d'):\n    os.remove('d')\n"
-            }
-        )
+        write({"a.py": "import sys\n\n\nimport os\nif os.path.exists('d'):\n    os.remove('d')\n"})
         (row,) = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
         (change,) = row["fixes"][0]["artifactChanges"]
         starts = [each["deletedRegion"]["startLine"] for each in change["replacements"]]
