@@ -225,7 +225,7 @@ class TestCode:
     def test_very_long_places_and_lines(self) -> None:
         text = "f(\n" + "    x,\n" * 40 + ")\n" + "y = " + "z" * 9000 + "here()" + "z" * 9000 + "\n"
         long = page(finding(Place("a.py", Span(1, 1, 42, 2))), sources={"a.py": text})
-        assert "\u2026 34 more lines" in said(only(long, "figure", "frame"))
+        assert "\u2026 30 more lines" in said(only(long, "figure", "frame"))
         wide = page(finding(Place("a.py", Span(43, 9005, 43, 9011))), sources={"a.py": text})
         assert said(only(wide, "mark")) == "here()"
         assert max(map(len, rows(only(wide, "figure", "frame")))) < 420
@@ -295,14 +295,16 @@ class TestFixes:
     @pytest.mark.parametrize("kind", list(Applicability))
     def test_a_fix_is_told(self, kind: Applicability) -> None:
         shown = only(page(finding(HERE, fix=fix(kind))), "section", "fix")
-        assert said(only(shown, "span", "pill")) == kind.value
+        words = {"safe": "safe fix", "unsafe": "unsafe fix", "sketch": "sketch"}
+        assert said(only(shown, "span", "pill")) == words[kind.value]
         assert "pass exist_ok=True" in said(shown)
         assert elements(shown, "pre") == []
 
     def test_a_refusal_is_told(self) -> None:
         one = finding(HERE, fix=fix(Applicability.UNSAFE))
-        shown = only(page(one, previews={one: Preview(refusal="the call is <used>")}), "section", "fix")
-        assert said(only(shown, "span", "pill")) == "refused"
+        root = page(one, previews={one: Preview(refusal="the call is <used>")})
+        shown = only(root, "section", "fix")
+        assert [said(each) for each in elements(root, "span", "pill")] == ["fix refused"] * 2
         assert said(only(shown, "p", "aside")) == "It is not made here: the call is <used>."
 
     def test_changes_far_apart_and_within_a_line(self) -> None:

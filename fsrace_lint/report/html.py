@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.findings import Applicability, Severity
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.page import rulebook
-from fsrace_lint.report.page.changes import WORDS, change
+from fsrace_lint.report.page.changes import change, pill
 from fsrace_lint.report.page.frames import frames
 from fsrace_lint.report.page.lanes import timeline
 from fsrace_lint.report.page.markup import Markup, join, tag
@@ -201,8 +201,9 @@ def _main(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> 
         rows = []
         for number, finding in members:
             is_open = len(found) <= _ALL_OPEN or (number == 1 and len(found) <= _FILES_OPEN)
-            shown = _body(finding, lines, previews.get(finding), sources.get(path))
-            rows.append(_finding(number, finding, shown, is_open=is_open))
+            preview = previews.get(finding)
+            shown = _body(finding, lines, preview, sources.get(path))
+            rows.append(_finding(number, finding, shown, preview, is_open=is_open))
         files.append(
             _file(path, [finding for _, finding in members], rows, is_open=len(found) <= _FILES_OPEN)
         )
@@ -224,17 +225,11 @@ def _file(path: str, findings: Sequence[Finding], rows: Sequence[Markup], *, is_
     return tag("details", summary, *rows, class_="file", open=is_open)
 
 
-def _finding(number: int, finding: Finding, shown: Markup, *, is_open: bool) -> Markup:
+def _finding(
+    number: int, finding: Finding, shown: Markup, preview: Preview | None, *, is_open: bool
+) -> Markup:
     span = finding.place.span
-    fix = (
-        tag(
-            "span",
-            f"{WORDS[finding.fix.applicability]} fix",
-            class_=f"pill {WORDS[finding.fix.applicability]}",
-        )
-        if finding.fix
-        else ""
-    )
+    fix = pill(finding.fix, preview) if finding.fix else ""
     where = tag("span", f"{span.line}:{span.column}", class_="at")
     told = tag("span", tag("span", finding.code, class_="code"), " ", finding.message, class_="message")
     dot = tag(

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Preview
     from fsrace_lint.source import Source
 
-WORDS: Final[Mapping[Applicability, str]] = {
-    Applicability.SAFE: "safe",
-    Applicability.UNSAFE: "unsafe",
-    Applicability.SKETCH: "sketch",
-}
 _MEANING: Final[Mapping[Applicability, str]] = {
     Applicability.SAFE: "`fsrace-lint fix` writes it.",
     Applicability.UNSAFE: "`fsrace-lint fix --unsafe-fixes` writes it, and somebody should read it.",
@@ -33,18 +28,20 @@ _CONTEXT: Final = 2
 _END: Final = Markup("\n")
 
 
+def pill(fix: Fix, preview: Preview | None) -> Markup:
+    """Say in one word what may be done with a fix."""
+    if preview is not None and preview.refusal:
+        return tag("span", "fix refused", class_="pill refused")
+    kind = fix.applicability.value
+    word = kind if fix.applicability is Applicability.SKETCH else f"{kind} fix"
+    return tag("span", word, class_=f"pill {kind}")
+
+
 def change(finding: Finding, fix: Fix, preview: Preview | None, source: Source | None) -> Markup:
     """Show the fix of a finding, as a diff where its text is known."""
-    kind = WORDS[fix.applicability]
-    refused = preview is not None and bool(preview.refusal)
-    head = tag(
-        "p",
-        tag("span", "refused" if refused else kind, class_=f"pill {'refused' if refused else kind}"),
-        " ",
-        tag("span", fix.description, class_="what"),
-        class_="fixhead",
-    )
-    if preview is not None and refused:
+    told = tag("span", fix.description, class_="what")
+    head = tag("p", pill(fix, preview), " ", told, class_="fixhead")
+    if preview is not None and preview.refusal:
         body = tag("p", "It is not made here: ", preview.refusal, ".", class_="aside")
     else:
         body = tag("p", prose(_MEANING[fix.applicability]), class_="aside")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Place, Span
 
 _CONTEXT: Final = 2
-_LONGEST: Final = 8
+_LONGEST: Final = 12
 """How many lines of one place are shown."""
 _WIDEST: Final = 400
 """How many characters of one line are shown."""
@@ -73,7 +73,8 @@ def _hunks(marks: Sequence[_Mark]) -> list[_Hunk]:
     found: list[_Hunk] = []
     for mark in marks:
         around = _CONTEXT if not mark.message else 1
-        new = _Hunk(mark.place.path, mark.place.span.line - around, mark.last + around, (mark,))
+        below = around if mark.last == mark.place.span.end_line else 0
+        new = _Hunk(mark.place.path, mark.place.span.line - around, mark.last + below, (mark,))
         apart = []
         for index, old in enumerate(found):
             if old.path == new.path and new.first <= old.last + 2 and old.first <= new.last + 2:
