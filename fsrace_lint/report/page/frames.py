@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.report.page.markup import Markup, join, markup, plain, tag
+from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +48,10 @@ class _Hunk(NamedTuple):
 
 def frames(finding: Finding, lines: Lines) -> Markup:
     """Show the place of a finding and those that belong to it; what is not known is named only."""
-    marks = [_Mark(finding.place), *(_Mark(item.place, item.message) for item in finding.related)]
+    marks = [
+        _Mark(finding.place),
+        *(_Mark(item.place, item.message or "related") for item in finding.related),
+    ]
     known = [mark for mark in marks if 0 < mark.place.span.line <= len(lines.of(mark.place.path))]
     shown = [_frame(hunk, finding, lines.of(hunk.path)) for hunk in _hunks(known)]
     unknown = [
@@ -96,7 +100,7 @@ def _frame(hunk: _Hunk, finding: Finding, source: Sequence[str]) -> Markup:
         last -= 1
     for number in range(first, last + 1):
         rows += _rows(number, source[number - 1], _on(hunk, number))
-    where = hunk.path if hunk.path != finding.place.path or not rows else ""
+    where = hunk.path if hunk.path != finding.place.path else ""
     title = tag("figcaption", f"{where}:{hunk.marks[0].place.span.line}") if where else ""
     label = f"Code of {hunk.path} from line {first}"
     block = tag("pre", tag("code", *rows), tabindex="0", role="group", aria_label=label)
@@ -122,7 +126,7 @@ def _rows(number: int, text: str, marks: Sequence[_Mark]) -> Iterator[Markup]:
             note = tag("i", f"{indent}\u2191 {mark.message}")
             yield tag("span", tag("span", class_="n"), note, _END, class_="l note")
         if mark.last == number < span.end_line:
-            more = tag("i", f"{_CUT} {span.end_line - number} more lines")
+            more = tag("i", f"{_CUT} {count(span.end_line - number, 'more line')}")
             yield tag("span", tag("span", class_="n"), more, _END, class_="l note")
 
 
