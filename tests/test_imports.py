@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import fsrace_lint
+from fsrace_lint.report import FORMATS, SHOWING_FIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,10 @@ ROOMS = (
     ),
     Room("pipeline.observer", "settings"),
     Room("pipeline.repair", "catalog findings fixes fixes.apply pipeline.run source spans"),
-    Room("pipeline", "pipeline.observer pipeline.repair pipeline.run"),
+    Room(
+        "pipeline.preview", "catalog findings fixes pipeline.run report report.edits source spans", "msgspec"
+    ),
+    Room("pipeline", "pipeline.observer pipeline.preview pipeline.repair pipeline.run"),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
@@ -114,7 +118,7 @@ ROOMS = (
     ),
     Room(
         "commands.check",
-        "commands.choosing commands.deliver commands.showing commands.watching commands.words",
+        "commands.choosing commands.deliver commands.showing commands.watching commands.words pipeline",
         "click",
     ),
     Room("commands.watching", "pipeline report.words settings terminal", "click rich"),
@@ -304,6 +308,27 @@ print(json.dumps([len(checked.outcome.findings), loaded]))
 """
 CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
 HAZARD = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+
+
+COMMAND = """
+import sys
+from click.testing import CliRunner
+from fsrace_lint import cli
+
+result = CliRunner().invoke(cli.main, ["check", "--format", sys.argv[1], "."])
+sys.exit(f"{result.exit_code} {'libcst' in sys.modules}")
+"""
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+@pytest.mark.parametrize("text", ["clean", "hazard"])
+def test_only_reports_that_show_fixes_load_what_makes_them(tmp_path: Path, form: str, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text("", "utf-8")
+    (tmp_path / "main.py").write_text(HAZARD if text == "hazard" else CLEAN, "utf-8")
+    command = [sys.executable, "-c", COMMAND, form]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    needed = text == "hazard" and form in SHOWING_FIXES
+    assert done.stderr.strip() == f"{int(text == 'hazard')} {needed}"
 
 
 @pytest.mark.parametrize(

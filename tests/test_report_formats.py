@@ -631,7 +631,7 @@ class TestSeveralReports:
             (("--report=",), "'' is not FORMAT=FILE"),
             (
                 ("--report=x\x1b=a",),
-                "'x\\x1b' is not one of 'github', 'gitlab', 'json', 'junit', 'sarif', 'text'",
+                "'x\\x1b' is not one of 'github', 'gitlab', 'html', 'json', 'junit', 'sarif', 'text'",
             ),
             (("--report=sarif=.",), "is a directory"),
             (("--report=sarif=a", "--report=json=./a"), "two reports would go to a"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsrace_lint import pipeline
 from fsrace_lint.commands import deliver, showing
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
@@ -26,6 +27,7 @@ Examples:
   fsrace-lint check --select FSR1,shared-extraction --profile strict
   fsrace-lint check --format github
   fsrace-lint check --format json --output-file races.json
+  fsrace-lint check --format html --output-file races.html
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
   fsrace-lint check --show-settings
 """,
@@ -69,6 +71,8 @@ def check(  # one parameter an option
         showing.show(paths, choices)
     watch = Watch(choices, color=color)
     wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
-    _, checked = run(paths, choices, watch, silenced=show_silenced)
+    results, checked = run(paths, choices, watch, silenced=show_silenced)
+    if deliver.showing_fixes(wanted):
+        checked = pipeline.preview(results, checked)
     written = deliver.deliver(checked, wanted, watch, color=color, statistics=statistics)
     leave(checked, watch, findings=len(checked.outcome.findings), written=written)

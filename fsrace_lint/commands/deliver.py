@@ -80,8 +80,8 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             type=Choice(sorted(report.FORMATS)),
             default=("text",),
             callback=_once,
-            help="What the report is for: people, programs, GitHub Actions, GitLab, lists of tests, code"
-            " scanning.  [default: text]",
+            help="What the report is for: people in a terminal (text) or a browser (html), programs, GitHub"
+            " Actions, GitLab, lists of tests, code scanning.  [default: text]",
         ),
     ):
         command = option(command)
@@ -116,6 +116,11 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, silenced: b
             raise click.UsageError(f"two reports would go to {visible(str(target.file))}")
         taken.add(place)
     return sorted(wanted, key=lambda target: target.file is None)
+
+
+def showing_fixes(wanted: Sequence[Target]) -> bool:
+    """Tell whether one of the reports shows what fixes would change."""
+    return any(target.form in report.SHOWING_FIXES for target in wanted)
 
 
 def deliver(

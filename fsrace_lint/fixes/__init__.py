@@ -6,7 +6,7 @@ import ast
 import collections
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -23,7 +23,7 @@ from fsrace_lint.source import Source, Unreadable, decode
 if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
-__all__ = ["Patch", "Refusal", "Surroundings", "Verify", "repair"]
+__all__ = ["Patch", "Refusal", "Surroundings", "Verify", "alone", "repair"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
@@ -80,6 +80,25 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify, surround
         refused = [Refusal(finding, str(error)) for finding in ordered]
         return _patch(source, source.data, (), refused)
     return _Repair(source, tree, verify, surroundings).make(ordered)
+
+
+def alone(source: Source, findings: Sequence[Finding], surroundings: Surroundings) -> list[Patch]:
+    """Make each fix by itself, on the file as it is; nobody judges what comes of it.
+
+    Args:
+        source: The file.
+        findings: Its findings whose fixes are wanted.
+        surroundings: What the project says to fixes in the file.
+
+    Returns:
+        A patch for each finding, in the same order.
+    """
+    try:
+        tree = _read(source)
+    except RefusalError as error:
+        return [_patch(source, source.data, (), [Refusal(finding, str(error))]) for finding in findings]
+    single = _Repair(source, tree, lambda _repaired, _fixed: None, surroundings)
+    return [single.make([finding]) for finding in findings]
 
 
 def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterable[Refusal]) -> Patch:
@@ -211,15 +230,25 @@ def _check(before: cst.Module, repaired: Source) -> None:
         after = cst.parse_module(repaired.text)
     except (SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError):
         raise RefusalError("the repaired file would not parse") from None
-    counts = [collections.Counter(line.value for line in comments(module)) for module in (before, after)]
-    if counts[0] != counts[1]:
+    if _comments(before) != _comments(after):
         raise RefusalError("a comment would be lost")
 
 
+@lru_cache(maxsize=2)
+def _comments(module: cst.Module) -> collections.Counter[str]:
+    return collections.Counter(line.value for line in comments(module))
+
+
 class _Rewriter(cst.CSTTransformer):
-    def __init__(self, edits: dict[cst.CSTNode, list[Edit]]) -> None:
+    """Makes edits, and leaves alone what lies on no way to one: a copy of a long file takes its time."""
+
+    def __init__(self, tree: Tree, edits: dict[cst.CSTNode, list[Edit]]) -> None:
         super().__init__()
         self._edits = edits
+        self._ways = {around for node in edits for around in tree.ancestors(node)}
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        return node in self._ways
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Any:  # a node, or several
         edits = self._edits.get(original_node, ())
@@ -245,7 +274,7 @@ def _rewrite(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     for group in edits.values():
         group.sort(key=lambda edit: edit.additive)
     try:
-        module = tree.module.visit(_Rewriter(dict(edits)))
+        module = tree.module.visit(_Rewriter(tree, dict(edits)))
     except cst.CSTValidationError:
         raise RefusalError("the repaired file would not parse") from None
     lines = [line for change in changes for line in change.imports]

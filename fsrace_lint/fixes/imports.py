@@ -6,17 +6,19 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
+from libcst import matchers as m
 from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor, ImportItem
 
 from fsrace_lint.fixes.recipe import RefusalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fsrace_lint.fixes.recipe import Target
 
 _FILE_COMMENT: Final = re.compile(r"#!|#.*coding[:=]|#\s*[\w-]+:|#\s*-\*-|#.*(?i:copyright|licen[cs]e)")
+_IMPORT: Final = m.SimpleStatementLine(body=[m.ImportFrom() | m.Import()])
 _SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
@@ -63,9 +65,26 @@ def add_imports(module: cst.Module, lines: Iterable[str], newline: cst.Newline) 
                 wanted.append(ImportItem(source))
     if not wanted:
         return module
-    kept = _with_own_comments(module).visit(_KeepingLineEnds(module.default_newline))
-    own = kept.with_changes(default_newline=newline.value or module.default_newline)
-    return AddImportsVisitor(CodemodContext(), wanted).transform_module(own)
+    own = _with_own_comments(module)
+    if newline.value not in (None, module.default_newline):
+        kept = own.visit(_KeepingLineEnds(module.default_newline))
+        own = kept.with_changes(default_newline=newline.value)
+    return _at_the_top(own, wanted)
+
+
+def _at_the_top(module: cst.Module, wanted: Sequence[ImportItem]) -> cst.Module:
+    """Let libcst see the imports at the top alone, which is all that it asks: it copies what it is given."""
+    visitor = AddImportsVisitor(CodemodContext(), wanted)
+    head = next((i for i, statement in enumerate(module.body) if i and not m.matches(statement, _IMPORT)), 0)
+    if not head:
+        return visitor.transform_module(module)
+    first = module.body[head]
+    stand_in = cst.SimpleStatementLine([cst.Pass()], leading_lines=first.leading_lines)
+    top = visitor.transform_module(module.with_changes(body=(*module.body[:head], stand_in)))
+    follows = first.with_changes(
+        leading_lines=cst.ensure_type(top.body[-1], cst.SimpleStatementLine).leading_lines
+    )
+    return top.with_changes(body=(*top.body[:-1], follows, *module.body[head + 1 :]))
 
 
 def _with_own_comments(module: cst.Module) -> cst.Module:

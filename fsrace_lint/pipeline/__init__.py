@@ -1,6 +1,7 @@
 """The order of the rooms: find, read, extract, link, query, suppress, repair."""
 
 from fsrace_lint.pipeline.observer import SILENT, Observer, Room
+from fsrace_lint.pipeline.preview import preview
 from fsrace_lint.pipeline.repair import repair, write
 from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Judged, Run, check, merge, unreadable
 
@@ -15,6 +16,7 @@ __all__ = [
     "Run",
     "check",
     "merge",
+    "preview",
     "repair",
     "unreadable",
     "write",

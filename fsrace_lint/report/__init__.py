@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from fsrace_lint.findings import Finding, Severity, Silenced
+from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
     from fsrace_lint.source import Source
@@ -25,16 +26,32 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """A stretch of a file as it is, and the text that takes its place."""
+
+    span: Span
+    text: str
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What a fix alone would change in its file, from the top, or the reason why it is refused."""
+
+    edits: tuple[Edit, ...] = ()
+    refusal: str = ""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """Everything a run has to say: sorted findings, its own failures, and flat counts.
 
-    `silenced` is None where nobody asked for it.
+    `silenced` is None where nobody asked for it, and so is `previews`, which are
+    those of all fixes that can be made.
     """
 
     findings: tuple[Finding, ...] = ()
     errors: tuple[Problem, ...] = ()
     statistics: dict[str, int] = {}
     silenced: tuple[Silenced, ...] | None = None
+    previews: dict[Finding, Preview] | None = None
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
@@ -86,9 +103,11 @@ class Renderer(Protocol):
 
 
 FORMATS: Final[Mapping[str, str]] = MappingProxyType(
-    {name: f"{__name__}.{name}" for name in ("text", "json", "github", "gitlab", "junit", "sarif")}
+    {name: f"{__name__}.{name}" for name in ("text", "json", "github", "gitlab", "html", "junit", "sarif")}
 )
 """The name of each format, and the module whose `render` writes it."""
+SHOWING_FIXES: Final = frozenset(("html", "sarif"))
+"""The formats that show what fixes would change, which costs a repair of each."""
 
 
 def render(name: str, outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:

@@ -1,11 +1,32 @@
-"""The page of a rule as Markdown."""
+"""The page of a rule: its parts, and the same as Markdown."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 _LABEL: Final = re.compile(r"([A-Z][a-z ]+):(?: |\Z)")
+
+
+class Part(NamedTuple):
+    """A paragraph: its label and its text, and the example that is indented below it; each may be empty."""
+
+    label: str
+    text: str
+    code: str = ""
+
+
+def parts(page: str) -> tuple[str, list[Part]]:
+    """Take the page of a rule apart.
+
+    Args:
+        page: The docstring of the rule.
+
+    Returns:
+        Its title, and its paragraphs.
+    """
+    title, *rest = _split(page)
+    return title, [_part(text) for text in rest]
 
 
 def paragraphs(page: str) -> list[str]:
@@ -17,7 +38,7 @@ def paragraphs(page: str) -> list[str]:
     Returns:
         Its title, then its paragraphs, with their labels bold and the examples as code.
     """
-    title, *rest = _split(page)
+    title, rest = parts(page)
     return [title, *map(_paragraph, rest)]
 
 
@@ -32,14 +53,21 @@ def _split(text: str) -> list[str]:
     return found
 
 
-def _paragraph(text: str) -> str:
-    """Turn a paragraph into Markdown: its label bold, the lines indented below it as code."""
+def _part(text: str) -> Part:
     first, _, code = text.partition("\n    ")
     label = _LABEL.match(first)
     if label is None:
-        return text
+        return Part("", text)
     if not code:
-        return f"**{label[1]}:** {text[label.end() :]}"
-    block = re.sub(r"^    ", "", code, flags=re.MULTILINE)
-    language = "text" if label[1] == "Interleaving" else "python"
-    return f"**{label[1]}:**\n\n```{language}\n{block}\n```"
+        return Part(label[1], text[label.end() :])
+    return Part(label[1], "", re.sub(r"^    ", "", code, flags=re.MULTILINE))
+
+
+def _paragraph(part: Part) -> str:
+    """Turn a paragraph into Markdown: its label bold, the lines indented below it as code."""
+    if not part.label:
+        return part.text
+    if not part.code:
+        return f"**{part.label}:** {part.text}"
+    language = "text" if part.label == "Interleaving" else "python"
+    return f"**{part.label}:**\n\n```{language}\n{part.code}\n```"

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsrace_lint.findings import Step, Witness
-    from fsrace_lint.report import Options, Outcome, Problem, Tool
+    from fsrace_lint.report import Options, Outcome, Preview, Problem, Tool
     from fsrace_lint.report.json import Json
     from fsrace_lint.source import Source
-    from fsrace_lint.spans import Place
+    from fsrace_lint.spans import Place, Span
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/cos02/schemas/sarif-schema-2.1.0.json"
 ROOT: Final = "%SRCROOT%"
@@ -47,8 +47,9 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     rules = _known(options.tool, outcome.findings)
     index = {rule.code: number for number, rule in enumerate(rules)}
     marks = fingerprints(outcome.findings, lines)
+    previews = outcome.previews or {}
     results: list[Json] = [
-        {**_result(finding, index, lines), "partialFingerprints": {FINGERPRINT: mark}}
+        {**_result(finding, index, lines, previews.get(finding)), "partialFingerprints": {FINGERPRINT: mark}}
         for finding, mark in zip(outcome.findings, marks, strict=True)
     ]
     driver: dict[str, Json] = {"name": "fsrace-lint", "rules": [_rule(rule) for rule in rules]}
@@ -96,15 +97,35 @@ def _rule(rule: RuleInfo) -> Json:
     }
 
 
-def _result(finding: Finding, index: Mapping[str, int], lines: Lines) -> dict[str, Json]:
+def _properties(finding: Finding, preview: Preview | None) -> dict[str, Json]:
+    properties: dict[str, Json] = {"evidence": finding.evidence, "strict": finding.strict}
+    if finding.fix:
+        properties["fix"] = visible(finding.fix.description)
+        properties["applicability"] = finding.fix.applicability.value
+    if preview and preview.refusal:
+        properties["refusal"] = visible(preview.refusal)
+    return properties
+
+
+def _fixes(finding: Finding, preview: Preview | None) -> Json:
+    """Give what the fix changes, the last place first, so that no replacement moves one that follows."""
+    if finding.fix is None or preview is None or not preview.edits:
+        return []
+    replacements: list[Json] = [
+        {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+        for edit in reversed(preview.edits)
+    ]
+    change: Json = {"artifactLocation": _artifact(finding.place.path), "replacements": replacements}
+    told = f"{finding.fix.description} ({finding.fix.applicability.value})"
+    return [{"description": _message(told), "artifactChanges": [change]}]
+
+
+def _result(
+    finding: Finding, index: Mapping[str, int], lines: Lines, preview: Preview | None
+) -> dict[str, Json]:
     place = _location(finding.place)
     if not finding.function.startswith("<"):
         place["logicalLocations"] = [{"fullyQualifiedName": visible(finding.function), "kind": "function"}]
-    properties: dict[str, Json] = {"evidence": finding.evidence, "strict": finding.strict}
-    if finding.fix:
-        # The new text is made when the file is repaired, so there are no `fixes` of SARIF.
-        properties["fix"] = visible(finding.fix.description)
-        properties["applicability"] = finding.fix.applicability.value
     told = f"{finding.message}. Outcome: {finding.witness.outcome}." if finding.witness else finding.message
     result: dict[str, Json] = {
         "ruleId": finding.code,
@@ -112,8 +133,10 @@ def _result(finding: Finding, index: Mapping[str, int], lines: Lines) -> dict[st
         "level": LEVELS[finding.severity],
         "message": _message(told),
         "locations": [place],
-        "properties": properties,
+        "properties": _properties(finding, preview),
     }
+    if fixes := _fixes(finding, preview):
+        result["fixes"] = fixes
     if finding.related:
         result["relatedLocations"] = [
             {"id": number, **_location(related.place), "message": _message(related.message)}
@@ -186,14 +209,16 @@ def _message(text: str) -> dict[str, Json]:
 
 
 def _location(place: Place) -> dict[str, Json]:
-    span = place.span
-    region: dict[str, Json] = {
+    return {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": _region(place.span)}}
+
+
+def _region(span: Span) -> dict[str, Json]:
+    return {
         "startLine": span.line,
         "startColumn": span.column,
         "endLine": span.end_line,
         "endColumn": span.end_column,
     }
-    return {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}
 
 
 def _artifact(path: str) -> dict[str, Json]:

@@ -1,0 +1,72 @@
+"""Say what each fix of a check would change, for reports that show it."""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsrace_lint import catalog
+from fsrace_lint.findings import Applicability
+from fsrace_lint.pipeline.run import Checked
+from fsrace_lint.report import Preview
+from fsrace_lint.report.edits import between
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsrace_lint.findings import Finding, Idiom
+    from fsrace_lint.fixes import Patch
+    from fsrace_lint.pipeline.run import Run
+    from fsrace_lint.source import Source
+    from fsrace_lint.spans import Span
+
+
+def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked:
+    """Make each fix that is safe or unsafe by itself, and add what it changes.
+
+    Nothing is written, and the project is not linked anew: `repair`, which judges by all
+    rules what comes of the fixes, may refuse one that is shown here, or make it by its
+    other recipe.
+
+    Args:
+        results: The run and the result of each project.
+        checked: All of them together.
+
+    Returns:
+        The same with `previews`; there is none for a sketch, nor where there is no fix.
+    """
+    made: dict[Finding, Preview] = {}
+    for run, one in results:
+        wanted: dict[str, list[Finding]] = {}
+        for finding in one.outcome.findings:
+            if finding.fix is not None and finding.fix.applicability is not Applicability.SKETCH:
+                wanted.setdefault(finding.place.path, []).append(finding)
+        for path, findings in wanted.items():
+            try:
+                previews = _of_file(run, one.sources[path], findings)
+            except Exception as error:  # noqa: BLE001  # a recipe's bug must not cost the report
+                reason = f"the fixes of this file failed: {type(error).__name__}: {error}"
+                previews = [Preview(refusal=reason)] * len(findings)
+            made.update(zip(findings, previews, strict=True))
+    outcome = msgspec.structs.replace(checked.outcome, previews=made)
+    return Checked(outcome, checked.sources)
+
+
+def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Preview]:
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+
+    def spelled(span: Span) -> Idiom:
+        return run.idiom(source.relative, span)
+
+    helpers = run.settings.helper_module or catalog.HELPERS
+    surroundings = fixes.Surroundings(spelled, helpers)
+    return [_told(source, patch) for patch in fixes.alone(source, findings, surroundings)]
+
+
+def _told(source: Source, patch: Patch) -> Preview:
+    if patch.refused:
+        return Preview(refusal=patch.refused[0].reason)
+    after = patch.after.removeprefix(codecs.BOM_UTF8) if source.bom else patch.after
+    return Preview(between(source.text, after.decode(source.encoding)))

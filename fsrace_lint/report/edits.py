@@ -1,0 +1,94 @@
+"""What a change does to a text: as few edits as tell it, each with its place in the text as it was."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.report import Edit
+from fsrace_lint.spans import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+def lines_of(text: str) -> list[str]:
+    """Give the lines of a text with their ends."""
+    return _LINE.findall(text)
+
+
+def between(before: str, after: str) -> tuple[Edit, ...]:
+    """Tell two texts apart.
+
+    Args:
+        before: The text as it is.
+        after: The text as it is to be.
+
+    Returns:
+        The edits from the top; they neither overlap nor touch, and none parts a carriage
+        return from its line feed.
+    """
+    old, new = lines_of(before), lines_of(after)
+    starts = _starts(old)
+    head = same(old, new)
+    tail = same(old[head:][::-1], new[head:][::-1])
+    middle = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    edits = []
+    for kind, begin, end, new_begin, new_end in middle.get_opcodes():
+        if kind == "equal":
+            continue
+        text = "".join(new[head + new_begin : head + new_end])
+        edits.append(_trimmed(before, starts, starts[head + begin], starts[head + end], text))
+    return tuple(edits)
+
+
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """Give a text with all edits made, whose places are those in the text as it was."""
+    starts = _starts(lines_of(text))
+    ordered = sorted(edits, key=lambda edit: edit.span, reverse=True)
+    for edit in ordered:
+        span = edit.span
+        begin = starts[span.line - 1] + span.column - 1
+        end = starts[span.end_line - 1] + span.end_column - 1
+        text = text[:begin] + edit.text + text[end:]
+    return text
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Give where each line begins, and where the text ends."""
+    return [0, *accumulate(map(len, lines))]
+
+
+def same(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the leading lines or characters that are equal."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _trimmed(before: str, starts: Sequence[int], begin: int, end: int, text: str) -> Edit:
+    """Make an edit of what differs, without the characters that are equal at its ends."""
+    old = before[begin:end]
+    head = same(old, text)
+    if old[:head].endswith("\r") and "\n" in (old[head : head + 1], text[head : head + 1]):
+        head -= 1
+    rest = (old[head:][::-1], text[head:][::-1])
+    tail = same(*rest)
+    if rest[0][:tail].endswith("\n") and "\r" in (side[tail : tail + 1] for side in rest):
+        tail -= 1
+    line, column = _position(before, starts, begin + head)
+    end_line, end_column = _position(before, starts, end - tail)
+    return Edit(Span(line, column, end_line, end_column), text[head : len(text) - tail])
+
+
+def _position(text: str, starts: Sequence[int], offset: int) -> tuple[int, int]:
+    """Give the line and column of an offset; behind the last line end, a line begins."""
+    last = len(starts) - 1
+    line = bisect_right(starts, offset, 0, last)
+    if offset == starts[last] and (not text or text[-1] in "\r\n"):
+        return last + 1, 1
+    return line, offset - starts[line - 1] + 1

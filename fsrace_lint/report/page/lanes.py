@@ -1,0 +1,97 @@
+"""The interleaving of a witness: one lane a process, and the thread of time that runs through them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.report.page.markup import Markup, join, tag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsrace_lint.findings import Step, Witness
+
+_RAISED: Final = re.compile(r"[A-Z]\w*(?:Error|Exception|Timeout)\b")
+_COLORS: Final = 4
+"""How many colors lanes have before they begin again."""
+_FEW: Final = 4
+"""How many lanes fit side by side on a wide page."""
+_LEFT: Final = 8
+"""Where the line of a lane runs within it."""
+_DOT: Final = 20
+"""How far below the top of a row its dot lies; a turn lies halfway."""
+
+
+def timeline(witness: Witness) -> Markup:
+    """Draw a witness: a row for each step, read from top to bottom, and how it ends."""
+    processes = sorted({step.process for step in witness.steps})
+    if not processes:
+        return tag("figure", _outcome(witness), class_="lanes")
+    heads = [
+        tag("span", f"process {process}", class_=f"p{index % _COLORS}")
+        for index, process in enumerate(processes)
+    ]
+    rows = [_row(number, witness.steps, processes) for number in range(len(witness.steps))]
+    size = f"of{len(processes)}" if len(processes) <= _FEW else "many"
+    grid = tag(
+        "div",
+        tag("div", *heads, class_="heads", aria_hidden="true"),
+        tag("ol", *rows),
+        class_=f"grid {size}",
+        tabindex="0",
+        role="group",
+        aria_label="The steps of the processes, in the order of time",
+    )
+    return tag("figure", grid, _outcome(witness), class_="lanes")
+
+
+def _outcome(witness: Witness) -> Markup:
+    return tag("figcaption", tag("b", "Outcome"), " ", witness.outcome, class_="outcome")
+
+
+def _row(number: int, steps: Sequence[Step], processes: Sequence[int]) -> Markup:
+    step = steps[number]
+    lane = processes.index(step.process)
+    before = processes.index(steps[number - 1].process) if number else None
+    after = number + 1 < len(steps)
+    result = ""
+    if step.result:
+        raised = "raised" if _RAISED.match(step.result) else "result"
+        result = join([" ", tag("span", "\u2192 ", tag("span", step.result), class_=raised)])
+    said = tag(
+        "div",
+        tag("span", f"process {step.process}: ", class_="sr"),
+        tag("code", step.action),
+        result,
+        class_=f"act at{lane}" if len(processes) <= _FEW else "act",
+    )
+    style = f"p{lane % _COLORS}" + ("" if after else " last")
+    return tag("li", _drawing(lane, before, len(processes), goes_on=after), said, class_=style)
+
+
+def _drawing(lane: int, before: int | None, lanes: int, *, goes_on: bool) -> Markup:
+    """Draw one row: the lanes, the way from the step before to this one, and its dot."""
+    if lanes > _FEW:
+        lane, before, lanes = 0, None if before is None else 0, 1
+    here = _percent(lane, lanes)
+    drawn = [
+        _line("lane", _percent(each, lanes), "0", _percent(each, lanes), "100%") for each in range(lanes)
+    ]
+    if before is not None:
+        there, turn = _percent(before, lanes), str(_DOT // 3)
+        drawn += [_line("way", there, "0", there, turn), _line("way", there, turn, here, turn)]
+        drawn.append(_line("way", here, turn, here, str(_DOT)))
+    if goes_on:
+        drawn.append(_line("way", here, str(_DOT), here, "100%"))
+    drawn.append(tag("circle", class_="dot", cx=here, cy=str(_DOT), r="5"))
+    shift = f"translate({_LEFT} 0)"
+    return tag("svg", tag("g", *drawn, transform=shift), aria_hidden="true", focusable="false")
+
+
+def _percent(lane: int, lanes: int) -> str:
+    return f"{100 * lane / lanes:g}%"
+
+
+def _line(kind: str, x1: str, y1: str, x2: str, y2: str) -> Markup:
+    return tag("line", class_=kind, x1=x1, y1=y1, x2=x2, y2=y2)

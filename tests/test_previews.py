@@ -1,0 +1,204 @@
+"""What each fix alone would change: made by a repair, told as edits, and carried by SARIF."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cli import here, run, write  # noqa: F401  # a fixture for all tests
+from test_report_formats import sarif
+
+from fsrace_lint import fixes, pipeline, rules, settings
+from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.report.edits import applied, between
+from fsrace_lint.spans import Span
+
+if TYPE_CHECKING:
+    from fsrace_lint.report import Preview
+    from fsrace_lint.source import Source
+
+LINES = st.lists(st.sampled_from(["a", "b", "é\U0001f40d", "", "    a", "x y"]), max_size=6)
+TEXTS = st.builds(
+    lambda lines, ends: "".join(line + end for line, end in zip(lines, ends, strict=False)),
+    LINES,
+    st.lists(st.sampled_from(["\n", "\r\n", "\r", ""]), min_size=6, max_size=6),
+)
+SEVERAL = """\
+# -*- coding: latin-1 -*-
+import os, shutil
+import torch.distributed as dist
+
+
+def prepare(out, old):
+    note = "é"; print(note) if not os.path.exists(out) else None
+    if not os.path.exists(out):
+        os.makedirs(out)  # é
+    if os.path.exists(old):
+        os.remove(old)
+    x = "é", shutil.rmtree(old) if os.path.exists(old) else None
+
+
+def save(model, path):
+    with open("config.json", "w") as file:
+        file.write("{}")
+
+
+prepare("runs", "old")
+save(None, "x")
+print(dist.get_rank())
+"""
+
+
+class TestEdits:
+    @given(TEXTS, TEXTS)
+    def test_they_lead_from_one_text_to_the_other(self, before: str, after: str) -> None:
+        edits = between(before, after)
+        assert applied(before, edits) == after
+        assert (edits == ()) is (before == after)
+        assert replaced(before, [region(edit.span) for edit in edits], [edit.text for edit in edits]) == after
+        spans = [edit.span for edit in edits]
+        for one, other in pairwise(spans):
+            assert (one.end_line, one.end_column) < (other.line, other.column)
+
+    def test_they_are_small(self) -> None:
+        before = "import os\n\n\nos.mkdir(a)\n"
+        (edit,) = between(before, before.replace("a)", "a, 1)"))
+        assert edit.text == ", 1"
+        assert edit.span == Span(4, 11, 4, 11)
+
+    def test_a_line_at_the_very_end(self) -> None:
+        (edit,) = between("a\n", "a\nb\n")
+        assert (edit.span.line, edit.span.column, edit.text) == (2, 1, "b\n")
+        (edit,) = between("a", "a\nb")
+        assert (edit.span.line, edit.span.column, edit.text) == (1, 2, "\nb")
+
+    def test_a_line_end_is_not_parted(self) -> None:
+        for before, after in (("a\r\n", "a\r"), ("a\r", "a\r\n"), ("a\r\nb", "a\nb"), ("a\nb", "a\r\nb")):
+            (edit,) = between(before, after)
+            assert (edit.span.line, edit.span.column) == (1, 2)
+            assert (edit.span.end_line, edit.span.end_column) == (2, 1)
+
+
+def region(span: Any) -> dict[str, int]:
+    return {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+
+
+def replaced(text: str, regions: list[dict[str, int]], texts: list[str]) -> str:
+    """Replace regions of a text as a reader of SARIF does, each counted in the text as it was."""
+    begins = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", text))]
+    places = [
+        (begins[r["startLine"] - 1] + r["startColumn"] - 1, begins[r["endLine"] - 1] + r["endColumn"] - 1)
+        for r in regions
+    ]
+    for (begin, end), new in sorted(zip(places, texts, strict=True), reverse=True):
+        assert 0 <= begin <= end <= len(text)
+        text = text[:begin] + new + text[end:]
+    return text
+
+
+def alone(path: str) -> tuple[Source, dict[Finding, fixes.Patch]]:
+    """Repair a file once for each of its findings, by what the command `fix` uses too."""
+    ((ran, checked),) = pipeline.check([Path(path)], lambda it: settings.load(it.parent, rules.names()))
+    source = checked.sources[path]
+    surroundings = fixes.Surroundings(lambda span: ran.idiom(source.relative, span), "fsrace_lint.safe")
+    found = {}
+    for finding in checked.outcome.findings:
+        if finding.fix is not None and finding.fix.applicability is not Applicability.SKETCH:
+            found[finding] = fixes.repair(source, [finding], lambda _new, _fixed: None, surroundings)
+    return source, found
+
+
+class TestSarif:
+    @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+    @pytest.mark.parametrize("kind", ["latin-1", "utf-8", "utf-8-sig"])
+    def test_replacements_give_what_the_repair_gives(self, newline: str, kind: str) -> None:
+        text = SEVERAL if kind == "latin-1" else SEVERAL.partition("\n")[2]
+        Path("train.py").write_bytes(text.replace("\n", newline).encode(kind))
+        source, patches = alone("train.py")
+        rows = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
+        assert len(rows) >= len(patches) >= 4
+        seen = 0
+        for row in rows:
+            start = row["locations"][0]["physicalLocation"]["region"]["startLine"]
+            (patch,) = [
+                p for f, p in patches.items() if (f.code, f.place.span.line) == (row["ruleId"], start)
+            ]
+            if patch.refused:
+                assert "fixes" not in row
+                assert row["properties"]["refusal"] == patch.refused[0].reason
+                continue
+            (told,) = row["fixes"]
+            (change,) = told["artifactChanges"]
+            assert change["artifactLocation"] == row["locations"][0]["physicalLocation"]["artifactLocation"]
+            regions = [each["deletedRegion"] for each in change["replacements"]]
+            texts = [each["insertedContent"]["text"] for each in change["replacements"]]
+            after = replaced(source.text, regions, texts)
+            assert after.encode("utf-8-sig" if source.bom else source.encoding) == patch.after
+            assert after != source.text
+            seen += 1
+        # libcst does not keep the bytes of a file whose lines end in a carriage return alone.
+        assert seen == 0 if newline == "\r" else seen >= 3
+
+    def test_the_last_place_comes_first(self) -> None:
+        write({"a.py": "import sys\n\n\nimport os\nif os.path.exists('d'):\n    os.remove('d')\n"})
+        (row,) = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
+        (change,) = row["fixes"][0]["artifactChanges"]
+        starts = [each["deletedRegion"]["startLine"] for each in change["replacements"]]
+        assert len(starts) == 2
+        assert starts == sorted(starts, reverse=True)
+        assert row["fixes"][0]["description"]["text"].endswith(f"({row['properties']['applicability']})")
+
+    def test_the_examples(self) -> None:
+        examples = str(Path(__file__).parent.parent / "examples")
+        rows = sarif(run("check", examples, "--format=sarif", code=1).stdout)["results"]
+        assert sum("fixes" in row for row in rows) == 12
+
+
+class TestPreview:
+    def previews(self) -> dict[str, Preview]:
+        results = pipeline.check([Path()], lambda it: settings.load(it, rules.names()))
+        checked = pipeline.preview(results, pipeline.merge([one for _, one in results]))
+        assert checked.outcome.previews is not None
+        return {f.code: preview for f, preview in checked.outcome.previews.items()}
+
+    def test_a_sketch_has_none(self) -> None:
+        write({"a.py": "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"})
+        (row,) = json.loads(run("check", "--format=json", code=1).stdout)["findings"]
+        assert row["fix"]["applicability"] == "sketch"
+        assert self.previews() == {}
+        (told,) = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
+        assert "fixes" not in told
+
+    def test_nothing_is_written_and_the_report_in_text_stays(self) -> None:
+        write({"a.py": SEVERAL.partition("\n")[2]})
+        before = Path("a.py").read_bytes()
+        plain = run("check", code=1).stdout
+        assert run("check", "--report=html=a.html", "--report=sarif=a.sarif", code=1).stdout == plain
+        assert Path("a.py").read_bytes() == before
+
+    def test_a_recipe_that_fails_costs_no_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object) -> None:
+            raise KeyError("oops")
+
+        write({"a.py": SEVERAL.partition("\n")[2]})
+        monkeypatch.setattr(fixes, "alone", broken)
+        reasons = {preview.refusal for preview in self.previews().values()}
+        assert reasons == {"the fixes of this file failed: KeyError: 'oops'"}
+
+    def test_it_is_what_fix_writes_where_there_is_one_finding(self) -> None:
+        write({"a.py": "import os\nif not os.path.exists('d'):\n    os.makedirs('d')\n"})
+        (preview,) = self.previews().values()
+        expected = applied(Path("a.py").read_text(), preview.edits)
+        run("fix", code=0)
+        assert Path("a.py").read_text() == expected
