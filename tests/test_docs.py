@@ -9,13 +9,20 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from pathlib import Path
 from textwrap import dedent
+from typing import TYPE_CHECKING
 
+import commands
 import pages
 import pytest
 import shown
+from commands import bash
 from pages import DOCS, ROOT, Block
+
+from fsrace_lint import cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 UPDATE = os.environ.get("FSRACE_UPDATE_DOCS") == "1"
 """Write what commands print into the pages, instead of comparing; read the difference then."""
@@ -52,12 +59,14 @@ ELSEWHERE = {
     "docs/incidents.md": "test_explore_incidents runs each command, and looks at what it found",
     "docs/rules/": "test_rules checks the examples, test_explore_rules runs them",
 }
-OURS = {option for command in [shown.cli.main, *shown.cli.main.commands.values()] for option in command.params}
-FLAGS = {flag for option in OURS for flag in (*option.opts, *option.secondary_opts)} | {"--help", "--version"}
-FOREIGN_FLAGS = {
-    "--color", "--disable-noqa", "--editable", "--fsrace-profile", "--hook-dir", "--strict", "--update",
+FLAGS = {
+    flag
+    for command in (cli.main, *cli.main.commands.values())
+    for option in command.params
+    for flag in (*option.opts, *option.secondary_opts, "--help", "--version")
 }
-"""Options of other programs that the pages name in their text; those in blocks are looked up where they belong."""
+FOREIGN_FLAGS = {"--disable-noqa", "--fsrace-profile"}
+"""Options of other programs that stand in the text; those in blocks are looked up where they belong."""
 
 
 def name(page: Path) -> str:
@@ -76,9 +85,9 @@ def folder(tmp_path: Path) -> Path:
         (root / file).write_text(text, "utf-8")
     with tarfile.open(root / "data.tar.gz", "w:gz") as archive:
         archive.add(root / "train.py", "train.py")
-    quiet = "git -c user.name=nobody -c user.email=nobody@example.com -c commit.gpgSign=false"
-    script = f"git init -q -b main && {quiet} commit -q --allow-empty -m first && git add -A && {quiet} commit -qm all"
-    (done,) = shown.bash([script], root)
+    commit = "git -c user.name=no -c user.email=no@example.com -c commit.gpgSign=false commit --quiet"
+    script = f"git init -q && {commit} --allow-empty -m first && git add -A && {commit} -m second"
+    (done,) = bash([script], root)
     assert done.code == 0, done.errors
     return root
 
@@ -87,19 +96,21 @@ def folder(tmp_path: Path) -> Path:
 def test_blocks(page: Path, folder: Path) -> None:
     if "examples" in page.read_text("utf-8"):
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-    wrong = []
-    for block in pages.blocks(page):
-        try:
-            shown.check(block, folder)
-        except AssertionError as error:
-            if UPDATE and isinstance(error, shown.Outdated):
-                page.write_text(page.read_text("utf-8").replace(block.text, error.text, 1), "utf-8")
-            elif block.excuse is None:
-                wrong.append(f"{name(page)}:{block.line}: {error}")
-        else:
-            if block.excuse is not None:
-                wrong.append(f"{name(page)}:{block.line}: it can be checked: remove `not run: {block.excuse}`")
-    assert not wrong, "\n\n".join(wrong)
+    problems = [problem(page, block, folder) for block in pages.blocks(page)]
+    assert not any(problems), "\n\n".join(filter(None, problems))
+
+
+def problem(page: Path, block: Block, folder: Path) -> str | None:
+    """Say what is wrong with a block, if something is."""
+    place = f"{name(page)}:{block.line}"
+    try:
+        shown.check(block, folder)
+    except AssertionError as error:
+        if UPDATE and isinstance(error, shown.OutdatedError):
+            page.write_text(page.read_text("utf-8").replace(block.text, error.text, 1), "utf-8")
+            return None
+        return f"{place}: {error}" if block.excuse is None else None
+    return f"{place}: it can be checked: drop `not run: {block.excuse}`" if block.excuse else None
 
 
 def test_what_is_left_to_other_tests_is_there() -> None:
@@ -114,11 +125,8 @@ def test_what_is_left_to_other_tests_is_there() -> None:
 def test_commands_and_options_in_the_text(page: Path) -> None:
     wrong = []
     for line, code in pages.code(page):
-        try:
-            if code.startswith("fsrace-lint ") and "…" not in code:
-                shown.parse(shlex.split(code))
-        except AssertionError as error:
-            wrong.append(f"{name(page)}:{line}: `{code}`: {error}")
+        if code.startswith("fsrace-lint "):
+            commands.parse(shlex.split(code))
         option = re.match(r"--[a-z][a-z-]+", code)
         if option and option[0] not in FLAGS | FOREIGN_FLAGS:
             wrong.append(f"{name(page)}:{line}: no command has {option[0]}")
@@ -224,10 +232,10 @@ class TestScheme:
 
     def test_a_command_of_several_lines(self) -> None:
         text = "# first\na -x \\\n  y   # why\n\nb '#1'\n"
-        assert list(shown.lines_of(text)) == ["a -x    y", "b '#1'"]
+        assert list(commands.lines_of(text)) == ["a -x    y", "b '#1'"]
 
     def test_what_a_shell_is_told(self) -> None:
-        found = shown.split("git diff -- '*.py' | xargs a b && c > out.txt || d")
+        found = commands.split("git diff -- '*.py' | xargs a b && c > out.txt || d")
         assert found == [["git", "diff", "--", "*.py"], ["xargs", "a", "b"], ["c"], ["d"]]
 
     def test_blocks_and_what_is_said_of_them(self, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import which
-from textwrap import dedent, indent
+from textwrap import dedent
 from typing import Any
 
 import jsonschema
