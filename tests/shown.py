@@ -85,7 +85,7 @@ def check_python(block: Block, folder: Path) -> None:
     else:
         return
     done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

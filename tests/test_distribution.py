@@ -48,7 +48,7 @@ def start(*command: str | Path, folder: Path, **variables: str) -> subprocess.Co
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     if done.returncode and OFFLINE.search(done.stdout + done.stderr):
         pytest.skip(WITHOUT_INDEX)
@@ -62,7 +62,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
     folder /= "dist"
-    with FileLock(f"{folder}.lock", timeout=300):
+    with FileLock(f"{folder}.lock", timeout=600):
         if not folder.exists():
             new = folder.with_name("new")
             build = (sys.executable, "-m", "build", "--installer=uv", "--outdir", new, ROOT)
