@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pages
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("fsrace_lint", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit 
 def environment(home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PRE_COMMIT"))}
     kept.pop("SKIP", None)
+    kept["PATH"] = os.pathsep.join([os.fspath(Path(sys.executable).parent), kept.get("PATH", "")])
     identity = {
         f"GIT_{who}_{what}": "nobody" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
     }
@@ -132,3 +135,28 @@ repos:
     unguarded = pre_commit(project, home, "run", "fsrace-lint", "--files", "work.py")
     assert unguarded.returncode == 1
     assert "::error file=work.py,line=6," in unguarded.stdout
+
+
+def reported(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 1, done.stderr
+    return re.findall(r"^(\S+\.py):\d+:\d+: FSR101 ", done.stdout, re.MULTILINE)
+
+
+def test_the_configuration_of_the_page(project: Path, tmp_path: Path) -> None:
+    """The hook that the page writes out, over all files and over those that a change touches."""
+    blocks = pages.blocks(ROOT / "docs" / "pre-commit.md")
+    documents = [yaml.safe_load(block.text) for block in blocks if block.kind == "yaml"]
+    (local,) = [rows for rows in documents if "repos" not in rows and rows[0].get("repo") == "local"]
+    (project / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": local}))
+    (project / "new.py").write_text(HAZARD)
+    before = git(project, "rev-parse", "HEAD")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message=new")
+    home = tmp_path / "home"
+
+    everything = pre_commit(project, home, "run", "--all-files", "fsrace-lint")
+    assert reported(everything) == ["new.py", "train.py"]
+    change = pre_commit(project, home, "run", "fsrace-lint", "--from-ref", before, "--to-ref", "HEAD")
+    assert reported(change) == ["new.py"]
+    nothing = pre_commit(project, home, "run", "fsrace-lint", "--from-ref", "HEAD", "--to-ref", "HEAD")
+    assert (nothing.returncode, "Skipped" in nothing.stdout) == (0, True)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fsrace_lint import catalog
 from fsrace_lint.globs import Glob, matcher
-from fsrace_lint.rules import names
 from fsrace_lint.settings import (
     KEYS,
     Settings,
@@ -341,12 +340,6 @@ def test_without_a_marker_the_folder_is_the_root(tmp_path: Path, monkeypatch: py
     assert find_root(tmp_path / "x.py") == tmp_path
 
 
-def test_the_example_of_the_page_loads_with_the_rules_there_are(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text("utf-8")
-    (tmp_path / "pyproject.toml").write_text(page.split("```toml\n")[1].partition("```")[0], "utf-8")
-    assert load(tmp_path, names()).ignore == ("FSR301",)
-
-
 GUARD = '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "global"\n'
 LOCK = '[[tool.fsrace-lint.catalog.lock]]\nkind = "context"\nnames = ["mylib.Lock"]\n'
 
@@ -383,11 +376,3 @@ def test_choices_of_the_command_line_leave_the_catalog(tmp_path: Path) -> None:
     settings = load(write(tmp_path, GUARD), RULES)
     changed = with_overrides(settings, profile="strict", extend_exclude=["a"])
     assert (changed.catalog, changed.catalog_origin) == (settings.catalog, settings.catalog_origin)
-
-
-def test_the_catalog_example_of_the_page_is_well_formed(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text("utf-8")
-    example = page.split("### `catalog`\n")[1].split("```toml\n")[1].partition("```")[0]
-    (tmp_path / "pyproject.toml").write_text(example, "utf-8")
-    settings = load(tmp_path, names())
-    assert catalog.extended(settings.catalog, settings.catalog_origin) is not catalog.load()

@@ -1,0 +1,240 @@
+"""Checks of the blocks that pages show: each kind is read by whatever reads such a thing.
+
+Every kind has its check in `CHECKS`; it raises an `AssertionError` where the page is wrong.
+"""
+
+from __future__ import annotations
+
+import configparser
+import difflib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonschema
+import yaml
+from commands import FOREIGN, OURS, RUN, SCHEMAS, bash, check_commands, environment, has_option, parse, split
+from pages import ROOT, Block
+from pre_commit import clientlib  # type: ignore[import-untyped]
+
+from fsrace_lint import catalog, rules, settings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class OutdatedError(AssertionError):
+    """A command prints something else than the page shows.
+
+    Attributes:
+        text: What the block should be.
+    """
+
+    def __init__(self, old: str, text: str) -> None:
+        """Take what the page shows and what is printed."""
+        lines = difflib.unified_diff(old.splitlines(), text.splitlines(), "the page", "printed", lineterm="")
+        super().__init__("\n".join(lines))
+        self.text = text
+
+
+def check_console(block: Block, folder: Path) -> None:
+    """Run the commands behind `$`, and compare what they print; `...` on a line stands for any lines.
+
+    That is the standard output, or the other where there is none.
+    """
+    shown: list[tuple[str, list[str]]] = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            shown.append((line[2:], []))
+        else:
+            assert shown, "the block begins with a command behind `$ `"
+            shown[-1][1].append(line)
+    for words in (words for command, _ in shown for words in split(command)):
+        if words[0] == "fsrace-lint":
+            parse(words)
+    printed = bash([command for command, _ in shown], folder)
+    actual = ""
+    same = True
+    for (command, expected), done in zip(shown, printed, strict=True):
+        output = done.output or done.errors
+        pattern = "".join(".*\n" if line == "..." else re.escape(f"{line}\n") for line in expected)
+        matches = re.fullmatch(pattern, output, re.DOTALL)
+        same = same and bool(matches)
+        actual += f"$ {command}\n" + ("".join(f"{line}\n" for line in expected) if matches else output)
+    if not same:
+        raise OutdatedError(block.text, actual)
+
+
+def check_python(block: Block, folder: Path) -> None:
+    """Compile it; a file that tests is tested, and what is no file is run."""
+    compile(block.text, block.file or "<block>", "exec")
+    if block.file is None:
+        command = [sys.executable, "-W", "error", "-c", block.text]
+    elif Path(block.file).name.startswith("test_"):
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", block.file]
+    else:
+        return
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check_toml(block: Block, folder: Path) -> None:
+    """Load settings as settings, and a part of the catalog as such."""
+    document = tomllib.loads(block.text)
+    if not (document.keys() - catalog.KINDS.keys()):
+        assert list(catalog.parse(block.text, "the page"))
+        return
+    assert document.keys() <= {"tool", "project", "build-system"}, sorted(document)
+    file = folder / "pyproject.toml"
+    before = file.read_text("utf-8")
+    file.write_text(block.text, "utf-8")
+    try:
+        loaded = settings.load(folder, rules.names())
+        if loaded.catalog:
+            catalog.extended(loaded.catalog, loaded.catalog_origin)
+    except (settings.SettingsError, catalog.CatalogError) as error:
+        raise AssertionError(str(error)) from error
+    finally:
+        if block.file != "pyproject.toml":
+            file.write_text(before, "utf-8")
+
+
+def check_yaml(block: Block, folder: Path) -> None:
+    """Validate a configuration as what it is, and check the commands in it."""
+    document = yaml.safe_load(block.text)
+    if isinstance(document, list) or "repos" in document:
+        _check_hooks(document, folder)
+        return
+    # to YAML, the key `on` of a workflow is a boolean
+    kind = "github-workflows" if "jobs" in document else "gitlab-ci"
+    file = folder / f"{kind}.yml"
+    file.write_text(block.text, "utf-8")
+    schema = f"--builtin-schema=vendor.{kind}"
+    command = [sys.executable, "-m", "check_jsonschema", schema, os.fspath(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    file.unlink()
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in _values(document, ("run", "script", "before_script")):
+        check_commands(text, folder)
+    for name in _values(document, ("sarif_file", "codequality", "junit")):
+        assert (folder / name).is_file(), f"no command has written {name}"
+
+
+def _check_hooks(document: Any, folder: Path) -> None:
+    """Have pre-commit read a configuration, or the part of one."""
+    if isinstance(document, list) and "repo" not in document[0]:
+        document = [{"repo": "https://example.com/hooks", "rev": "v1", "hooks": document}]
+    if isinstance(document, list):
+        document = {"repos": document}
+    file = folder / ".pre-commit-config.yaml"
+    file.write_text(yaml.safe_dump(document), "utf-8")
+    try:
+        clientlib.load_config(file)
+    except clientlib.InvalidConfigError as error:
+        raise AssertionError(str(error)) from error
+    manifest = clientlib.load_manifest(ROOT / ".pre-commit-hooks.yaml")
+    known = {hook["id"]: shlex.split(hook["entry"]) for hook in manifest}
+    for repository in document["repos"]:
+        for hook in repository["hooks"]:
+            entry = shlex.split(hook["entry"]) if "entry" in hook else known[hook["id"]]
+            parse([*entry, *hook.get("args", ())])
+
+
+def _values(document: Any, keys: tuple[str, ...]) -> Iterator[str]:
+    """Give the texts below these keys, wherever they stand; a list of texts is given one by one."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if key in keys and not isinstance(value, dict):
+                yield from [value] if isinstance(value, str) else value
+            else:
+                yield from _values(value, keys)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _values(value, keys)
+
+
+def check_groovy(block: Block, folder: Path) -> None:
+    """Check the commands of a Jenkinsfile, and that they write what its steps read."""
+    steps = re.findall(r"\bsh '([^']+)'", block.text)
+    assert steps
+    for step in steps:
+        check_commands(step, folder)
+    for name in re.findall(r"(?:junit|pattern:) '([^']+)'", block.text):
+        assert (folder / name).is_file(), f"no command has written {name}"
+
+
+def check_json(block: Block, folder: Path) -> None:
+    """Read it, and hold findings against their schema."""
+    document = json.loads(block.text)
+    if "findings" in document:
+        jsonschema.validate(document, SCHEMAS["json"])
+
+
+def check_ini(block: Block, folder: Path) -> None:
+    """Have flake8 run with it; it skips options that it does not know, so they are looked up."""
+    parser = configparser.ConfigParser()
+    parser.read_string(block.text)
+    assert parser.sections() == ["flake8"]
+    for option in parser["flake8"]:
+        assert has_option(["flake8"], f"--{option}"), f"flake8 has no option {option}"
+    (folder / "shown.ini").write_text(block.text, "utf-8")
+    (done,) = bash(["flake8 --config shown.ini --select FSR train.py"], folder)
+    assert done.code in (0, 1), done.errors
+
+
+def check_text(block: Block, folder: Path) -> None:
+    """What is printed belongs into a `console` block, below its command."""
+    assert not OURS.search(block.text), "this is our output: show the command too, in a `console` block"
+
+
+def check_indented(block: Block, folder: Path) -> None:
+    """Check commands as commands, and anything else as text."""
+    first = block.text.split(maxsplit=1)[0]
+    if first in (*RUN, *FOREIGN, "python", "torchrun"):
+        check_commands(block.text, folder)
+    else:
+        check_text(block, folder)
+
+
+CHECKS: Final[dict[str, Callable[[Block, Path], None]]] = {
+    "": check_indented,
+    "console": check_console,
+    "groovy": check_groovy,
+    "ini": check_ini,
+    "json": check_json,
+    "python": check_python,
+    "sh": lambda block, folder: check_commands(block.text, folder),
+    "text": check_text,
+    "toml": check_toml,
+    "yaml": check_yaml,
+}
+
+
+def check(block: Block, folder: Path) -> None:
+    """Check a block of a page in the page's scratch folder, after those above it.
+
+    Args:
+        block: The block.
+        folder: A small project, to which named blocks are added.
+
+    Raises:
+        AssertionError: The page is wrong, or the kind of block is unknown.
+    """
+    assert block.kind in CHECKS, f"nothing checks blocks of `{block.kind}`"
+    if block.file is not None:
+        path = folder / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, "utf-8")
+    CHECKS[block.kind](block, folder)

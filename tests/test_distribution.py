@@ -1,0 +1,225 @@
+"""The wheel and the sdist: what is in them, and that they run where nothing else of the project is."""
+
+from __future__ import annotations
+
+import email
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pages
+import pytest
+from commands import environment, lines_of
+from filelock import FileLock
+
+from fsrace_lint import __version__, catalog
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "fsrace_lint"
+OFFLINE = re.compile(
+    "Failed to establish a new connection|Temporary failure in name resolution|Max retries exceeded"
+    "|ConnectTimeoutError|ProxyError|Network is unreachable|NameResolutionError|dns error|tcp connect error"
+    "|error sending request|Failed to fetch|Could not connect"
+)
+WITHOUT_INDEX = "the package index cannot be reached, and builds install from there"
+
+
+class Built(NamedTuple):
+    """Where the two files are."""
+
+    wheel: Path
+    sdist: Path
+
+
+def start(*command: str | Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program without what the tests have set; skip where it needs an index that is not there."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**environment(folder), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    if done.returncode and OFFLINE.search(done.stdout + done.stderr):
+        pytest.skip(WITHOUT_INDEX)
+    return done
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build both once, also where several processes run these tests: the sdist, and the wheel from it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= "dist"
+    with FileLock(f"{folder}.lock", timeout=600):
+        if not folder.exists():
+            new = folder.with_name("new")
+            build = (sys.executable, "-m", "build", "--installer=uv", "--outdir", new, ROOT)
+            done = start(*build, folder=tmp_path_factory.mktemp("home"))
+            assert done.returncode == 0, done.stdout + done.stderr
+            new.rename(folder)
+    (wheel,) = folder.glob("*.whl")
+    (sdist,) = folder.glob("*.tar.gz")
+    return Built(wheel, sdist)
+
+
+@pytest.fixture(scope="module")
+def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the programs of an environment in which the wheel is installed, and nothing else of ours."""
+    folder = tmp_path_factory.mktemp("clean")
+    for command in (
+        ("uv", "venv", "--quiet", "--python", sys.executable, "env"),
+        ("uv", "pip", "install", "--quiet", "--python", "env", built.wheel),
+    ):
+        done = start(*command, folder=folder)
+        assert done.returncode == 0, done.stderr
+    return folder / "env" / "bin"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@functools.cache
+def tracked(*folders: str) -> frozenset[str]:
+    """Give the files of these folders as they are in the checkout."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    unwanted = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".fsrace_cache"}
+    names = (path.relative_to(ROOT) for path in found)
+    return frozenset(file.as_posix() for file in names if not unwanted & set(file.parts))
+
+
+class TestContent:
+    def test_the_wheel_is_the_package_and_what_describes_it(self, built: Built) -> None:
+        with zipfile.ZipFile(built.wheel) as archive:
+            names = set(archive.namelist())
+        about = f"fsrace_lint-{__version__}.dist-info"
+        described = {f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
+        assert names == tracked("fsrace_lint") | described | {f"{about}/licenses/LICENSE"}
+        assert "fsrace_lint/py.typed" in names
+        assert {f"fsrace_lint/catalog/{framework}.toml" for framework in catalog.files()} <= names
+
+    def test_the_sdist_is_the_checkout(self, built: Built) -> None:
+        with tarfile.open(built.sdist) as archive:
+            names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+        wanted = tracked("fsrace_lint", "tests", "docs", "examples", "scripts", ".ci") | {
+            ".gitignore",
+            ".pre-commit-hooks.yaml",
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "LICENSE",
+            "PKG-INFO",
+            "README.md",
+            "mkdocs.yml",
+            "pyproject.toml",
+        }
+        assert names == wanted
+
+    def test_metadata(self, built: Built) -> None:
+        with zipfile.ZipFile(built.wheel) as archive:
+            about = f"fsrace_lint-{__version__}.dist-info"
+            metadata = email.message_from_bytes(archive.read(f"{about}/METADATA"))
+            points = archive.read(f"{about}/entry_points.txt").decode()
+        assert (metadata["Name"], metadata["Version"]) == ("fsrace-lint", __version__)
+        assert metadata["Requires-Python"] == ">=3.10"
+        assert metadata["License-Expression"] == "MIT"
+        assert metadata["Description-Content-Type"] == "text/markdown"
+        needed = [row for row in metadata.get_all("Requires-Dist", ()) if "extra ==" not in row]
+        assert {re.split(r"[<>=; ]", row)[0] for row in needed} <= {
+            "click", "libcst", "msgspec", "pathspec", "rich", "tomli",
+        }  # fmt: skip
+        assert {"docs", "flake8", "test"} <= set(metadata.get_all("Provides-Extra", ()))
+        assert "fsrace-lint = fsrace_lint.cli:main" in points
+        assert "FSR = fsrace_lint.flake8_plugin:Plugin" in points
+
+    def test_an_index_would_show_it(self, built: Built, tmp_path: Path) -> None:
+        done = start(sys.executable, "-m", "twine", "check", "--strict", *built, folder=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("PASSED") == 2
+
+
+class TestInstalled:
+    def test_it_finds_what_the_examples_hide(self, installed: Path, project: Path) -> None:
+        done = start(installed / "fsrace-lint", "check", "examples", "--format=json", folder=project)
+        assert done.returncode == 1, done.stderr
+        assert len(json.loads(done.stdout)["findings"]) == 12
+
+    @pytest.mark.parametrize(
+        ("command", "code"),
+        [
+            ("explain FSR101", 0),
+            ("fix --diff examples", 1),
+            ("prove scenario.py::prepare", 1),
+            ("rules", 0),
+            ("vendor --check .", 1),
+        ],
+    )
+    def test_every_command_has_what_it_needs(
+        self, installed: Path, project: Path, command: str, code: int
+    ) -> None:
+        text = 'import os\n\n\ndef prepare(root, rank):\n    os.mkdir(root / "out")\n'
+        (project / "scenario.py").write_text(text, "utf-8")
+        done = start(installed / "fsrace-lint", *command.split(), folder=project)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+
+    def test_one_version(self, installed: Path, project: Path) -> None:
+        done = start(installed / "fsrace-lint", "--version", folder=project)
+        assert done.stdout == f"fsrace-lint, version {__version__}\n"
+        done = start(installed / "fsrace-lint", "check", "examples", "--format=sarif", folder=project)
+        driver = json.loads(done.stdout)["runs"][0]["tool"]["driver"]
+        assert driver["semanticVersion"] == __version__
+        start(installed / "fsrace-lint", "vendor", "fs_safe.py", folder=project)
+        header = (project / "fs_safe.py").read_text("utf-8").partition("\n")[0]
+        assert f"fsrace-lint {__version__} vendor" in header
+
+    def test_type_checkers_see_its_types(self, installed: Path, tmp_path: Path) -> None:
+        text = "from fsrace_lint.safe import ensure_dir\n\nensure_dir(1)\n"
+        (tmp_path / "use.py").write_text(text, "utf-8")
+        command = (sys.executable, "-m", "mypy", "--python-executable", installed / "python", "use.py")
+        done = start(*command, folder=tmp_path)
+        assert 'Argument 1 to "ensure_dir" has incompatible type "int"' in done.stdout
+
+
+def told_of(program: str) -> list[str]:
+    """Give the commands of the README that start a program which fetches and runs another."""
+    texts = [block.text for block in pages.blocks(ROOT / "README.md") if block.kind == "sh"]
+    return [line for text in texts for line in lines_of(text) if line.split()[0] == program]
+
+
+class TestRunners:
+    """The README tells how to run it without installing it; so this does."""
+
+    @pytest.mark.parametrize("program", ["uvx", "pipx"])
+    def test_from_the_wheel(self, built: Built, project: Path, program: str) -> None:
+        told = told_of(program)
+        assert told
+        shutil.copytree(built.wheel.parent, project / "dist")
+        for command in told:
+            done = start("bash", "-c", command, folder=project, UV_NO_PROGRESS="1")
+            assert done.returncode == 1, done.stdout + done.stderr
+            assert "Found 12 problems" in done.stdout
+
+
+def test_the_tests_of_the_sdist_start(built: Built, tmp_path: Path) -> None:
+    with tarfile.open(built.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    root = tmp_path / f"fsrace_lint-{__version__}"
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_imports.py")
+    done = start(*command, folder=root)
+    assert done.returncode == 0, done.stdout
+    where = start(sys.executable, "-c", "import fsrace_lint; print(fsrace_lint.__file__)", folder=root)
+    assert Path(where.stdout.strip()).is_relative_to(root)
