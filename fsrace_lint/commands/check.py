@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsrace_lint.commands import deliver
+from fsrace_lint.commands import deliver, stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Examples:
   fsrace-lint check --format github
   fsrace-lint check --format json --output-file races.json
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
+  fsrace-lint check --stdin-filename src/train.py -
 """,
 )
 @choosing
@@ -51,6 +52,6 @@ def check(  # one parameter an option
     A single file is judged together with all files of its project: guards stand elsewhere.
     """
     wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
-    _, checked = run(paths, choices, silenced=show_silenced)
+    _, checked = run(paths, choices, silenced=show_silenced, handed=stdin.taken(paths, choices))
     written = deliver.deliver(checked, wanted, color=color, statistics=statistics)
     leave(checked, findings=len(checked.outcome.findings), written=written)

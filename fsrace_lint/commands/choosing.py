@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from fsrace_lint import catalog, pipeline, report, rules, settings
+from fsrace_lint.commands import stdin
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report.words import visible
 from fsrace_lint.settings import Settings
@@ -19,13 +20,14 @@ from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsrace_lint.commands.stdin import Handed
     from fsrace_lint.pipeline import Run
 
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the paths and the options that check and fix share."""
     many = functools.partial(click.option, multiple=True)
-    options = [
+    options: list[Callable[..., Any]] = [
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
         click.option(
             "--profile",
@@ -48,6 +50,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             help="What nodes share: all paths, none, or not known.  [default: auto]",
         ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
+        stdin.option,
     ]
     for option in reversed(options):
         command = option(command)
@@ -55,7 +58,11 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(
-    paths: Sequence[Path], choices: dict[str, Any], *, silenced: bool = False
+    paths: Sequence[Path],
+    choices: dict[str, Any],
+    *,
+    silenced: bool = False,
+    handed: Handed | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -65,6 +72,7 @@ def run(
         paths: What the user named; nothing is the current folder.
         choices: The values of the options of `choosing`.
         silenced: Whether to list the sites that are no findings too.
+        handed: The file on standard input that is checked instead, in its place in its project.
 
     Returns:
         Each project's run with what it found, and all of it together.
@@ -76,17 +84,19 @@ def run(
     load = functools.cache(lambda root: _settings(root, changes))
     chosen: dict[Path, Settings] = {}
     problems: list[report.Problem] = []
-    for path in paths or [Path()]:
-        if not os.path.lexists(path):
+    for path in [handed.name] if handed else paths or [Path()]:
+        if not handed and not os.path.lexists(path):
             problems.append(report.Problem(str(path), "no such file or folder"))
             continue
         try:
             chosen[path] = load(settings.find_root(path))
         except (settings.SettingsError, catalog.CatalogError) as error:
             problems.append(report.Problem("", str(error)))
-    results = pipeline.check(
-        list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"], silenced=silenced
-    )
+    how = {"force_exclude": choices["force_exclude"], "silenced": silenced}
+    if handed:
+        results = [pipeline.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
+    else:
+        results = pipeline.check(list(chosen), chosen.__getitem__, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in results)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:

@@ -1,5 +1,6 @@
 """The order of the rooms: find, read, extract, link, query, suppress, repair."""
 
+from fsrace_lint.pipeline.handed import check_handed
 from fsrace_lint.pipeline.repair import repair, write
 from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Judged, Run, check, merge, unreadable
 
@@ -10,6 +11,7 @@ __all__ = [
     "Judged",
     "Run",
     "check",
+    "check_handed",
     "merge",
     "repair",
     "unreadable",

@@ -67,6 +67,8 @@ class Run:
             targets: The files to report on, and the folders that could not be listed.
         """
         self.settings = settings
+        self.pulse: Callable[[], None] = _go_on
+        """Asked before each file is linked and each rule is run; what it raises ends the work."""
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
         self.files: dict[str, _File] = {}
         self.targets: list[str] = []
@@ -197,6 +199,7 @@ class Run:
                 known,
                 also={link: modules[file] for link, file in self.links.items()},
                 storage=Storage(*self.settings.storage),
+                pulse=self.pulse,
             )
             self._linked = modules, project
         return self._linked
@@ -212,17 +215,21 @@ class Run:
         return other
 
     def with_sources(self, *changed: Source) -> Run:
-        """Give the same run with some files replaced, reporting on those alone."""
+        """Give the same run with some files replaced, reporting on those alone.
+
+        Where only comments and white space differ that move nothing, what was linked is shared.
+        """
         other = object.__new__(Run)
         other.settings = self.settings
-        other._linked = None
+        other.pulse = self.pulse
         other.unreadable = []
         other.links = self.links
         other.targets = [source.relative for source in changed]
-        other.files = {
-            **self.files,
-            **{source.relative: _File(source, extract(source)) for source in changed},
-        }
+        files = {source.relative: _File(source, extract(source)) for source in changed}
+        old = self.files
+        same = all(name in old and old[name].facts == file.facts for name, file in files.items())
+        other._linked = self._linked if same else None
+        other.files = {**old, **files}
         return other
 
     def _read(self, path: Path, *, report: bool) -> None:
@@ -240,6 +247,7 @@ class Run:
         found: list[Finding] = []
         about = project.about(module)
         for loaded in rules.load():
+            self.pulse()
             if loaded.check is None or not self._reports(loaded.rule.code, module.relative):
                 continue
             try:
@@ -308,6 +316,10 @@ def merge(results: Iterable[Checked]) -> Checked:
     once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
     listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
     return Checked(Outcome(tuple(once), tuple(errors), statistics, listed), sources)
+
+
+def _go_on() -> None:
+    """Let the work go on."""
 
 
 def _link(file: _File) -> Module | None:
