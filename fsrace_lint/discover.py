@@ -24,7 +24,7 @@ DEFAULT_EXCLUDES: Final = tuple(
     "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/".split()
 )
 TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
-_SUFFIXES: Final = (".py", ".pyw")
+SUFFIXES: Final = (".py", ".pyw")
 
 
 def _patterns(line: str) -> list[Any]:
@@ -154,7 +154,7 @@ class _Walk:
                     if not self.excludes_folder(name, path) and not _ignored(ignores, path, folder=True):
                         pending.append((entry.path, f"{path}/", ignores))
                 elif (
-                    name.endswith(_SUFFIXES)
+                    name.endswith(SUFFIXES)
                     and not self.excludes_file(name, path)
                     and not _ignored(ignores, path, folder=False)
                     and os.path.isfile(entry.path)

@@ -116,6 +116,23 @@ ROOMS = (
     ),
     Room("commands.explain", "report.words rules settings terminal", "click"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
+    Room("commands.server", "server.handlers terminal", "click"),
+    Room("server server.worker server.edits"),
+    Room("server.positions", "spans", "lsprotocol"),
+    Room(
+        "server.analysis",
+        "catalog discover facts.extract findings fixes pipeline report rules settings source suppress",
+        "msgspec",
+    ),
+    Room(
+        "server.answers",
+        "findings report.pages report.words rules server.positions source suppress",
+        "lsprotocol pygls",
+    ),
+    Room("server.sessions", "failures findings server.* settings", "lsprotocol"),
+    Room("server.actions", "findings fixes report.words server.*", "lsprotocol"),
+    Room("server.app", "__init__ server.*", "lsprotocol pygls"),
+    Room("server.handlers", "fixes server.* source", "lsprotocol pygls"),
     Room("commands.prove", "explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",

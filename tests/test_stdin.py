@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HAZARD = b'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 FIXED = b'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
@@ -25,11 +28,11 @@ def main(out):
 
 main("out")
 """
-UNSAFE = b"""import torch
+UNSAFE = b"""import os
 import torch.distributed as dist
 
 print(dist.get_rank())
-torch.save({}, "state.pt")
+os.rename("a", "b")
 dist.barrier()
 """
 UNGUARDED = GUARDED.replace(b"if dist.get_rank() == 0:", b"if print(dist.get_rank()) is None:")
@@ -180,7 +183,7 @@ class TestFix:
         assert done.stdout == UNSAFE
         assert done.stderr.endswith(b"1 left, 1 of them fixable with --unsafe-fixes.\n")
         fixed = run(here, "fix", "--unsafe-fixes", "-", data=UNSAFE, code=0).stdout
-        assert b"dist.get_rank() == 0" in fixed
+        assert b"if is_main_process():\n    os.rename" in fixed
 
     def test_diff(self, here: Path) -> None:
         (here / "a.py").write_bytes(HAZARD)

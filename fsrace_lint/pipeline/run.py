@@ -214,8 +214,8 @@ class Run:
         other.targets, other.unreadable = [relative], []
         return other
 
-    def with_sources(self, *changed: Source) -> Run:
-        """Give the same run with some files replaced, reporting on those alone.
+    def with_sources(self, *changed: Source, without: Container[str] = ()) -> Run:
+        """Give the same run with some files replaced, reporting on those alone, and some left out.
 
         Where only comments and white space differ that move nothing, what was linked is shared.
         """
@@ -228,8 +228,8 @@ class Run:
         files = {source.relative: _File(source, extract(source)) for source in changed}
         old = self.files
         same = all(name in old and old[name].facts == file.facts for name, file in files.items())
-        other._linked = self._linked if same else None
-        other.files = {**old, **files}
+        other.files = {**{name: file for name, file in old.items() if name not in without}, **files}
+        other._linked = self._linked if same and len(other.files) == len(old) else None
         return other
 
     def _read(self, path: Path, *, report: bool) -> None:
