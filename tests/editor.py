@@ -43,7 +43,9 @@ def capabilities(
         ),
         workspace=types.WorkspaceClientCapabilities(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
-            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=watch),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(
+                dynamic_registration=watch
+            ),
             diagnostics=types.DiagnosticWorkspaceClientCapabilities(refresh_support=True) if pull else None,
         ),
     )
@@ -63,28 +65,26 @@ class Editor:
         self._listen()
 
     def _listen(self) -> None:
-        def noted() -> None:
-            self.news.set()
-
-        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def published(params: types.PublishDiagnosticsParams) -> None:
             self.published.append(params)
-            noted()
+            self.news.set()
 
-        @self.client.feature(types.WINDOW_SHOW_MESSAGE)
         def message(params: types.ShowMessageParams) -> None:
             self.messages.append(params.message)
-            noted()
+            self.news.set()
 
-        @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)
         def register(params: types.RegistrationParams) -> None:
             self.registered += params.registrations
-            noted()
+            self.news.set()
 
-        @self.client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
         def refresh(_: None) -> None:
             self.refreshes += 1
-            noted()
+            self.news.set()
+
+        self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(published)
+        self.client.feature(types.WINDOW_SHOW_MESSAGE)(message)
+        self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(register)
+        self.client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)(refresh)
 
     async def start(self, folders: Sequence[Path], what: types.ClientCapabilities) -> types.InitializeResult:
         await self.client.start_io(sys.executable, "-m", "fsrace_lint", "server", "--stdio")
@@ -99,6 +99,11 @@ class Editor:
         await self.client.shutdown_async(None)
         self.client.exit(None)
         return await self.exit_code()
+
+    async def gone(self) -> None:
+        """Close what is left of the connection."""
+        stop: Callable[[], Awaitable[None]] = self.client.stop
+        await stop()
 
     async def exit_code(self) -> int:
         server = self.client._server
@@ -139,7 +144,9 @@ class Editor:
             types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(name))
         )
 
-    def changed_on_disk(self, *files: Path, kind: types.FileChangeType = types.FileChangeType.Changed) -> None:
+    def changed_on_disk(
+        self, *files: Path, kind: types.FileChangeType = types.FileChangeType.Changed
+    ) -> None:
         events = [types.FileEvent(uri(file), kind) for file in files]
         self.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams(events))
 
@@ -178,9 +185,7 @@ class Editor:
 
 def uri(path: Path) -> str:
     """The URI of a path."""
-    found = uris.from_fs_path(str(path))
-    assert found is not None
-    return found
+    return str(uris.from_fs_path(str(path)))
 
 
 def session(
@@ -200,6 +205,6 @@ def session(
             server = editor.client._server
             if server is not None and server.returncode is None:
                 server.kill()
-            await editor.client.stop()
+            await editor.gone()
 
     asyncio.run(live())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from fsrace_lint import catalog, pipeline, report, rules, settings
-from fsrace_lint.commands import stdin
+from fsrace_lint.commands import completing, stdin
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report.words import visible
 from fsrace_lint.settings import Settings
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the paths and the options that check and fix share."""
     many = functools.partial(click.option, multiple=True)
+    of_rules = functools.partial(many, metavar="RULES", shell_complete=completing.some_rules)
     options: list[Callable[..., Any]] = [
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
         click.option(
@@ -34,9 +35,9 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["default", "strict"]),
             help="Report what is probably wrong, or everything.  [default: default]",
         ),
-        many("--select", metavar="RULES", help="Only these rules: codes, prefixes or names, with commas."),
-        many("--extend-select", metavar="RULES", help="These rules too."),
-        many("--ignore", metavar="RULES", help="Not these rules."),
+        of_rules("--select", help="Only these rules: codes, prefixes or names, with commas."),
+        of_rules("--extend-select", help="These rules too."),
+        of_rules("--ignore", help="Not these rules."),
         many("--exclude", metavar="GLOBS", help="Skip these, and not what is skipped by default."),
         many("--extend-exclude", metavar="GLOBS", help="Skip these too."),
         click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fsrace_lint import rules, settings, terminal
+from fsrace_lint.commands import completing
 from fsrace_lint.report.words import visible
 
 
@@ -24,7 +25,7 @@ Examples:
   fsrace-lint explain check-then-mkdir
 """,
 )
-@click.argument("rule")
+@click.argument("rule", shell_complete=completing.rule)
 def explain(rule: str) -> None:
     """Print the page of a rule, named by its code or its name."""
     loaded = rules.find(rule)
