@@ -12,7 +12,9 @@ from editor import START, Editor, capabilities, session, uri
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from fsrace_lint import pipeline, rules, settings, source
 from fsrace_lint.server.edits import edits
+from fsrace_lint.server.worker import SupersededError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +44,10 @@ print(dist.get_rank())
 os.rename("a", "b")
 dist.barrier()
 """
+
+
+# pygls asks asyncio what `inspect` answers since Python 3.14.
+pytestmark = pytest.mark.filterwarnings("ignore:.*iscoroutinefunction.*:DeprecationWarning")
 
 
 @pytest.fixture
@@ -627,3 +633,53 @@ class TestTheEnd:
 )
 def test_edits(before: str, after: str, found: list[tuple[tuple[int, int], tuple[int, int], str]]) -> None:
     assert [tuple(edit) for edit in edits(before, after)] == found
+
+
+def read(folder: Path) -> pipeline.Run:
+    chosen = settings.load(folder, rules.names())
+    return pipeline.Run(chosen, [])
+
+
+def codes(run: pipeline.Run, name: str) -> list[str]:
+    return [finding.code for finding in run.check_file(name, []).kept]
+
+
+def test_work_ends_where_it_is_told(here: Path) -> None:
+    (here / "a.py").write_text(HAZARD)
+    run = read(here)
+    steps: list[int] = []
+
+    def pulse() -> None:
+        steps.append(1)
+        if len(steps) == left:
+            raise SupersededError
+
+    left, run.pulse = 0, pulse
+    assert codes(run.with_sources(), "a.py") == ["FSR101"]
+    every = len(steps)
+    assert every > len(rules.load()) / 2
+    for left in range(1, every + 1):
+        steps.clear()
+        with pytest.raises(SupersededError):
+            run.with_sources().check_file("a.py", [])
+        assert len(steps) == left
+    steps.clear()
+    left = 0
+    assert codes(run, "a.py") == ["FSR101"]
+
+
+def test_only_code_is_linked_anew(here: Path) -> None:
+    (here / "a.py").write_text(HAZARD)
+    (here / "b.py").write_text("")
+    run = read(here)
+    linked = run.link()
+
+    def changed(text: str) -> pipeline.Run:
+        return run.with_sources(source.of_text(text, here / "a.py", here))
+
+    assert changed(HAZARD + "# more\n").link() is linked
+    assert codes(changed(HAZARD.replace('("d")\n', '("d")  # noqa: FSR101\n')), "a.py") == []
+    for text in ("\n" + HAZARD, HAZARD.replace('"d"', '"e"')):
+        assert changed(text).link() is not linked
+    assert run.with_sources(without=("b.py",)).link() is not linked
+    assert run.with_sources(without=("c.py",)).link() is linked

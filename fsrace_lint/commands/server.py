@@ -9,7 +9,7 @@ import click
 from fsrace_lint.terminal import FAILED
 
 
-@click.command(short_help="Serve an editor that speaks the Language Server Protocol.")
+@click.command(short_help="Serve an editor by the Language Server Protocol.")
 @click.option("--stdio", is_flag=True, help="Talk over standard input and output; there is no other way.")
 def server(*, stdio: bool) -> None:  # noqa: ARG001  # editors pass it
     """Serve an editor over standard input and output, by the Language Server Protocol.

@@ -244,6 +244,8 @@ class Server(LanguageServer):
             self._told[session.where] = message
             text = f"fsrace-lint: {message}"
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
+            if self._refreshes:
+                self.workspace_diagnostic_refresh(None)
 
     # Diagnostics that are asked for.
 

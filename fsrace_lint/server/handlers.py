@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +39,8 @@ def serve() -> int:
     Returns:
         The exit code: 0 after a shutdown, else 1.
     """
+    # The thread that works lets the message loop go first more often than every 5 ms.
+    sys.setswitchinterval(0.001)
     server = Server()
     _lifetime(server)
     _documents(server)

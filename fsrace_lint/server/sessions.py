@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fsrace_lint import failures, settings
@@ -13,12 +14,14 @@ from fsrace_lint.server.worker import SupersededError, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     from lsprotocol import types
 
     from fsrace_lint.findings import Finding
 
+_logger: Final = logging.getLogger(__name__)
 DEBOUNCE: Final = 0.25
 """Seconds without a change after which a project is looked at."""
 
@@ -89,8 +92,15 @@ class Session:
             if self._generation != generation:
                 raise SupersededError
 
+        def failed(future: Future[None]) -> None:
+            error = future.exception()
+            if error is not None:
+                _logger.error("the work on %s failed", self.where.root, exc_info=error)
+                post(f"{type(error).__name__}: {error}")
+
         placed = [(document, self.documents[document.uri]) for document in documents]
-        self._worker.submit(functools.partial(_work, self.analysis, placed, disk, wishes, pulse, post))
+        job = functools.partial(_work, self.analysis, placed, disk, wishes, pulse, post)
+        self._worker.submit(job).add_done_callback(failed)
 
     def _answered(self, generation: int, answer: Any) -> None:
         if generation != self._generation:
