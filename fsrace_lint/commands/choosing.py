@@ -81,18 +81,8 @@ def run(
     Raises:
         click.UsageError: An option does not say what can be done.
     """
-    changes = _changes(choices)
-    load = functools.cache(lambda root: _settings(root, changes))
-    chosen: dict[Path, Settings] = {}
-    problems: list[report.Problem] = []
-    for path in [handed.name] if handed else paths or [Path()]:
-        if not handed and not os.path.lexists(path):
-            problems.append(report.Problem(str(path), "no such file or folder"))
-            continue
-        try:
-            chosen[path] = load(settings.find_root(path))
-        except (settings.SettingsError, catalog.CatalogError) as error:
-            problems.append(report.Problem("", str(error)))
+    asked = [handed.name] if handed else paths or [Path()]
+    chosen, problems = _chosen(asked, _changes(choices), is_there=handed is None)
     how = {"force_exclude": choices["force_exclude"], "silenced": silenced}
     if handed:
         results = [pipeline.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
@@ -104,6 +94,24 @@ def run(
         named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
         click.echo(f"Warning: no Python files to check in {named}", err=True)
     return results, checked
+
+
+def _chosen(
+    paths: Sequence[Path], changes: dict[str, Any], *, is_there: bool
+) -> tuple[dict[Path, Settings], list[report.Problem]]:
+    """Give the settings for each path, and why there are none; `is_there` asks for what is on the disk."""
+    load = functools.cache(lambda root: _settings(root, changes))
+    chosen: dict[Path, Settings] = {}
+    problems: list[report.Problem] = []
+    for path in paths:
+        if is_there and not os.path.lexists(path):
+            problems.append(report.Problem(str(path), "no such file or folder"))
+            continue
+        try:
+            chosen[path] = load(settings.find_root(path))
+        except (settings.SettingsError, catalog.CatalogError) as error:
+            problems.append(report.Problem("", str(error)))
+    return chosen, problems
 
 
 def _changes(choices: dict[str, Any]) -> dict[str, Any]:
