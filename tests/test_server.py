@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from editor import START, Editor, capabilities, session, uri
@@ -16,9 +18,7 @@ from fsrace_lint import pipeline, rules, settings, source
 from fsrace_lint.server.edits import edits
 from fsrace_lint.server.worker import SupersededError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).parent.parent
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 FIXED = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
 TWICE = HAZARD + 'if not os.path.exists("e"):\n    os.mkdir("e")\n'
@@ -603,7 +603,7 @@ class TestTheEnd:
         done = subprocess.run(
             [sys.executable, "-m", "fsrace_lint", "server"],
             cwd=tmp_path,
-            env={"PYTHONPATH": str(tmp_path), "PATH": ""},
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
             capture_output=True,
             text=True,
             check=False,
