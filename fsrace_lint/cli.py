@@ -13,6 +13,7 @@ from fsrace_lint.commands.check import check
 from fsrace_lint.commands.explain import explain, list_rules
 from fsrace_lint.commands.fix import fix
 from fsrace_lint.commands.prove import prove
+from fsrace_lint.commands.server import server
 from fsrace_lint.commands.vendor import vendor_helpers
 from fsrace_lint.report.words import visible
 from fsrace_lint.terminal import FAILED
@@ -69,5 +70,5 @@ def main() -> None:
     """
 
 
-for command in (check, fix, list_rules, explain, prove, vendor_helpers):
+for command in (check, fix, list_rules, explain, prove, vendor_helpers, server):
     main.add_command(command)

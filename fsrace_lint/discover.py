@@ -27,7 +27,7 @@ DEFAULT_EXCLUDES: Final = tuple(
     "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/".split()
 )
 TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
-_SUFFIXES: Final = (".py", ".pyw")
+SUFFIXES: Final = (".py", ".pyw")
 
 
 def _patterns(line: str) -> list[Any]:
@@ -160,7 +160,7 @@ class _Walk:
                 ignores = (*ignores, _Ignore(folder, prefix))
             for name, entry in found.items():
                 path, is_folder = prefix + name, entry.is_dir(follow_symlinks=False)
-                if not is_folder and not name.endswith(_SUFFIXES):
+                if not is_folder and not name.endswith(SUFFIXES):
                     continue
                 excludes = self.excludes_folder if is_folder else self.excludes_file
                 if excludes(name, path) or _ignored(ignores, path, folder=is_folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -168,6 +169,23 @@ def of_text(text: str, file: Path, root: Path) -> Source:
         newline=_newline(text),
         digest=hashlib.blake2b(data, digest_size=20).hexdigest(),
     )
+
+
+def of_buffer(text: str, file: Path, root: Path) -> Source | Unreadable:
+    """Make a source of text that an editor holds, with the bytes that it has once it is saved.
+
+    Args:
+        text: The text, without a BOM.
+        file: What the file is called; it need not exist.
+        root: The project root.
+
+    Returns:
+        The source, or why the text is not one.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    with contextlib.suppress(LookupError, SyntaxError, ValueError):
+        data = text.encode(_encoding(data))
+    return decode(data, file, root)
 
 
 def _encoding(data: bytes) -> str:

@@ -103,14 +103,21 @@ ROOMS = (
     Room(
         "pipeline.preview", "catalog findings fixes pipeline.run report report.edits source spans", "msgspec"
     ),
-    Room("pipeline", "pipeline.observer pipeline.preview pipeline.repair pipeline.run"),
+    Room("pipeline.handed", "discover pipeline.observer pipeline.run settings source"),
+    Room(
+        "pipeline",
+        "pipeline.handed pipeline.observer pipeline.preview pipeline.repair pipeline.run",
+    ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
         "commands.choosing",
-        "catalog commands.watching commands.words pipeline report report.words rules settings terminal",
+        "catalog commands.completing commands.stdin commands.watching commands.words pipeline report"
+        " report.words rules settings terminal",
         "click",
     ),
+    Room("commands.completing", "rules", "click"),
+    Room("commands.stdin", "report.words", "click"),
     Room(
         "commands.deliver",
         "__init__ commands.watching commands.words pipeline report report.words rules terminal",
@@ -118,7 +125,8 @@ ROOMS = (
     ),
     Room(
         "commands.check",
-        "commands.choosing commands.deliver commands.showing commands.watching commands.words pipeline",
+        "commands.choosing commands.deliver commands.showing commands.stdin commands.watching commands.words"
+        " pipeline",
         "click",
     ),
     Room("commands.watching", "pipeline report.words settings terminal", "click rich"),
@@ -129,12 +137,16 @@ ROOMS = (
     ),
     Room(
         "commands.fix",
-        "commands.choosing commands.watching commands.words findings fixes pipeline report.diff report.words"
-        " terminal",
+        "commands.choosing commands.stdin commands.watching commands.words findings fixes pipeline"
+        " report.diff report.words terminal",
         "click",
     ),
     Room("commands.words", "mistakes", "click"),
-    Room("commands.explain", "commands.words manual report.words rules settings terminal", "click msgspec"),
+    Room(
+        "commands.explain",
+        "commands.completing commands.words manual report.words rules settings terminal",
+        "click msgspec",
+    ),
     Room(
         "manual",
         "findings pipeline project.model report.json report.text rules rules.base rules.references settings"
@@ -143,6 +155,23 @@ ROOMS = (
     ),
     Room("rules.references", "", "msgspec"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
+    Room("commands.server", "server.handlers terminal", "click"),
+    Room("server server.worker server.edits"),
+    Room("server.positions", "spans", "lsprotocol"),
+    Room(
+        "server.analysis",
+        "catalog discover facts.extract findings fixes pipeline report rules settings source suppress",
+        "msgspec",
+    ),
+    Room(
+        "server.answers",
+        "findings report.pages report.words rules server.positions source suppress",
+        "lsprotocol pygls",
+    ),
+    Room("server.sessions", "failures findings server.* settings", "lsprotocol"),
+    Room("server.actions", "findings fixes report.words server.*", "lsprotocol"),
+    Room("server.app", "__init__ server.*", "lsprotocol pygls"),
+    Room("server.handlers", "fixes server.* source", "lsprotocol pygls"),
     Room("commands.prove", "commands.words explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import pipeline
-from fsrace_lint.commands import deliver, showing
+from fsrace_lint.commands import deliver, showing, stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped
@@ -30,6 +30,7 @@ Examples:
   fsrace-lint check --format html --output-file races.html
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
   fsrace-lint check --show-settings
+  fsrace-lint check --stdin-filename src/train.py -
 """,
 )
 @choosing
@@ -71,7 +72,8 @@ def check(  # one parameter an option
         showing.show(paths, choices)
     watch = Watch(choices, color=color)
     wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
-    results, checked = run(paths, choices, watch, silenced=show_silenced)
+    handed = stdin.taken(paths, choices)
+    results, checked = run(paths, choices, watch, silenced=show_silenced, handed=handed)
     if deliver.showing_fixes(wanted):
         checked = pipeline.preview(results, checked)
     written = deliver.deliver(checked, wanted, watch, color=color, statistics=statistics)

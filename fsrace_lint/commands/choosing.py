@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from fsrace_lint import catalog, pipeline, report, rules, settings
+from fsrace_lint.commands import completing, stdin
 from fsrace_lint.commands.watching import Watch
 from fsrace_lint.commands.words import Choice
 from fsrace_lint.pipeline import Checked
@@ -21,13 +22,15 @@ from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsrace_lint.commands.stdin import Handed
     from fsrace_lint.pipeline import Run
 
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the paths and the options that check and fix share."""
     many = functools.partial(click.option, multiple=True)
-    options = [
+    of_rules = functools.partial(many, metavar="RULES", shell_complete=completing.some_rules)
+    options: list[Callable[..., Any]] = [
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
         click.option(
             "--profile",
@@ -39,8 +42,9 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             metavar="RULES",
             help="Only these rules: names, codes or the beginning of codes, with commas.",
         ),
-        many("--extend-select", metavar="RULES", help="These rules too."),
-        many("--ignore", metavar="RULES", help="Not these rules."),
+        of_rules("--select", help="Only these rules: names, codes or the beginning of codes, with commas."),
+        of_rules("--extend-select", help="These rules too."),
+        of_rules("--ignore", help="Not these rules."),
         many(
             "--exclude",
             metavar="GLOBS",
@@ -58,6 +62,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             help="Whether the nodes share all paths, none, or it is not known.  [default: auto]",
         ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
+        stdin.option,
     ]
     for option in reversed(options):
         command = option(command)
@@ -65,7 +70,12 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(
-    paths: Sequence[Path], choices: dict[str, Any], watch: Watch | None = None, *, silenced: bool = False
+    paths: Sequence[Path],
+    choices: dict[str, Any],
+    watch: Watch | None = None,
+    *,
+    silenced: bool = False,
+    handed: Handed | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -76,6 +86,7 @@ def run(
         choices: The values of the options of `choosing`.
         watch: Tells of the run; None for one that the choices ask for.
         silenced: Whether to list the sites that are no findings too.
+        handed: The file on standard input that is checked instead, in its place in its project.
 
     Returns:
         Each project's run with what it found, and all of it together.
@@ -83,19 +94,21 @@ def run(
     Raises:
         click.UsageError: An option does not say what can be done.
     """
-    chosen, problems = load(paths, choices)
+    chosen, problems = load([handed.name] if handed else paths, choices, is_there=handed is None)
     watch = Watch(choices, color=None) if watch is None else watch
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())
+    how: dict[str, Any] = {
+        "force_exclude": choices["force_exclude"],
+        "silenced": silenced,
+        "observer": watch,
+    }
     with watch.progress():
-        results = pipeline.check(
-            list(chosen),
-            chosen.__getitem__,
-            force_exclude=choices["force_exclude"],
-            silenced=silenced,
-            observer=watch,
-        )
+        if handed:
+            results = [pipeline.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
+        else:
+            results = pipeline.check(list(chosen), chosen.__getitem__, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in results)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
@@ -104,12 +117,15 @@ def run(
     return results, checked
 
 
-def load(paths: Sequence[Path], choices: dict[str, Any]) -> tuple[dict[Path, Settings], list[report.Problem]]:
+def load(
+    paths: Sequence[Path], choices: dict[str, Any], *, is_there: bool = True
+) -> tuple[dict[Path, Settings], list[report.Problem]]:
     """Read the settings for what the user named.
 
     Args:
         paths: What the user named; nothing is the current folder.
         choices: The values of the options of `choosing`.
+        is_there: Whether it must be on the disk.
 
     Returns:
         The settings of each path that can be checked, and why others cannot.
@@ -122,7 +138,7 @@ def load(paths: Sequence[Path], choices: dict[str, Any]) -> tuple[dict[Path, Set
     chosen: dict[Path, Settings] = {}
     problems: list[report.Problem] = []
     for path in paths or [Path()]:
-        if not os.path.lexists(path):
+        if is_there and not os.path.lexists(path):
             problems.append(report.Problem(str(path), "no such file or folder"))
             continue
         try:

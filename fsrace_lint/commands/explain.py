@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from fsrace_lint import rules, settings, terminal
+from fsrace_lint.commands import completing
 from fsrace_lint.commands.words import Choice
 from fsrace_lint.report.words import visible
 
@@ -65,7 +66,7 @@ Examples:
   fsrace-lint explain --all --format json
 """,
 )
-@click.argument("selectors", metavar="[RULES]...", nargs=-1)
+@click.argument("selectors", metavar="[RULES]...", nargs=-1, shell_complete=completing.rule)
 @click.option("--all", "every", is_flag=True, help="Print the pages of all rules.")
 @_format
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")

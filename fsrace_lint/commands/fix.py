@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import pipeline, terminal
+from fsrace_lint.commands import stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped
@@ -30,6 +31,7 @@ Examples:
   fsrace-lint fix --diff          look first
   fsrace-lint fix
   fsrace-lint fix --select FSR101 --unsafe-fixes src/
+  fsrace-lint fix --stdin-filename src/train.py -
 """,
 )
 @choosing
@@ -44,10 +46,13 @@ def fix(
 
     Safe fixes only, unless told otherwise: they behave the same for one process.
 
+    What is read from standard input is written to standard output, fixed.
+
     Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change).
     """
     watch = Watch(choices, color=color)
-    results, checked = run(paths, choices, watch)
+    handed = stdin.taken(paths, choices)
+    results, checked = run(paths, choices, watch, handed=handed)
     with watch.progress(), watch.room("repair"):
         patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, unsafe=unsafe_fixes)]
     refusals = [(refusal.finding, refusal.reason) for patch in patches for refusal in patch.refused]
@@ -57,12 +62,14 @@ def fix(
         if only_diff:
             if not watch.silent:
                 _show(patch, checked, color)
-        else:
+        elif handed is None:
             reason = pipeline.write(patch)
         if reason is None:
             fixed += patch.applied
         else:
             refusals += [(finding, reason) for finding in patch.applied]
+    if handed is not None and results and not only_diff:
+        terminal.emit(patches[0].after if patches else handed.data)
     if not watch.silent:
         _tell_refusals(refusals)
     watch.hint(_summary(checked, fixed, only_diff=only_diff, unsafe=unsafe_fixes))

@@ -1,5 +1,6 @@
 """The order of the rooms: find, read, extract, link, query, suppress, repair."""
 
+from fsrace_lint.pipeline.handed import check_handed
 from fsrace_lint.pipeline.observer import SILENT, Observer, Room
 from fsrace_lint.pipeline.preview import preview
 from fsrace_lint.pipeline.repair import repair, write
@@ -15,6 +16,7 @@ __all__ = [
     "Room",
     "Run",
     "check",
+    "check_handed",
     "merge",
     "preview",
     "repair",

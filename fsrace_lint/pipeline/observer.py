@@ -38,7 +38,10 @@ class Observer:
         """Hear what is done now to so many files."""
 
     def step(self) -> None:
-        """Hear that another file of the stage is done."""
+        """Hear that another file of the stage is done; what this raises ends the work."""
+
+    def pulse(self) -> None:
+        """Hear that the next rule is run; what this raises ends the work."""
 
     def room(self, name: Room) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
         """Give a context around the work of a room."""

@@ -106,6 +106,7 @@ class Run:
         problems: list[Problem] = []
         silent: list[Silenced] = []
         suppressed = 0
+        self.link()
         self.observer.stage("Checking", len(self.targets))
         for relative in self.targets:
             result = self.check_file(relative, problems)
@@ -202,6 +203,7 @@ class Run:
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
+            self.observer.stage("Linking", len(self.files))
             with self.observer.room("link"):
                 self._linked = self._link()
         return self._linked
@@ -215,6 +217,7 @@ class Run:
             known,
             also={link: modules[file] for link, file in self.links.items()},
             storage=Storage(*self.settings.storage),
+            pulse=self.observer.step,
         )
         return modules, project
 
@@ -228,19 +231,22 @@ class Run:
         other.targets, other.unreadable = [relative], []
         return other
 
-    def with_sources(self, *changed: Source) -> Run:
-        """Give the same run with some files replaced, reporting on those alone."""
+    def with_sources(self, *changed: Source, without: Container[str] = ()) -> Run:
+        """Give the same run with some files replaced, reporting on those alone, and some left out.
+
+        Where only comments and white space differ that move nothing, what was linked is shared.
+        """
         other = object.__new__(Run)
         other.settings = self.settings
         other.observer = self.observer
-        other._linked = None
         other.unreadable = []
         other.links = self.links
         other.targets = [source.relative for source in changed]
-        other.files = {
-            **self.files,
-            **{source.relative: _File(source, extract(source)) for source in changed},
-        }
+        files = {source.relative: _File(source, extract(source)) for source in changed}
+        old = self.files
+        same = all(name in old and old[name].facts == file.facts for name, file in files.items())
+        other.files = {**{name: file for name, file in old.items() if name not in without}, **files}
+        other._linked = self._linked if same and len(other.files) == len(old) else None
         return other
 
     def _read(self, path: Path, *, report: bool) -> None:
@@ -260,6 +266,7 @@ class Run:
         found: list[Finding] = []
         about = project.about(module)
         for loaded in rules.load():
+            self.observer.pulse()
             if loaded.check is None or not self._reports(loaded.rule.code, module.relative):
                 continue
             try:

@@ -18,7 +18,7 @@ from fsrace_lint.project.paths.privacy import Privacy
 from fsrace_lint.project.ranks.guards import Guards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.facts import model as m
@@ -55,9 +55,11 @@ class Linker:
         self._following: dict[LinkedFunction, Walker] = {}
         self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED)
 
-    def follow_all(self) -> None:
-        """Follow every function, in the order of the files."""
+    def follow_all(self, pulse: Callable[[], None] | None = None) -> None:
+        """Follow every function, in the order of the files, and call `pulse` before each file."""
         for module in self.table.modules:
+            if pulse is not None:
+                pulse()
             for function in module.functions:
                 self.flow(function)
         self.resolver.is_settled = True

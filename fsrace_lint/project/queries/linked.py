@@ -46,6 +46,7 @@ class Linked:
         targets: Iterable[str] | None = None,
         also: Mapping[str, Module | None] | None = None,
         storage: Storage | None = None,
+        pulse: Callable[[], None] | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -55,10 +56,11 @@ class Linked:
             targets: The relative paths of the files to report on; all where None.
             also: Further relative paths under which modules can be imported.
             storage: What the user says of the filesystems.
+            pulse: Called before each file; what it raises ends the work.
         """
         self.storage = storage or Storage()
         self.linker = Linker(modules, catalog, also or {})
-        self.linker.follow_all()
+        self.linker.follow_all(pulse)
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)

@@ -1,0 +1,55 @@
+"""One file that is handed over: judged in its place in the project, the rest of which is on the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint import discover, source
+from fsrace_lint.pipeline.observer import SILENT, Observer
+from fsrace_lint.pipeline.run import Checked, Run
+from fsrace_lint.source import Unreadable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsrace_lint.settings import Settings
+
+
+def check_handed(
+    data: bytes,
+    file: Path,
+    settings: Settings,
+    *,
+    force_exclude: bool,
+    silenced: bool,
+    observer: Observer = SILENT,
+) -> tuple[Run, Checked]:
+    """Check the bytes of one file as if they were on the disk.
+
+    Args:
+        data: The bytes.
+        file: What the file is called; it need not exist.
+        settings: The settings of its project.
+        force_exclude: Whether the exclusions hold for it too.
+        silenced: Whether to list the sites that are no findings too.
+        observer: Is told how far it is.
+
+    Returns:
+        The run and its result.
+    """
+    run = Run(settings, (), observer)
+    if not (force_exclude and discover.leaves_out(file, settings)):
+        run = with_file(run, data, file)
+    return run, run.check(silenced=silenced)
+
+
+def with_file(run: Run, data: bytes, file: Path) -> Run:
+    """Give the same run with one file replaced or added, reporting on that alone."""
+    root = run.settings.root
+    link = run.links.get(source.names_of(file, root)[2])
+    read = source.decode(data, file if link is None else root / link, root)
+    if isinstance(read, Unreadable):
+        other = run.with_sources()
+        other.unreadable = [read]
+        return other
+    return run.with_sources(read)

@@ -1,0 +1,229 @@
+"""One project as the editor sees it: the files on the disk, and in their place the buffers that are open."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from fsrace_lint import catalog, discover, pipeline, report, rules, settings, source, suppress
+from fsrace_lint.facts.extract import SyntaxProblem
+from fsrace_lint.findings import Finding
+from fsrace_lint.settings import Settings
+from fsrace_lint.source import Source, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from fsrace_lint.fixes import Patch
+
+MISTAKES: Final = (settings.SettingsError, catalog.CatalogError)
+_NOTHING: Final = ("*",)
+
+
+class Where(NamedTuple):
+    """Which project a document belongs to: its root, and whether the document is all of it."""
+
+    root: Path
+    alone: bool = False
+
+
+class Analysis:
+    """A linked project that is kept up to date; only one thread may use it."""
+
+    def __init__(self, where: Where) -> None:
+        """Prepare for a project; nothing is read before it is asked for."""
+        self._where = where
+        self._chosen: Settings | None = None
+        self._run: pipeline.Run | None = None
+        self._buffers: dict[Path, str] = {}
+        self._broken: dict[str, tuple[Source | None, Unreadable]] = {}
+
+    def reload(self) -> None:
+        """Read the settings again, and the project anew if they have changed.
+
+        Raises:
+            settings.SettingsError: They are wrong; nothing is known of the project until they are right.
+            catalog.CatalogError: What they say of libraries is wrong.
+        """
+        old, self._chosen = self._chosen, None
+        if self._where.alone:
+            chosen = Settings(root=self._where.root)
+        else:
+            chosen = settings.load(self._where.root, rules.names())
+            catalog.extended(chosen.catalog, chosen.catalog_origin)
+        self._chosen = chosen
+        if old != chosen:
+            self._run = None
+
+    def update(self, buffers: Mapping[Path, str], disk: Iterable[Path] | None) -> None:
+        """Take over what has changed.
+
+        Args:
+            buffers: The text of every document that is open in the project.
+            disk: The files that may have changed on the disk; None for all.
+
+        Raises:
+            settings.SettingsError: The settings are wrong.
+            catalog.CatalogError: What they say of libraries is wrong.
+        """
+        if self._chosen is None or disk is None:
+            self.reload()
+        run, fresh = self._run, self._run is None
+        if run is None:
+            run = pipeline.Run(self._reading, ())
+            self._buffers, self._broken = {}, {}
+        elif disk is None:
+            run = self._rescanned(run)
+        closed = self._buffers.keys() - buffers.keys()
+        for file in {*closed, *(() if fresh or disk is None else disk)} - buffers.keys():
+            run = self._from_disk(run, file)
+        for file, text in buffers.items():
+            if fresh or disk is None or self._buffers.get(file) != text:
+                run = self._with_buffer(run, file, text)
+        self._run, self._buffers = run, dict(buffers)
+
+    @property
+    def _settings(self) -> Settings:
+        if self._chosen is None:
+            raise settings.SettingsError("the settings are not read")
+        return self._chosen
+
+    @property
+    def _reading(self) -> Settings:
+        """The settings to read the project with: a document that is all of it brings no neighbors."""
+        if self._where.alone:
+            return msgspec.structs.replace(self._settings, exclude=_NOTHING)
+        return self._settings
+
+    def _relative(self, run: pipeline.Run, file: Path) -> str:
+        relative = source.names_of(file, self._settings.root)[2]
+        return run.links.get(relative, relative)
+
+    def _with_buffer(self, run: pipeline.Run, file: Path, text: str) -> pipeline.Run:
+        """Replace a file by a buffer; one that does not parse leaves the last that did to the other files."""
+        if self._is_left_out(file):
+            return run
+        relative, root = self._relative(run, file), self._settings.root
+        self._broken.pop(relative, None)
+        read = source.of_buffer(text, root / relative, root)
+        if isinstance(read, Unreadable):
+            self._broken[relative] = None, read
+            return run
+        changed = run.with_sources(read)
+        facts = changed.files[relative].facts
+        if isinstance(facts, SyntaxProblem):
+            problem = Unreadable(read.path, read.file, relative, facts.reason, facts.line, facts.column)
+            self._broken[relative] = read, problem
+            return run
+        return changed
+
+    def _from_disk(self, run: pipeline.Run, file: Path) -> pipeline.Run:
+        relative = self._relative(run, file)
+        self._broken.pop(relative, None)
+        wanted = not self._where.alone and file.suffix in discover.SUFFIXES and not self._is_left_out(file)
+        read = source.read(self._settings.root / relative, self._settings.root) if wanted else None
+        if not isinstance(read, Source):
+            return run.with_sources(without=(relative,))
+        return _replaced(run, read)
+
+    def _rescanned(self, run: pipeline.Run) -> pipeline.Run:
+        """Look at all files on the disk again; what has not changed is not taken apart again."""
+        every = discover.find_all(self._reading)
+        links = discover.links_among(every, self._settings.root)
+        names = {source.names_of(file, self._settings.root)[2]: file for file in every}
+        kept = names.keys() - links.keys()
+        if links != run.links:
+            return pipeline.Run(self._reading, ())
+        run = run.with_sources(without=run.files.keys() - kept)
+        for relative in sorted(kept):
+            read = source.read(names[relative], self._settings.root)
+            run = _replaced(run, read) if isinstance(read, Source) else run.with_sources(without=(relative,))
+        self._broken = {}
+        return run
+
+    def _is_left_out(self, file: Path) -> bool:
+        return discover.leaves_out(file, self._settings)
+
+    def judge(self, file: Path, pulse: Callable[[], None]) -> list[Finding]:
+        """Give the findings of one document.
+
+        Args:
+            file: The document, one of the buffers.
+            pulse: Called now and then; what it raises ends the work.
+
+        Returns:
+            Its findings as `check` reports them; none for a file that is left out.
+        """
+        run = self._run
+        if run is None or self._is_left_out(file):
+            return []
+        run.observer = _Canceling(pulse)
+        relative = self._relative(run, file)
+        if relative in self._broken:
+            return list(self._unparsed(relative))
+        if relative not in run.files:
+            return []
+        judged = run.check_file(relative, [])
+        return sorted((*judged.kept, *judged.unused), key=Finding.sort_key)
+
+    def _unparsed(self, relative: str) -> Iterator[Finding]:
+        read, problem = self._broken[relative]
+        found = pipeline.unreadable([problem], self._settings)
+        if read is None:
+            yield from found
+        else:
+            active = functools.partial(self._settings.selects, path=relative)
+            yield from suppress.apply(read, found, active).kept
+
+    def sources(self) -> dict[str, Source]:
+        """Give the sources of the project by the paths that findings name."""
+        files = {} if self._run is None else self._run.files
+        return {file.source.path: file.source for file in files.values()}
+
+    def holds(self, file: Path, text: str) -> bool:
+        """Tell whether this is what is known of a document."""
+        return self._buffers.get(file) == text
+
+    def repair(
+        self, file: Path, findings: Sequence[Finding], pulse: Callable[[], None], *, unsafe: bool
+    ) -> Patch | None:
+        """Make the fixes of findings in one document.
+
+        Args:
+            file: The document.
+            findings: Its findings whose fixes are wanted.
+            pulse: Called now and then; what it raises ends the work.
+            unsafe: Whether fixes that need a reader are wanted.
+
+        Returns:
+            The patch; None if there is nothing to fix.
+        """
+        run = self._run
+        if run is None:
+            return None
+        run.observer = _Canceling(pulse)
+        checked = pipeline.Checked(report.Outcome(tuple(findings)), self.sources())
+        relative = self._relative(run, file)
+        patches = pipeline.repair(run.narrowed(relative), checked, unsafe=unsafe)
+        return patches[0] if patches else None
+
+
+class _Canceling(pipeline.Observer):
+    """Ends the work where `pulse` raises."""
+
+    def __init__(self, pulse: Callable[[], None]) -> None:
+        self._pulse = pulse
+
+    def step(self) -> None:
+        self._pulse()
+
+    def pulse(self) -> None:
+        self._pulse()
+
+
+def _replaced(run: pipeline.Run, read: Source) -> pipeline.Run:
+    old = run.files.get(read.relative)
+    return run if old is not None and old.source.digest == read.digest else run.with_sources(read)

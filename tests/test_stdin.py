@@ -1,0 +1,219 @@
+"""A file on standard input: judged in its place in its project, and nothing on the disk touched."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HAZARD = b'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+FIXED = b'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
+WORK = b"import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+GUARDED = b"""import torch.distributed as dist
+
+from work import prepare
+
+
+def main(out):
+    if dist.get_rank() == 0:
+        prepare(out)
+    dist.barrier()
+
+
+main("out")
+"""
+UNSAFE = b"""import os
+import torch.distributed as dist
+
+print(dist.get_rank())
+os.rename("a", "b")
+dist.barrier()
+"""
+UNGUARDED = GUARDED.replace(b"if dist.get_rank() == 0:", b"if print(dist.get_rank()) is None:")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, data: bytes, code: int) -> subprocess.CompletedProcess[bytes]:
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = subprocess.run(
+        [sys.executable, "-m", "fsrace_lint", *arguments],
+        cwd=folder,
+        input=data,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == code, done.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    return done
+
+
+def codes(folder: Path, *arguments: str, data: bytes, code: int = 1) -> list[str]:
+    done = run(folder, "check", "--format=json", *arguments, data=data, code=code)
+    return [
+        f"{row['path']}:{row['line']}:{row['column']} {row['code']}"
+        for row in json.loads(done.stdout)["findings"]
+    ]
+
+
+class TestCheck:
+    @pytest.mark.parametrize("arguments", [("--stdin-filename=a.py", "-"), ("--stdin-filename", "a.py")])
+    def test_a_name_that_does_not_exist(self, here: Path, arguments: tuple[str, ...]) -> None:
+        assert codes(here, *arguments, data=HAZARD) == ["a.py:4:5 FSR101"]
+
+    def test_no_name(self, here: Path) -> None:
+        assert codes(here, "-", data=HAZARD) == ["-:4:5 FSR101"]
+
+    def test_the_input_counts_and_not_the_disk(self, here: Path) -> None:
+        (here / "a.py").write_bytes(HAZARD)
+        assert codes(here, "--stdin-filename=a.py", "-", data=b"x = 1\n", code=0) == []
+        (here / "a.py").write_bytes(b"x = 1\n")
+        assert codes(here, "--stdin-filename=a.py", "-", data=HAZARD) == ["a.py:4:5 FSR101"]
+
+    def test_the_rest_of_the_project_counts(self, here: Path) -> None:
+        (here / "train.py").write_bytes(GUARDED)
+        assert codes(here, "--stdin-filename=work.py", "-", data=WORK, code=0) == []
+        (here / "train.py").write_bytes(UNGUARDED)
+        assert codes(here, "--stdin-filename=work.py", "-", data=WORK) == ["work.py:6:9 FSR101"]
+
+    def test_only_the_input_is_reported(self, here: Path) -> None:
+        (here / "work.py").write_bytes(WORK)
+        (here / "other.py").write_bytes(HAZARD)
+        assert codes(here, "--stdin-filename=train.py", "-", data=UNGUARDED, code=0) == []
+
+    def test_settings_are_those_of_its_project(self, here: Path) -> None:
+        (here / "inner").mkdir()
+        (here / "inner" / "pyproject.toml").write_text('[tool.fsrace-lint]\nignore = ["FSR101"]\n')
+        assert codes(here, "--stdin-filename=inner/a.py", "-", data=HAZARD, code=0) == []
+        assert codes(here, "--stdin-filename=a.py", "-", data=HAZARD) == ["a.py:4:5 FSR101"]
+
+    def test_a_name_outside_any_project(self, tmp_path: Path) -> None:
+        assert codes(tmp_path, "--stdin-filename=no/such/a.py", data=HAZARD) == ["no/such/a.py:4:5 FSR101"]
+
+    def test_per_file_ignores_and_comments(self, here: Path) -> None:
+        table = '[tool.fsrace-lint.per-file-ignores]\n"tools/" = ["ALL"]\n'
+        (here / "pyproject.toml").write_text(table)
+        assert codes(here, "--stdin-filename=tools/a.py", data=HAZARD, code=0) == []
+        quiet = HAZARD.replace(b'mkdir("d")', b'mkdir("d")  # noqa: FSR101')
+        assert codes(here, "--stdin-filename=a.py", data=quiet, code=0) == []
+
+    def test_excluded_only_if_asked(self, here: Path) -> None:
+        name = "--stdin-filename=tests/test_a.py"
+        assert codes(here, name, data=HAZARD) == ["tests/test_a.py:4:5 FSR101"]
+        assert codes(here, name, "--force-exclude", data=HAZARD, code=0) == []
+
+    def test_a_link_is_its_target(self, here: Path) -> None:
+        (here / "real.py").write_bytes(b"x = 1\n")
+        (here / "link.py").symlink_to("real.py")
+        assert codes(here, "--stdin-filename=link.py", data=HAZARD) == ["real.py:4:5 FSR101"]
+
+    @pytest.mark.parametrize("form", ["text", "github", "sarif", "gitlab", "junit"])
+    def test_every_format_is_that_of_a_file(self, here: Path, form: str) -> None:
+        (here / "a.py").write_bytes(HAZARD)
+        of_file = run(here, "check", f"--format={form}", "a.py", data=b"", code=1).stdout
+        of_text = run(here, "check", f"--format={form}", "--stdin-filename=a.py", "-", data=HAZARD, code=1)
+        assert of_text.stdout == of_file
+        assert b"FSR101" in of_file
+
+    @pytest.mark.parametrize(
+        ("data", "found"),
+        [
+            (b"", []),
+            (b"\xef\xbb\xbf" + HAZARD, ["a.py:4:5 FSR101"]),
+            (HAZARD.replace(b"\n", b"\r\n"), ["a.py:4:5 FSR101"]),
+            (HAZARD.replace(b"\n", b"\r"), ["a.py:4:5 FSR101"]),
+            (b"# coding: latin-1\nx = '\xe9'; " + HAZARD, ["a.py:5:5 FSR101"]),
+            (b"x = '\xe9'\n" + HAZARD, ["a.py:1:6 FSR001"]),
+            (b"# coding: klingon\n" + HAZARD, ["a.py:1:1 FSR001"]),
+            (b"x = '\0'\n", ["a.py:1:6 FSR001"]),
+            (b"def f(:\n", ["a.py:1:7 FSR001"]),
+        ],
+    )
+    def test_bytes(self, here: Path, data: bytes, found: list[str]) -> None:
+        assert codes(here, "--stdin-filename=a.py", "-", data=data, code=1 if found else 0) == found
+
+
+class TestFix:
+    def test_the_fixed_source_is_printed(self, here: Path) -> None:
+        (here / "a.py").write_bytes(HAZARD)
+        done = run(here, "fix", "--stdin-filename=a.py", "-", data=HAZARD, code=0)
+        assert done.stdout == FIXED
+        assert done.stderr == b"Fixed 1 problem in 1 file; 0 left.\n"
+
+    def test_a_clean_source_is_printed_as_it_is(self, here: Path) -> None:
+        data = b"x = 1 \r\ny = 2"
+        assert run(here, "fix", "-", data=data, code=0).stdout == data
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (b"\xef\xbb\xbf" + HAZARD, b"\xef\xbb\xbf" + FIXED),
+            (HAZARD.replace(b"\n", b"\r\n"), FIXED.replace(b"\n", b"\r\n")),
+            (b"# coding: latin-1\n# \xe9\n" + HAZARD, b"# coding: latin-1\n# \xe9\n" + FIXED),
+            ("# \U0001f525\n".encode() + HAZARD, "# \U0001f525\n".encode() + FIXED),
+        ],
+    )
+    def test_bytes_stay(self, here: Path, before: bytes, after: bytes) -> None:
+        assert run(here, "fix", "--stdin-filename=a.py", "-", data=before, code=0).stdout == after
+
+    @pytest.mark.parametrize("data", [b"", b"\xff\n", b"def f(:\n", b"x = 1\0"])
+    def test_what_cannot_be_read_is_printed_as_it_is(self, here: Path, data: bytes) -> None:
+        done = run(here, "fix", "--stdin-filename=a.py", "-", data=data, code=1 if data else 0)
+        assert done.stdout == data
+
+    def test_excluded(self, here: Path) -> None:
+        name = "--stdin-filename=tests/test_a.py"
+        assert run(here, "fix", name, "--force-exclude", "-", data=HAZARD, code=0).stdout == HAZARD
+        assert run(here, "fix", name, "-", data=HAZARD, code=0).stdout == FIXED
+
+    def test_unsafe_ones_are_made_only_if_asked(self, here: Path) -> None:
+        done = run(here, "fix", "-", data=UNSAFE, code=1)
+        assert done.stdout == UNSAFE
+        assert done.stderr.endswith(b"1 left, 1 of them fixable with --unsafe-fixes.\n")
+        fixed = run(here, "fix", "--unsafe-fixes", "-", data=UNSAFE, code=0).stdout
+        assert b"if is_main_process():\n    os.rename" in fixed
+
+    def test_diff(self, here: Path) -> None:
+        (here / "a.py").write_bytes(HAZARD)
+        of_file = run(here, "fix", "--diff", "a.py", data=b"", code=1).stdout
+        done = run(here, "fix", "--diff", "--stdin-filename=a.py", "-", data=HAZARD, code=1)
+        assert done.stdout == of_file
+        assert of_file.startswith(b"--- a/a.py\n+++ b/a.py\n")
+        assert run(here, "fix", "--diff", "-", data=b"x = 1\n", code=0).stdout == b""
+
+
+class TestWrongUsage:
+    @pytest.mark.parametrize("command", ["check", "fix"])
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("-", "b.py"), "standard input is taken alone, without b.py"),
+            (("--stdin-filename=a.py", "b.py"), "standard input is taken alone, without b.py"),
+            (("--stdin-filename=.", "-"), "--stdin-filename: . is not the name of a file"),
+            (("--stdin-filename=", "-"), "--stdin-filename: . is not the name of a file"),
+        ],
+    )
+    def test_one_clear_line(self, here: Path, command: str, arguments: tuple[str, ...], said: str) -> None:
+        done = run(here, command, *arguments, data=HAZARD, code=2)
+        assert done.stdout == b""
+        assert done.stderr.decode().splitlines()[-1] == f"Error: {said}"
+
+    @pytest.mark.parametrize("command", ["check", "fix"])
+    def test_bad_settings(self, here: Path, command: str) -> None:
+        (here / "pyproject.toml").write_text("[tool.fsrace-lint]\nprofil = 1\n")
+        done = run(here, command, "--stdin-filename=a.py", "-", data=HAZARD, code=2)
+        assert b"unknown key `profil`" in done.stderr
+        assert FIXED not in done.stdout
+        assert HAZARD not in done.stdout
