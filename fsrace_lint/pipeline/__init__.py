@@ -1,7 +1,8 @@
 """The order of the rooms: find, read, extract, link, query, suppress, repair."""
 
+from fsrace_lint.pipeline.judging import Judged
 from fsrace_lint.pipeline.repair import repair, write
-from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Judged, Run, check, merge, unreadable
+from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Run, check, merge, unreadable
 
 __all__ = [
     "RULE_FAILURE",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.findings import Finding, Severity, Silenced
+from fsrace_lint.findings import Finding, Severity, Silenced, Suppression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,13 +29,14 @@ class Problem(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """Everything a run has to say: sorted findings, its own failures, and flat counts.
 
-    `silenced` is None where nobody asked for it.
+    `silenced` and `suppressed` are None where nobody asked for them.
     """
 
     findings: tuple[Finding, ...] = ()
     errors: tuple[Problem, ...] = ()
     statistics: dict[str, int] = {}
     silenced: tuple[Silenced, ...] | None = None
+    suppressed: tuple[Suppression, ...] | None = None
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
