@@ -127,8 +127,8 @@ def read(comment: str, names: Mapping[str, str]) -> list[Noqa]:
         What each is for, in their order.
     """
     matches = list(_NOQA.finditer(comment))
-    ends = [match.start() for match in matches[1:]] + [len(comment)]
-    return [_noqa(comment, match, end, names) for match, end in zip(matches, ends, strict=True)]
+    ends = [*(match.start() for match in matches[1:]), len(comment)]
+    return [_noqa(comment, match, end, names) for match, end in zip(matches, ends, strict=False)]
 
 
 def read_for_file(comment: str, names: Mapping[str, str]) -> Noqa | None:

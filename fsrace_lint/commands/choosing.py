@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from fsrace_lint import catalog, pipeline, report, rules, settings
+from fsrace_lint import baseline, catalog, pipeline, report, rules, settings
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report.words import visible
 from fsrace_lint.settings import Settings
 from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fsrace_lint.pipeline import Run
 
@@ -48,6 +48,13 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             help="What nodes share: all paths, none, or not known.  [default: auto]",
         ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
+        click.option(
+            "--baseline",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Leave out the findings that this file holds; see --write-baseline of check.",
+        ),
+        click.option("--no-baseline", is_flag=True, help="Take no notice of `baseline` in the settings."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -55,7 +62,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(
-    paths: Sequence[Path], choices: dict[str, Any], *, silenced: bool = False
+    paths: Sequence[Path], choices: dict[str, Any], *, silenced: bool = False, suppressed: bool = False
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -65,6 +72,7 @@ def run(
         paths: What the user named; nothing is the current folder.
         choices: The values of the options of `choosing`.
         silenced: Whether to list the sites that are no findings too.
+        suppressed: Whether to list what comments suppress and the baseline holds too.
 
     Returns:
         Each project's run with what it found, and all of it together.
@@ -84,8 +92,14 @@ def run(
             chosen[path] = load(settings.find_root(path))
         except (settings.SettingsError, catalog.CatalogError) as error:
             problems.append(report.Problem("", str(error)))
+    if choices["baseline"] is not None:
+        one_project("--baseline", chosen.values())
     results = pipeline.check(
-        list(chosen), chosen.__getitem__, force_exclude=choices["force_exclude"], silenced=silenced
+        list(chosen),
+        chosen.__getitem__,
+        force_exclude=choices["force_exclude"],
+        silenced=silenced,
+        suppressed=suppressed,
     )
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in results)])
@@ -95,12 +109,25 @@ def run(
     return results, checked
 
 
+def one_project(option: str, chosen: Iterable[Settings]) -> None:
+    """Refuse an option that is about one project where several are named.
+
+    Raises:
+        click.UsageError: There are several.
+    """
+    roots = list(dict.fromkeys(str(one.root) for one in chosen))
+    if len(roots) > 1:
+        listed = " and ".join(map(visible, roots[:2]))
+        raise click.UsageError(f"{option} is for one project, and {listed} are two: check them one by one")
+
+
 def _changes(choices: dict[str, Any]) -> dict[str, Any]:
     """Turn the options into fields of Settings, with None for what was not given."""
     changes: dict[str, Any] = {
         "profile": choices["profile"],
         "filesystem": choices["filesystem"],
         "include_tests": choices["include_tests"] or None,
+        "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),
     }
     try:
         for key in ("select", "extend_select", "ignore"):
@@ -115,9 +142,17 @@ def _changes(choices: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
+def _baseline(file: Path | None, *, ignored: bool) -> str | None:
+    """Give the baseline that the options choose: empty for none, None for that of the settings."""
+    if file is not None and ignored:
+        raise click.UsageError("--baseline and --no-baseline do not go together")
+    return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links stay
+
+
 def _settings(root: Path, changes: dict[str, Any]) -> Settings:
     chosen = settings.with_overrides(settings.load(root, rules.names()), **changes)
     catalog.extended(chosen.catalog, chosen.catalog_origin)
+    baseline.of(chosen)
     return chosen
 
 
