@@ -80,7 +80,7 @@ def apply(
         The findings that stay and those that do not, and the unused suppressions.
     """
     lowered = source.data.lower()
-    if b"noqa" not in lowered or not (findings or b"fsr" in lowered):
+    if b"noqa" not in lowered or not (findings or _names_ours(lowered, names)):
         return Suppressed(tuple(findings))
     directives = list(_directives(source.text, names))
     if any(directive.lines is None and not directive.said.items for directive in directives):
@@ -97,6 +97,11 @@ def apply(
             kept.append(finding)
     unused = _unused(source.path, directives, suppressed, active) if active(CODE) else ()
     return Suppressed(tuple(kept), tuple(suppressed), tuple(unused), tuple(reasons))
+
+
+def _names_ours(data: bytes, names: Mapping[str, str]) -> bool:
+    """Tell whether a file may name one of our rules."""
+    return _FAMILY.lower().encode() in data or any(name.encode() in data for name in names)
 
 
 def _directives(text: str, names: Mapping[str, str]) -> Iterator[_Directive]:

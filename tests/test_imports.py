@@ -87,7 +87,7 @@ ROOMS = (
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
     Room("report.fingerprints", "findings fingerprints report.lines"),
-    Room("report.text", "findings report report.lines report.words source spans", "rich"),
+    Room("report.text", "findings report report.lines report.suppressions report.words source spans", "rich"),
     Room("fingerprints", "findings"),
     Room("noqa", "", "msgspec tokenize"),
     Room("suppress", "findings noqa source spans", "msgspec"),

@@ -35,7 +35,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     return msgspec.json.format(encoded, indent=2).decode("utf-8") + "\n"
 
 
-def _finding(finding: Finding) -> dict[str, Json]:
+def _finding(finding: Finding) -> Json:
     return {
         "code": finding.code,
         "name": finding.name,
@@ -52,7 +52,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
 
 
 def _suppression(held: Suppression) -> Json:
-    return {**_finding(held.finding), "by": held.by, "reason": held.reason or None}
+    return {"finding": _finding(held.finding), "by": held.by, "reason": held.reason or None}
 
 
 def _silenced(silenced: Silenced) -> Json:
