@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -581,3 +583,47 @@ def test_the_help_names_the_options() -> None:
     ):
         assert option in text
     assert "--baseline FILE" in CliRunner().invoke(cli.main, ["fix", "--help"]).stdout
+
+
+PAGE = (ROOT / "docs" / "adopting.md").read_text(encoding="utf-8")
+COMMANDS = [line.strip() for line in PAGE.splitlines() if line.startswith("    fsrace-lint ")]
+COMMANDS += re.findall("`(fsrace-lint [^`]+)`", PAGE)
+
+
+class TestThePage:
+    def test_its_commands_run(self) -> None:
+        assert len(COMMANDS) > 10
+        write(
+            {
+                "a.py": CODE,
+                "tools/b.py": CODE,
+                "pyproject.toml": '[tool.fsrace-lint]\nbaseline = "races.json"\n',
+            }
+        )
+        run("check", "--write-baseline", "races.json", code=0)
+        for command in COMMANDS:
+            result = CliRunner().invoke(cli.main, shlex.split(command)[1:])
+            assert result.exit_code in (0, 1), (command, result.output)
+
+    def test_the_ratchet(self) -> None:
+        write({"a.py": CODE})
+        run("check", "--write-baseline", "races.json", code=0)
+        table = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+        assert table
+        write({"pyproject.toml": table[1]})
+        run("check", code=0)
+        write({"b.py": CODE})
+        run("check", code=1)
+        Path("b.py").unlink()
+        run("fix", "--no-baseline", "--unsafe-fixes", code=0)
+        assert "no longer occur" in run("check", code=0).stderr
+        run("check", "--prune-baseline", code=0)
+        assert entries("races.json") == []
+        write({"a.py": CODE})
+        run("check", code=1)
+
+    def test_the_comment_it_shows(self) -> None:
+        write({"a.py": CODE})
+        (command,) = [line for line in COMMANDS if "--reason" in line]
+        run(*shlex.split(command)[1:], code=0)
+        assert "os.makedirs(out)  # noqa: FSR101 -- one process only\n" in Path("a.py").read_text()

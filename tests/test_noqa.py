@@ -69,7 +69,7 @@ class TestReading:
     @pytest.mark.parametrize("comment", COMMENTS)
     def test_the_same_codes_as_flake8(self, comment: str) -> None:
         pytest.importorskip("flake8")
-        from flake8 import defaults, utils
+        from flake8 import defaults, utils  # type: ignore[import-untyped,unused-ignore]
 
         match = defaults.NOQA_INLINE_REGEXP.search(comment)
         found = noqa.read(comment, NAMES)
@@ -263,7 +263,8 @@ SHAPES = {
     "behind a string": 'import os\nx = """\n\n""" + str(os.path.exists("d") or os.mkdir("d"))\n',
     "two of them": TWO,
     "two on a line": (
-        'import os, shutil\nos.path.exists("a") or os.mkdir("a"); os.path.exists("b") and shutil.rmtree("b")\n'
+        "import os, shutil\n"
+        'os.path.exists("a") or os.mkdir("a"); os.path.exists("b") and shutil.rmtree("b")\n'
     ),
 }
 
