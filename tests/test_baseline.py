@@ -597,17 +597,17 @@ class TestThePage:
             {
                 "a.py": CODE,
                 "tools/b.py": CODE,
-                "pyproject.toml": '[tool.fsrace-lint]\nbaseline = "races.json"\n',
+                "pyproject.toml": '[tool.fsrace-lint]\nbaseline = "fsrace-baseline.json"\n',
             }
         )
-        run("check", "--write-baseline", "races.json", code=0)
+        run("check", "--write-baseline", "fsrace-baseline.json", code=0)
         for command in COMMANDS:
             result = CliRunner().invoke(cli.main, shlex.split(command)[1:])
             assert result.exit_code in (0, 1), (command, result.output)
 
     def test_the_ratchet(self) -> None:
         write({"a.py": CODE})
-        run("check", "--write-baseline", "races.json", code=0)
+        run("check", "--write-baseline", "fsrace-baseline.json", code=0)
         table = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
         assert table
         write({"pyproject.toml": table[1]})
@@ -618,7 +618,7 @@ class TestThePage:
         run("fix", "--no-baseline", "--unsafe-fixes", code=0)
         assert "no longer occur" in run("check", code=0).stderr
         run("check", "--prune-baseline", code=0)
-        assert entries("races.json") == []
+        assert entries("fsrace-baseline.json") == []
         write({"a.py": CODE})
         run("check", code=1)
 

@@ -24,8 +24,8 @@ Examples:
   fsrace-lint check --format github
   fsrace-lint check --format json --output-file races.json
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
-  fsrace-lint check --write-baseline races.json
-  fsrace-lint check --baseline races.json
+  fsrace-lint check --write-baseline fsrace-baseline.json
+  fsrace-lint check --baseline fsrace-baseline.json
 """,
 )
 @choosing
