@@ -106,13 +106,28 @@ class Finding(msgspec.Struct, frozen=True):
         return (self.place.path, self.place.span.line, self.place.span.column, self.code)
 
 
+class Suppression(msgspec.Struct, frozen=True):
+    """A finding that is not reported.
+
+    `by` is what keeps it back: `comment` or `baseline`; `reason` is what the comment says.
+    """
+
+    finding: Finding
+    by: str
+    reason: str = ""
+
+    def sort_key(self) -> tuple[str, int, int, str]:
+        """Give the one order in which they are listed."""
+        return self.finding.sort_key()
+
+
 class Silenced(msgspec.Struct, frozen=True):
     """A filesystem act that was looked at and is no finding.
 
     `operation` is what it does, `call` how the source spells it. `reason` is one
     of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`,
-    `handled`, `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`
-    and `suppressed`; `message` says it in words, `cause` where it stands.
+    `handled`, `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`,
+    `suppressed` and `baseline`; `message` says it in words, `cause` where it stands.
     """
 
     place: Place

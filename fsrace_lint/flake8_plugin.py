@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from flake8.exceptions import ExecutionError  # type: ignore[import-untyped,unused-ignore]
 from flake8.violation import Violation  # type: ignore[import-untyped,unused-ignore]
 
-from fsrace_lint import __version__, catalog, discover, failures, pipeline, rules, settings, source
+from fsrace_lint import __version__, baseline, catalog, discover, failures, pipeline, rules, settings, source
 
 if TYPE_CHECKING:
     import argparse
@@ -145,6 +145,7 @@ def _forks() -> bool:
 def _settings(root: Path, profile: str | None) -> Settings:
     chosen = settings.with_overrides(settings.load(root, rules.names()), profile=profile)
     catalog.extended(chosen.catalog, chosen.catalog_origin)
+    baseline.of(chosen)
     return chosen
 
 

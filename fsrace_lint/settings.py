@@ -49,7 +49,8 @@ class Settings(msgspec.Struct, frozen=True):
     and `local_paths` name what all nodes share and what each has for itself;
     `filesystem` says it of all other paths. `catalog`
     is the user's part of the catalog as JSON, empty where there is none, and
-    `catalog_origin` the file and the table it stands in, for errors.
+    `catalog_origin` the file and the table it stands in, for errors. `baseline` is
+    the absolute path of the baseline, empty where there is none.
     """
 
     root: Path
@@ -68,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True):
     local_paths: tuple[str, ...] = ()
     catalog: str = ""
     catalog_origin: str = ""
+    baseline: str = ""
 
     @property
     def storage(self) -> tuple[Filesystem, tuple[str, ...], tuple[str, ...]]:
@@ -216,6 +218,8 @@ class Table(msgspec.Struct, rename="kebab"):
     """Places that each node has for itself, written likewise."""
     catalog: Any = {}
     """What your own libraries mean, as tables of guards, barriers, effects and so on."""
+    baseline: str = ""
+    """The file with the findings that are known already, counted from the folder of this file."""
 
 
 KEYS: Final = Table.__struct_encode_fields__
@@ -260,6 +264,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         local_paths=table.local_paths,
         catalog=catalog,
         catalog_origin=f"{file}: `tool.{TABLE}.catalog`" if catalog else "",
+        baseline=os.path.normpath(root / table.baseline) if table.baseline else "",
     )
 
 

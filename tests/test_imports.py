@@ -87,32 +87,53 @@ ROOMS = (
     Room("rules.*", "findings project.* rules.base rules.remedies spans"),
     Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
-    Room("report.text", "findings report report.lines report.measured report.words source spans", "rich"),
-    Room("suppress", "findings source spans", "msgspec tokenize"),
-    Room("baseline", "findings source spans", "msgspec"),
+    Room("report.fingerprints", "findings fingerprints report.lines"),
+    Room(
+        "report.text",
+        "findings report report.lines report.measured report.suppressions report.words source spans",
+        "rich",
+    ),
+    Room("fingerprints", "findings"),
+    Room("noqa", "", "msgspec tokenize"),
+    Room("suppress", "findings noqa source spans", "msgspec"),
+    Room("baseline", "findings fingerprints placing settings", "msgspec"),
     Room("cache", "facts.model facts.extract source", "msgspec"),
     Room(
         "pipeline.run",
-        "baseline cache catalog discover facts.extract facts.model findings"
-        " pipeline.observer project.names.modules project.queries report rules settings source spans"
-        " suppress",
+        "baseline cache catalog discover facts.extract facts.model findings fingerprints pipeline.judging"
+        " pipeline.observer project.names.modules project.queries report rules settings source spans",
         "msgspec",
     ),
     Room("pipeline.observer", "settings"),
-    Room("pipeline.repair", "catalog findings fixes fixes.apply pipeline.run source spans"),
+    Room(
+        "pipeline.judging",
+        "baseline findings fingerprints report.lines rules source spans suppress",
+        "msgspec",
+    ),
+    Room("pipeline.accepting", "baseline fingerprints pipeline.run source"),
+    Room(
+        "pipeline.comments",
+        "baseline findings fixes noqa pipeline.judging pipeline.run rules source suppress",
+        "msgspec",
+    ),
+    Room(
+        "pipeline.repair",
+        "catalog findings fixes fixes.apply pipeline.comments pipeline.run source spans suppress",
+    ),
     Room(
         "pipeline.preview", "catalog findings fixes pipeline.run report report.edits source spans", "msgspec"
     ),
     Room("pipeline.handed", "discover pipeline.observer pipeline.run settings source"),
     Room(
         "pipeline",
-        "pipeline.handed pipeline.observer pipeline.preview pipeline.repair pipeline.run",
+        "pipeline.accepting pipeline.comments pipeline.handed pipeline.judging pipeline.observer"
+        " pipeline.preview pipeline.repair pipeline.run",
     ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
         "commands.choosing",
-        "catalog commands.completing commands.stdin commands.watching commands.words pipeline report"
+        "baseline catalog commands.completing commands.stdin commands.watching commands.words pipeline report"
         " report.words rules settings terminal",
         "click",
     ),
@@ -124,9 +145,14 @@ ROOMS = (
         "click",
     ),
     Room(
+        "commands.accepting",
+        "baseline commands.choosing commands.watching findings pipeline report.words terminal",
+        "click",
+    ),
+    Room(
         "commands.check",
-        "commands.choosing commands.deliver commands.showing commands.stdin commands.watching commands.words"
-        " pipeline",
+        "commands.accepting commands.choosing commands.deliver commands.showing commands.stdin"
+        " commands.watching commands.words pipeline",
         "click",
     ),
     Room("commands.watching", "pipeline report.words settings terminal", "click rich"),
@@ -175,7 +201,7 @@ ROOMS = (
     Room("commands.prove", "commands.words explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",
-        "__init__ catalog discover failures findings pipeline rules settings source",
+        "__init__ baseline catalog discover failures findings pipeline rules settings source",
         "ast flake8",
     ),
     Room("codemod", "fixes pipeline rules settings", "libcst"),

@@ -18,7 +18,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Silenced, Step, Witness
+from fsrace_lint.findings import (
+    Applicability,
+    Finding,
+    Fix,
+    Related,
+    Severity,
+    Silenced,
+    Step,
+    Suppression,
+    Witness,
+)
 from fsrace_lint.report import FORMATS, Options, Outcome, Problem, render
 from fsrace_lint.report.diff import colorize, unified
 from fsrace_lint.source import Source
@@ -575,16 +585,19 @@ FINDINGS = st.builds(
 REASONS = [
     "tolerant", "synchronized", "exclusive", "guard", "private", "lock", "handled",
     "first", "preceded", "callers", "unproven", "unknown", "unexposed", "strict", "suppressed",
+    "baseline",
 ]  # fmt: skip
 SILENCED = st.builds(
     Silenced, PLACES, ANY_TEXT, ANY_TEXT, ANY_TEXT, st.sampled_from(REASONS), ANY_TEXT, st.none() | PLACES
 )
+SUPPRESSED = st.builds(Suppression, FINDINGS, st.sampled_from(["comment", "baseline"]), ANY_TEXT)
 OUTCOMES = st.builds(
     Outcome,
     st.lists(FINDINGS, max_size=3).map(tuple),
     st.lists(st.builds(Problem, ANY_TEXT, ANY_TEXT), max_size=2).map(tuple),
     st.dictionaries(ANY_TEXT, st.integers(0, 10**6), max_size=3),
     st.none() | st.lists(SILENCED, max_size=3).map(tuple),
+    st.none() | st.lists(SUPPRESSED, max_size=3).map(tuple),
 )
 
 
@@ -612,7 +625,7 @@ class TestJson:
         objects = [SCHEMA, *(each for each in SCHEMA["$defs"].values() if each["type"] == "object")]
         for each in objects:
             assert "additionalProperties" in each
-            assert sorted(each["required"]) == sorted(each["properties"].keys() - {"silenced"})
+            assert sorted(each["required"]) == sorted(each["properties"].keys() - {"silenced", "suppressed"})
             for name, value in each["properties"].items():
                 target = SCHEMA["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
                 assert target["description"].endswith("."), name
@@ -712,6 +725,7 @@ class TestJson:
         document = self.parsed(outcome)
         assert len(document["findings"]) == len(outcome.findings)
         assert len(document.get("silenced", ())) == len(outcome.silenced or ())
+        assert len(document.get("suppressed", ())) == len(outcome.suppressed or ())
 
     def test_it_does_not_load_rich(self) -> None:
         code = (

@@ -457,7 +457,9 @@ class TestSarif:
 class TestFingerprints:
     @staticmethod
     def marks(text: str, *lines: int, **changes: Any) -> list[str]:
-        found = [finding(Place("a.py", Span(line, 1, line, 2)), **changes) for line in lines]
+        rows = text.replace("\r\n", "\n").split("\n")
+        spans = [Span(line, 1, line, len(rows[line - 1]) + 1) for line in lines]
+        found = [finding(Place("a.py", span), **changes) for span in spans]
         marks = fingerprints(found, Lines({"a.py": source("a.py", text)}))
         assert [row["fingerprint"] for row in shown("gitlab", *found, sources={"a.py": text})] == marks
         rows = shown("sarif", *found, sources={"a.py": text})["results"]
@@ -470,15 +472,16 @@ class TestFingerprints:
         assert len(set(marks)) == 2
 
     @pytest.mark.parametrize(
-        "changes", [{"code": "FSR102"}, {"function": "other"}, {"place": Place("b.py", Span(1, 1, 1, 2))}]
+        "changes", [{"code": "FSR102"}, {"function": "other"}, {"place": Place("b.py", Span(1, 1, 1, 9))}]
     )
     def test_what_tells_findings_apart(self, changes: dict[str, Any]) -> None:
         lines = Lines({path: source(path, "mkdir(d)\n") for path in ("a.py", "b.py")})
-        fields = {"where": HERE, **changes}
+        where = Place("a.py", Span(1, 1, 1, 9))
+        fields = {"where": where, **changes}
         other = finding(fields.pop("place", fields.pop("where")), **fields)
-        assert fingerprints([other], lines) != fingerprints([finding(HERE)], lines)
+        assert fingerprints([other], lines) != fingerprints([finding(where)], lines)
         changed = Lines({"a.py": source("a.py", "mkdir(e)\n")})
-        assert fingerprints([finding(HERE)], changed) != fingerprints([finding(HERE)], lines)
+        assert fingerprints([finding(where)], changed) != fingerprints([finding(where)], lines)
 
     def test_the_message_and_the_evidence_do_not(self) -> None:
         text = "mkdir(d)\n"

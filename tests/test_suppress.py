@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.findings import Applicability, Finding, Fix, Severity
 from fsrace_lint.source import Source, decode
 from fsrace_lint.spans import Place, Span
 from fsrace_lint.suppress import Suppressed, apply
@@ -152,7 +152,7 @@ def test_file_level_comments_reach_every_line() -> None:
 
 def test_a_silenced_file_reports_no_unused_suppression() -> None:
     result = run("# flake8: noqa\nx = 1  # noqa: FSR101\n", finding(1))
-    assert result == Suppressed((), (finding(1),), ())
+    assert result == Suppressed((), (finding(1),), (), ("",))
 
 
 def test_unused_codes_are_reported_where_they_stand() -> None:
@@ -179,6 +179,7 @@ def test_an_unused_suppression_as_a_finding() -> None:
         function="<module>",
         severity=Severity.WARNING,
         evidence="evident",
+        fix=Fix("drop-noqa", Span(1, 8, 1, 22), Applicability.SAFE, "take FSR101 out of the comment"),
     )
 
 
@@ -224,7 +225,7 @@ def test_files_without_a_comment_are_not_taken_apart(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("fsrace_lint.suppress.tokenize.generate_tokens", fail)
+    monkeypatch.setattr("fsrace_lint.noqa.tokenize.generate_tokens", fail)
     assert run("mkdir(d)  # no\n", finding(1)).kept == (finding(1),)
     assert run("x = 1  # noqa: E501\n").kept == ()
     with pytest.raises(AssertionError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import pipeline
-from fsrace_lint.commands import deliver, showing, stdin
+from fsrace_lint.commands import accepting, deliver, showing, stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped
@@ -29,12 +29,15 @@ Examples:
   fsrace-lint check --format json --output-file races.json
   fsrace-lint check --format html --output-file races.html
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
+  fsrace-lint check --write-baseline fsrace-baseline.json
+  fsrace-lint check --baseline fsrace-baseline.json
   fsrace-lint check --show-settings
   fsrace-lint check --stdin-filename src/train.py -
 """,
 )
 @choosing
 @deliver.options
+@accepting.options
 @click.option(
     "--statistics",
     is_flag=True,
@@ -42,6 +45,9 @@ Examples:
 )
 @click.option(
     "--show-silenced", is_flag=True, help="List what is no finding too, and why: a guard, a lock, its path."
+)
+@click.option(
+    "--show-suppressed", is_flag=True, help="List what comments suppress and the baseline holds too."
 )
 @click.option(
     "--show-settings",
@@ -59,6 +65,7 @@ def check(  # one parameter an option
     statistics: bool,
     show_silenced: bool,
     show_settings: bool,
+    show_suppressed: bool,
     color: bool | None,
     **choices: Any,
 ) -> None:
@@ -71,10 +78,20 @@ def check(  # one parameter an option
     if show_settings:
         showing.show(paths, choices)
     watch = Watch(choices, color=color)
-    wanted = deliver.targets(form, output_file, reports, silenced=show_silenced)
+    listing = "--show-silenced" if show_silenced else "--show-suppressed" if show_suppressed else ""
+    wanted = deliver.targets(form, output_file, reports, listing=listing)
     handed = stdin.taken(paths, choices)
-    results, checked = run(paths, choices, watch, silenced=show_silenced, handed=handed)
+    others = {"--report": bool(reports), "--output-file": output_file is not None}
+    others |= {"--format": form != "text", "--statistics": statistics, listing: bool(listing)}
+    accepting.refuse_mixtures(choices, others, handed=handed is not None)
+    # what is known already belongs into a new baseline
+    choices["no_baseline"] |= choices["write_baseline"] is not None
+    results, checked = run(
+        paths, choices, watch, silenced=show_silenced, suppressed=show_suppressed, handed=handed
+    )
+    accepting.act(results, checked, choices, watch)
     if deliver.showing_fixes(wanted):
         checked = pipeline.preview(results, checked)
     written = deliver.deliver(checked, wanted, watch, color=color, statistics=statistics)
+    accepting.look_after_baselines(results, checked, watch, prune=choices["prune_baseline"])
     leave(checked, watch, findings=len(checked.outcome.findings), written=written)

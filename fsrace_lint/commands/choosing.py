@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from fsrace_lint import catalog, pipeline, report, rules, settings
+from fsrace_lint import baseline, catalog, pipeline, report, rules, settings
 from fsrace_lint.commands import completing, stdin
 from fsrace_lint.commands.watching import Watch
 from fsrace_lint.commands.words import Choice
@@ -20,7 +20,7 @@ from fsrace_lint.settings import Settings
 from fsrace_lint.terminal import CLEAN, FAILED, FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fsrace_lint.commands.stdin import Handed
     from fsrace_lint.pipeline import Run
@@ -63,6 +63,13 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
         stdin.option,
+        click.option(
+            "--baseline",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Leave out the findings that this file holds; see --write-baseline of check.",
+        ),
+        click.option("--no-baseline", is_flag=True, help="Take no notice of `baseline` in the settings."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -75,6 +82,7 @@ def run(
     watch: Watch | None = None,
     *,
     silenced: bool = False,
+    suppressed: bool = False,
     handed: Handed | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
@@ -86,6 +94,7 @@ def run(
         choices: The values of the options of `choosing`.
         watch: Tells of the run; None for one that the choices ask for.
         silenced: Whether to list the sites that are no findings too.
+        suppressed: Whether to list what comments suppress and the baseline holds too.
         handed: The file on standard input that is checked instead, in its place in its project.
 
     Returns:
@@ -95,6 +104,8 @@ def run(
         click.UsageError: An option does not say what can be done.
     """
     chosen, problems = load([handed.name] if handed else paths, choices, is_there=handed is None)
+    if choices["baseline"] is not None:
+        one_project("--baseline", chosen.values())
     watch = Watch(choices, color=None) if watch is None else watch
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
@@ -102,6 +113,7 @@ def run(
     how: dict[str, Any] = {
         "force_exclude": choices["force_exclude"],
         "silenced": silenced,
+        "suppressed": suppressed,
         "observer": watch,
     }
     with watch.progress():
@@ -115,6 +127,18 @@ def run(
         named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
         watch.hint(f"Warning: no Python files to check in {named}")
     return results, checked
+
+
+def one_project(option: str, chosen: Iterable[Settings]) -> None:
+    """Refuse an option that is about one project where several are named.
+
+    Raises:
+        click.UsageError: There are several.
+    """
+    roots = list(dict.fromkeys(str(one.root) for one in chosen))
+    if len(roots) > 1:
+        listed = " and ".join(map(visible, roots[:2]))
+        raise click.UsageError(f"{option} is for one project, and {listed} are two: check them one by one")
 
 
 def load(
@@ -158,6 +182,7 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         "profile": choices["profile"],
         "filesystem": choices["filesystem"],
         "include_tests": choices["include_tests"] or None,
+        "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),
     }
     try:
         for key in ("select", "extend_select", "ignore"):
@@ -172,9 +197,17 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
+def _baseline(file: Path | None, *, ignored: bool) -> str | None:
+    """Give the baseline that the options choose: empty for none, None for that of the settings."""
+    if file is not None and ignored:
+        raise click.UsageError("--baseline and --no-baseline do not go together")
+    return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links stay
+
+
 def _settings(root: Path, changes: dict[str, Any]) -> Settings:
     chosen = settings.with_overrides(settings.load(root, rules.names()), **changes)
     catalog.extended(chosen.catalog, chosen.catalog_origin)
+    baseline.of(chosen)
     return chosen
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.commands.watching import Watch
     from fsrace_lint.pipeline import Checked
 
-SHOWING_SILENCED: Final = ("text", "json")
+LISTING: Final = ("text", "json")
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -88,24 +88,24 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def targets(form: str, file: Path | None, more: Sequence[Target], *, silenced: bool) -> list[Target]:
+def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: str = "") -> list[Target]:
     """Give all reports that are wanted.
 
     Args:
         form: The format of the first report.
         file: The file it goes to; None is the screen.
         more: The further reports.
-        silenced: Whether one of them must be able to list what is no finding.
+        listing: The option for which one of them must be able to list what is not reported.
 
     Returns:
         The reports to files in the order in which they were named, then the one to the screen.
 
     Raises:
-        click.UsageError: Two go to one file, or none can list what is no finding.
+        click.UsageError: Two go to one file, or none can list what is not reported.
     """
     wanted = [Target(form, file), *more]
-    if silenced and not any(target.form in SHOWING_SILENCED for target in wanted):
-        raise click.UsageError(f"--show-silenced needs --format {' or '.join(SHOWING_SILENCED)}")
+    if listing and not any(target.form in LISTING for target in wanted):
+        raise click.UsageError(f"{listing} needs --format {' or '.join(LISTING)}")
     taken: set[str] = set()
     for target in wanted:
         # Devices and pipes take more than one report.

@@ -1,10 +1,13 @@
 """The order of the rooms: find, read, extract, link, query, suppress, repair."""
 
+from fsrace_lint.pipeline.accepting import accepted, pruned
+from fsrace_lint.pipeline.comments import add_noqa
 from fsrace_lint.pipeline.handed import check_handed
+from fsrace_lint.pipeline.judging import Judged
 from fsrace_lint.pipeline.observer import SILENT, Observer, Room
 from fsrace_lint.pipeline.preview import preview
 from fsrace_lint.pipeline.repair import repair, write
-from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Judged, Run, check, merge, unreadable
+from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Run, check, merge, unreadable
 
 __all__ = [
     "RULE_FAILURE",
@@ -15,10 +18,13 @@ __all__ = [
     "Observer",
     "Room",
     "Run",
+    "accepted",
+    "add_noqa",
     "check",
     "check_handed",
     "merge",
     "preview",
+    "pruned",
     "repair",
     "unreadable",
     "write",

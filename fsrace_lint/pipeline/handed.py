@@ -22,6 +22,7 @@ def check_handed(
     *,
     force_exclude: bool,
     silenced: bool,
+    suppressed: bool = False,
     observer: Observer = SILENT,
 ) -> tuple[Run, Checked]:
     """Check the bytes of one file as if they were on the disk.
@@ -32,6 +33,7 @@ def check_handed(
         settings: The settings of its project.
         force_exclude: Whether the exclusions hold for it too.
         silenced: Whether to list the sites that are no findings too.
+        suppressed: Whether to list what comments suppress and the baseline holds too.
         observer: Is told how far it is.
 
     Returns:
@@ -40,7 +42,7 @@ def check_handed(
     run = Run(settings, (), observer)
     if not (force_exclude and discover.leaves_out(file, settings)):
         run = with_file(run, data, file)
-    return run, run.check(silenced=silenced)
+    return run, run.check(silenced=silenced, suppressed=suppressed)
 
 
 def with_file(run: Run, data: bytes, file: Path) -> Run:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint import catalog
 from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.pipeline.comments import tidy
+from fsrace_lint.suppress import RECIPE as DROP_NOQA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
 def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     """Turn the fixes of a check into patches; nothing is written.
 
-    All repaired files are checked again together, so that the project is linked
-    once more and not once a file; if that shows a problem, the files concerned are
-    repaired anew, each fix on trial.
+    Comments that suppress nothing come last, on top of the repaired text.
 
     Args:
         run: The run that was checked.
@@ -32,6 +32,16 @@ def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
 
     Returns:
         A patch for each file with a fix, in the order of the files.
+    """
+    return tidy(run, checked, _repair(run, checked, unsafe=unsafe))
+
+
+def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
+    """Make the fixes of the code.
+
+    All repaired files are checked again together, so that the project is linked
+    once more and not once a file; if that shows a problem, the files concerned are
+    repaired anew, each fix on trial.
     """
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
 
@@ -131,7 +141,8 @@ def _said(finding: Finding) -> str:
 
 def _fixable(findings: Iterable[Finding], *, unsafe: bool) -> Iterator[Finding]:
     allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-    return (f for f in findings if f.fix is not None and f.fix.applicability in allowed)
+    fixes = ((f, f.fix) for f in findings if f.fix is not None)
+    return (f for f, fix in fixes if fix.applicability in allowed and fix.recipe != DROP_NOQA)
 
 
 def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:

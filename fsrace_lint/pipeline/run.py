@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint import catalog, discover, rules, source, suppress
+from fsrace_lint import baseline, catalog, discover, fingerprints, rules, source
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.findings import Finding, Idiom, Severity, Silenced
+from fsrace_lint.findings import Finding, Idiom, Severity, Silenced, Suppression
+from fsrace_lint.pipeline.judging import Judged, judge
 from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.project.queries import Project, Storage
@@ -34,10 +36,11 @@ _ORDER: Final = "FSR4"
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What a check found, with the sources it reports on by `Place.path`."""
+    """What a check found, with the sources it reports on by `Place.path`, and what it saw for a baseline."""
 
     outcome: Outcome
     sources: dict[str, Source]
+    seen: baseline.Seen = baseline.NOTHING_SEEN
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -45,16 +48,6 @@ class _File(msgspec.Struct, frozen=True):
 
     source: Source
     facts: FileFacts | SyntaxProblem
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """The findings of one file: those to report, and those that are kept back, by the reason."""
-
-    kept: tuple[Finding, ...]
-    unused: tuple[Finding, ...]
-    """Comments that suppress nothing."""
-    suppressed: tuple[Finding, ...]
-    strict: tuple[Finding, ...]
 
 
 class Run:
@@ -69,9 +62,15 @@ class Run:
             settings: The settings of the project.
             targets: The files to report on, and the folders that could not be listed.
             observer: Is told how far this is, and later what is done with the run.
+
+        Raises:
+            BaselineError: The settings name a baseline that cannot be used.
         """
         self.settings = settings
         self.observer = observer
+        self.baseline = baseline.of(settings)
+        self.named: tuple[str, ...] = ()
+        """What the user named, as absolute paths."""
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
         self.files: dict[str, _File] = {}
         self.targets: list[str] = []
@@ -93,11 +92,12 @@ class Run:
     def _relative(self, path: Path) -> str:
         return source.names_of(path, self.settings.root)[2]
 
-    def check(self, *, silenced: bool = False) -> Checked:
-        """Link the files, run the rules on the targets, and take out what is suppressed.
+    def check(self, *, silenced: bool = False, suppressed: bool = False) -> Checked:
+        """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
 
         Args:
             silenced: Whether to list the sites that are no findings too.
+            suppressed: Whether to list the findings that are taken out too.
 
         Returns:
             What was found.
@@ -105,25 +105,38 @@ class Run:
         findings = unreadable(self.unreadable, self.settings)
         problems: list[Problem] = []
         silent: list[Silenced] = []
-        suppressed = 0
+        results: list[Judged] = []
         self.link()
         self.observer.stage("Checking", len(self.targets))
         for relative in self.targets:
             result = self.check_file(relative, problems)
-            suppressed += len(result.suppressed)
+            results.append(result)
             findings += (*result.kept, *result.unused)
             silent += self._silenced(relative, result) if silenced else ()
             self.observer.step()
+        held = sorted((one for result in results for one in result.held), key=Suppression.sort_key)
+        by_comment = sum(len(result.suppressed) for result in results)
         statistics = {
             "files": len(self.targets) + len(self.unreadable),
             "files-linked": len(self.files),
-            "suppressed": suppressed,
+            "suppressed": by_comment,
+            **({"baseline": len(held) - by_comment} if self.settings.baseline else {}),
             **self.link()[1].statistics(),
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         sources = {file.source.path: file.source for file in self.files.values()}
         listed = tuple(sorted(silent, key=Silenced.sort_key)) if silenced else None
-        return Checked(Outcome(ordered, tuple(problems), statistics, listed), sources)
+        taken_out = tuple(held) if suppressed else None
+        outcome = Outcome(ordered, tuple(problems), statistics, listed, taken_out)
+        return Checked(outcome, sources, self._seen(results))
+
+    def _seen(self, results: Sequence[Judged]) -> baseline.Seen:
+        parsed = (name for name in self.targets if not isinstance(self.files[name].facts, SyntaxProblem))
+        return baseline.Seen(
+            Counter(known_by for result in results for known_by in result.reported),
+            Counter(known_by for result in results for known_by in result.occurring),
+            frozenset(map(fingerprints.spelled, parsed)),
+        )
 
     def check_file(self, relative: str, problems: list[Problem]) -> Judged:
         """Run the rules on one file; the project is linked the first time only.
@@ -136,7 +149,8 @@ class Run:
             problems: Takes the failures of rules.
 
         Returns:
-            Its findings, those that comments suppress, and those that the profile leaves out.
+            Its findings, those that comments suppress or the baseline holds, and those that the
+            profile leaves out.
         """
         modules, project = self.link()
         file, module = self.files[relative], modules[relative]
@@ -146,15 +160,9 @@ class Run:
         else:
             found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
         active = functools.partial(self._reports, relative=relative)
-        with self.observer.room("suppress"):
-            judged = suppress.apply(file.source, sorted(found, key=Finding.sort_key), active)
         everything = self.settings.profile == "strict"
-        return Judged(
-            tuple(f for f in judged.kept if everything or not f.strict),
-            judged.unused,
-            tuple(f for f in judged.suppressed if everything or not f.strict),
-            tuple(f for f in (*judged.kept, *judged.suppressed) if f.strict and not everything),
-        )
+        with self.observer.room("suppress"):
+            return judge(file.source, found, self.baseline, active, everything=everything)
 
     def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
         """Give what all rules find, whether they are selected or not.
@@ -169,6 +177,7 @@ class Run:
         """
         every = copy.copy(self)
         every.settings = msgspec.structs.replace(self.settings, select=(), ignore=())
+        every.baseline = baseline.NONE
         found: list[Finding] = []
         for relative, file in self.files.items():
             if everywhere or file.source.path in paths:
@@ -186,13 +195,7 @@ class Run:
         """Give what is no finding in a file: kept back, or kept silent from the start."""
         modules, project = self.link()
         module = modules[relative]
-        back = {
-            finding.place.span: ("strict", f"{finding.code}: {finding.message}") for finding in judged.strict
-        }
-        back |= {
-            finding.place.span: ("suppressed", f"a comment suppresses {finding.code}")
-            for finding in judged.suppressed
-        }
+        back = judged.kept_back()
         reported = {finding.place.span for finding in judged.kept}
         for site, found in project.about(module).silent(reported) if module is not None else ():
             reason, message = back.get(site.span, (found.kind, found.text))
@@ -237,7 +240,7 @@ class Run:
         Where only comments and white space differ that move nothing, what was linked is shared.
         """
         other = object.__new__(Run)
-        other.settings = self.settings
+        other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer = self.observer
         other.unreadable = []
         other.links = self.links
@@ -286,6 +289,7 @@ def check(
     *,
     force_exclude: bool = False,
     silenced: bool = False,
+    suppressed: bool = False,
     observer: Observer = SILENT,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
@@ -295,10 +299,14 @@ def check(
         load_settings: Gives the settings for a path.
         force_exclude: Whether the exclusions hold for what is named too.
         silenced: Whether to list the sites that are no findings too.
+        suppressed: Whether to list what comments suppress and the baseline holds too.
         observer: Is told how far it is.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
+
+    Raises:
+        BaselineError: The settings name a baseline that cannot be used.
     """
     projects: dict[Settings, list[Path]] = {}
     for path in paths:
@@ -309,7 +317,8 @@ def check(
             told = observer.leaves_out if observer.curious else None
             found = [*discover.find(named, settings, force_exclude=force_exclude, told=told)]
         run = Run(settings, found, observer)
-        results.append((run, run.check(silenced=silenced)))
+        run.named = tuple(source.absolute_path(path) for path in named)
+        results.append((run, run.check(silenced=silenced, suppressed=suppressed)))
     return results
 
 
@@ -329,17 +338,22 @@ def merge(results: Iterable[Checked]) -> Checked:
     statistics: dict[str, int] = {}
     sources: dict[str, Source] = {}
     silenced: list[Silenced] | None = None
+    suppressed: list[Suppression] | None = None
     for checked in results:
         findings += checked.outcome.findings
         if checked.outcome.silenced is not None:
             silenced = [*(silenced or ()), *checked.outcome.silenced]
+        if checked.outcome.suppressed is not None:
+            suppressed = [*(suppressed or ()), *checked.outcome.suppressed]
         errors += checked.outcome.errors
         sources |= checked.sources
         for key, count in checked.outcome.statistics.items():
             statistics[key] = statistics.get(key, 0) + count
     once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
     listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
-    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed), sources)
+    held = None if suppressed is None else sorted(dict.fromkeys(suppressed), key=Suppression.sort_key)
+    taken_out = None if held is None else tuple(held)
+    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed, taken_out), sources)
 
 
 def _link(file: _File) -> Module | None:

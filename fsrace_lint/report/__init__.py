@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.findings import Finding, Severity, Silenced
+from fsrace_lint.findings import Finding, Severity, Silenced, Suppression
 from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
@@ -43,14 +43,15 @@ class Preview(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """Everything a run has to say: sorted findings, its own failures, and flat counts.
 
-    `silenced` is None where nobody asked for it, and so is `previews`, which are
-    those of all fixes that can be made.
+    `silenced`, `suppressed` and `previews` are None where nobody asked for them; `previews`
+    are those of all fixes that can be made.
     """
 
     findings: tuple[Finding, ...] = ()
     errors: tuple[Problem, ...] = ()
     statistics: dict[str, int] = {}
     silenced: tuple[Silenced, ...] | None = None
+    suppressed: tuple[Suppression, ...] | None = None
     previews: dict[Finding, Preview] | None = None
 
 

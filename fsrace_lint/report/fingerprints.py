@@ -1,10 +1,12 @@
-"""What a finding is known by in the next run, when its lines have moved."""
+"""One fingerprint for each finding of a report, which stays when lines have moved."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING
+
+from fsrace_lint.fingerprints import Key, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +18,8 @@ if TYPE_CHECKING:
 def fingerprints(findings: Iterable[Finding], lines: Lines) -> list[str]:
     """Give each finding a fingerprint that no other has.
 
-    It is made of the rule, the path, the function and the text of the line without
-    its white space, so it stays when lines are added above. Findings that are equal
-    in all of these are counted, from the top.
+    It is made of what the baseline knows a finding by, with the path as the report names
+    it. Findings that are equal in all of this are counted, from the top.
 
     Args:
         findings: The findings, in the order in which they are reported.
@@ -27,12 +28,11 @@ def fingerprints(findings: Iterable[Finding], lines: Lines) -> list[str]:
     Returns:
         Hexadecimal digits for each, in the same order.
     """
-    seen: Counter[tuple[str, ...]] = Counter()
+    seen: Counter[Key] = Counter()
     found = []
     for finding in findings:
-        line = "".join(lines.first(finding.place).split())
-        known_by = (finding.code, finding.place.path, finding.function, line)
+        known_by = key(finding, finding.place.path, lines.text(finding.place))
         seen[known_by] += 1
         text = "\0".join((*known_by, str(seen[known_by])))
-        found.append(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40])
+        found.append(hashlib.sha256(text.encode("utf-8")).hexdigest()[:40])
     return found

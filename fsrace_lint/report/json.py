@@ -11,7 +11,7 @@ from fsrace_lint.report import measured
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.findings import Finding, Fix, Related, Silenced, Witness
+    from fsrace_lint.findings import Finding, Fix, Related, Silenced, Suppression, Witness
     from fsrace_lint.report import Options, Outcome
     from fsrace_lint.source import Source
     from fsrace_lint.spans import Place
@@ -31,6 +31,8 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     }
     if outcome.silenced is not None:
         document["silenced"] = [_silenced(silenced) for silenced in outcome.silenced]
+    if outcome.suppressed is not None:
+        document["suppressed"] = [_suppression(held) for held in outcome.suppressed]
     encoded = msgspec.json.encode(encodable(document))
     return msgspec.json.format(encoded, indent=2).decode("utf-8") + "\n"
 
@@ -58,6 +60,10 @@ def _finding(finding: Finding) -> Json:
         "witness": witness(finding.witness) if finding.witness else None,
         "fix": _fix(finding.fix) if finding.fix else None,
     }
+
+
+def _suppression(held: Suppression) -> Json:
+    return {"finding": _finding(held.finding), "by": held.by, "reason": held.reason or None}
 
 
 def _silenced(silenced: Silenced) -> Json:

@@ -18,6 +18,7 @@ from rich.style import Style
 from fsrace_lint.findings import Applicability, Finding, Related, Severity, Silenced, Witness
 from fsrace_lint.report import measured
 from fsrace_lint.report.lines import Lines
+from fsrace_lint.report.suppressions import counted, listed
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
         lines += [*_finding(finding, page), []]
     if outcome.silenced is not None:
         lines += [*map(_silenced, outcome.silenced), _tally(outcome.silenced), []]
+    if outcome.suppressed:
+        lines += [*listed(outcome.suppressed), []]
     if outcome.errors and options.list_errors:
         lines += [*(_problem(problem) for problem in outcome.errors), []]
     if options.statistics:
@@ -372,13 +375,15 @@ def _problem(problem: Problem) -> Line:
 
 
 def _summary(outcome: Outcome) -> Line:
-    failed = f"; {count(len(outcome.errors), 'failure')} in the run itself" if outcome.errors else ""
+    failed = counted(outcome)
+    failed += f"; {count(len(outcome.errors), 'failure')} in the run itself" if outcome.errors else ""
     findings = outcome.findings
     if not findings:
         files = outcome.statistics.get("files")
         where = "" if files is None else f" in {count(files, 'file')}"
-        style = "warning" if failed else "clean"
-        return [(f"No filesystem races found{where}{failed}.", style)]
+        style = "warning" if outcome.errors else "clean"
+        new = "new " if outcome.statistics.get("baseline") else ""
+        return [(f"No {new}filesystem races found{where}{failed}.", style)]
     tally = Counter(finding.severity for finding in findings)
     words = {Severity.ERROR: "error", Severity.WARNING: "warning"}
     parts = [count(tally[severity], word) for severity, word in words.items() if tally[severity]]

@@ -7,7 +7,8 @@ import importlib
 import inspect
 import pkgutil
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -62,6 +63,12 @@ def _page(module: ModuleType, rule: Rule) -> str:
 def names() -> dict[str, str]:
     """Give the name of every rule by its code."""
     return {loaded.rule.code: loaded.rule.name for loaded in load()}
+
+
+@functools.cache
+def codes() -> Mapping[str, str]:
+    """Give the code of every rule by its name."""
+    return MappingProxyType({name: code for code, name in names().items()})
 
 
 def find(text: str) -> LoadedRule | None:

@@ -1,0 +1,225 @@
+"""The baseline: findings that were there already, known by what they are and not by their lines."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+import msgspec
+
+from fsrace_lint.fingerprints import Key
+from fsrace_lint.placing import put
+from fsrace_lint.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsrace_lint.findings import Finding
+
+FORMAT: Final = "fsrace-lint baseline"
+VERSION: Final = 1
+ABOUT_THE_TOOL: Final = frozenset({"FSR001", "FSR002", "FSR003"})
+"""What no baseline holds: a file that was not checked, and a comment that does nothing."""
+
+_LARGEST: Final = 16 * 1024 * 1024
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+_Word: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
+_Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
+
+
+class BaselineError(SettingsError):
+    """A baseline cannot be used; the message is for the user and names the file."""
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """How many findings of each key are known."""
+
+    counts: dict[Key, int] = {}
+
+    def __len__(self) -> int:
+        """Give the number of findings that it holds."""
+        return sum(self.counts.values())
+
+    def part(self, findings: Sequence[tuple[Finding, Key]]) -> tuple[list[Finding], list[Finding]]:
+        """Part findings into what is new and what is known.
+
+        Args:
+            findings: Findings with their keys, in the order in which they are reported.
+
+        Returns:
+            What is new, and what is known. Of equal findings the first are known.
+        """
+        used: Counter[Key] = Counter()
+        new: list[Finding] = []
+        known: list[Finding] = []
+        for finding, known_by in findings:
+            used[known_by] += 1
+            (known if used[known_by] <= self.counts.get(known_by, 0) else new).append(finding)
+        return new, known
+
+
+NONE: Final = Baseline()
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a run saw of what a baseline may hold: only of this can be said that it is gone.
+
+    `reported` counts what the run reports without a baseline, `occurring` also what only
+    the strict profile reports. `files` are those that were checked.
+    """
+
+    reported: Counter[Key]
+    occurring: Counter[Key]
+    files: frozenset[str]
+
+
+NOTHING_SEEN: Final = Seen(Counter(), Counter(), frozenset())
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: _Word
+    code: _Word
+    function: _Word
+    text: _Digest
+    count: _Count = 1
+
+
+class _Head(msgspec.Struct, frozen=True):
+    format: str
+    version: int
+
+
+class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: str
+    version: int
+    findings: tuple[_Entry, ...]
+
+
+def of(settings: Settings) -> Baseline:
+    """Give the baseline that the settings name, or an empty one.
+
+    Raises:
+        BaselineError: It is not there, or is none.
+    """
+    return load(Path(settings.baseline)) if settings.baseline else NONE
+
+
+def load(file: Path) -> Baseline:
+    """Read a baseline.
+
+    Args:
+        file: The file.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        BaselineError: It is not there, cannot be read, or is no baseline that this version can use.
+    """
+    data = _read(file)
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+    except msgspec.ValidationError:
+        raise BaselineError(f"{file}: is no baseline of fsrace-lint, and is left alone") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        marks = "; it holds the marks of a merge that was not finished" if b"<<<<<<<" in data else ""
+        raise BaselineError(
+            f"{file}: is no baseline of fsrace-lint, or a damaged one: {error}{marks}"
+        ) from None
+    if head.format != FORMAT:
+        raise BaselineError(f"{file}: is no baseline of fsrace-lint, and is left alone")
+    if head.version != VERSION:
+        what = f"is a baseline of version {head.version}, and this fsrace-lint knows version {VERSION}"
+        raise BaselineError(f"{file}: {what}; upgrade fsrace-lint, or write the baseline anew elsewhere")
+    try:
+        document = msgspec.json.decode(data, type=_Document)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BaselineError(f"{file}: is a damaged baseline: {error}") from None
+    counts: dict[Key, int] = {}
+    for entry in document.findings:
+        known_by = Key(entry.path, entry.code, entry.function, entry.text)
+        # A merge can leave an entry twice.
+        counts[known_by] = max(entry.count, counts.get(known_by, 0))
+    return Baseline(counts)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BaselineError(f"{file}: is no regular file, so it is no baseline")
+        if status.st_size > _LARGEST:
+            raise BaselineError(f"{file}: is too large for a baseline ({status.st_size} bytes)")
+        return file.read_bytes()
+    except FileNotFoundError:
+        hint = f"`fsrace-lint check --write-baseline {file}` writes one"
+        raise BaselineError(f"{file}: there is no such baseline; {hint}") from None
+    except (OSError, ValueError) as error:
+        raise BaselineError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def write(file: Path, baseline: Baseline) -> None:
+    """Write a baseline, one entry a line, so that it can be read and merged.
+
+    Args:
+        file: Where to; what is there must be a baseline already, or nothing.
+        baseline: What it is to hold.
+
+    Raises:
+        BaselineError: There is something else, or it cannot be written.
+    """
+    if file.exists():
+        load(file)
+    rows = ",\n".join(f"    {_row(known_by, count)}" for known_by, count in sorted(baseline.counts.items()))
+    listed = f"[\n{rows}\n  ]" if rows else "[]"
+    text = f'{{\n  "format": {json.dumps(FORMAT)},\n  "version": {VERSION},\n  "findings": {listed}\n}}\n'
+    data = text.encode("utf-8")
+    if len(data) > _LARGEST:
+        raise BaselineError(f"{file}: would be larger than a baseline may be ({_LARGEST} bytes)")
+    try:
+        put(file, data)
+    except OSError as error:
+        raise BaselineError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+
+def _row(known_by: Key, count: int) -> str:
+    row: dict[str, str | int] = dict(known_by._asdict())
+    if count > 1:
+        row["count"] = count
+    return json.dumps(row, ensure_ascii=False)
+
+
+def pruned(baseline: Baseline, seen: Seen, was_checked: Callable[[Key], bool]) -> Baseline:
+    """Take out what has gone.
+
+    Args:
+        baseline: What was known.
+        seen: What a run saw.
+        was_checked: Tells whether the run would have seen what an entry is about.
+
+    Returns:
+        What still occurs, and what the run could not see.
+    """
+    left = {}
+    for known_by, count in baseline.counts.items():
+        still = min(count, seen.occurring[known_by]) if was_checked(known_by) else count
+        if still:
+            left[known_by] = still
+    return Baseline(left)
+
+
+def extended(baseline: Baseline, seen: Seen) -> Baseline:
+    """Add all that a run reports."""
+    counts = dict(baseline.counts)
+    for known_by, count in seen.reported.items():
+        counts[known_by] = max(count, counts.get(known_by, 0))
+    return Baseline(counts)
+
+
+def gone(before: Baseline, after: Baseline) -> Baseline:
+    """Give what one baseline holds beyond another."""
+    less = {known_by: count - after.counts.get(known_by, 0) for known_by, count in before.counts.items()}
+    return Baseline({known_by: count for known_by, count in less.items() if count > 0})

@@ -1,0 +1,208 @@
+"""Change `noqa` comments: put them behind what is reported, and take out what suppresses nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint import noqa, rules, suppress
+from fsrace_lint.baseline import ABOUT_THE_TOOL
+from fsrace_lint.source import Source, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.fixes import Patch, Refusal
+    from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.run import Checked, Run
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
+    """Take codes that suppress nothing out of the comments, also those that the patches leave without work.
+
+    Args:
+        run: The run that was checked.
+        checked: Its result.
+        patches: The repaired files; nothing is written yet.
+
+    Returns:
+        The patches with this on top, and those of further files, in the order of the files.
+    """
+    told = [finding for finding in checked.outcome.findings if finding.code == suppress.CODE]
+    by_path = {patch.path: patch for patch in patches}
+    made = (_repaired(checked.sources[patch.path], patch.after) for patch in patches if _changes(patch))
+    repaired = [source for source in made if source is not None]
+    if not told and not repaired:
+        return list(patches)
+    now = run.with_sources(*repaired) if repaired else run
+    before: dict[str, Judged] = {}
+    edited: dict[str, Source] = {}
+    for relative in run.targets:
+        source = now.files[relative].source
+        lowered = source.data.lower()
+        if b"noqa" not in lowered:
+            continue
+        before[relative] = now.check_file(relative, [])
+        if before[relative].unused:
+            tidied = _rewritten(source, _without(source, before[relative].unused))
+            edited[relative] = source if tidied is None else tidied
+    after = now.with_sources(*edited.values()) if edited else now
+    for relative, source in edited.items():
+        fixed = [finding for finding in told if finding.place.path == source.path]
+        is_good = _is_tidied(before[relative], after.check_file(relative, []))
+        is_good = is_good and noqa.same_code(now.files[relative].source.text, source.text)
+        known = by_path.get(source.path)
+        by_path[source.path] = _on_top(run.files[relative].source, known, source, fixed, is_good=is_good)
+    return [by_path[path] for path in sorted(by_path)]
+
+
+def _changes(patch: Patch) -> bool:
+    return patch.before != patch.after
+
+
+def _repaired(source: Source, data: bytes) -> Source | None:
+    """Give a source with other bytes; None where they cannot be read."""
+    read = decode(data, source.file, source.file.parent)
+    if not isinstance(read, Source):
+        return None
+    return msgspec.structs.replace(read, path=source.path, relative=source.relative)
+
+
+def _rewritten(source: Source, text: str) -> Source | None:
+    """Give a source with another text; None where that cannot be written and read in its encoding."""
+    try:
+        read = _repaired(source, (_BOM if source.bom else b"") + text.encode(source.encoding))
+    except UnicodeEncodeError:
+        return None
+    return read if read is not None and read.text == text else None
+
+
+def _without(source: Source, unused: Iterable[Finding]) -> str:
+    places: dict[int, list[int]] = {}
+    for finding in unused:
+        places.setdefault(finding.place.span.line, []).append(finding.place.span.column - 1)
+    comments = {}
+    for chunk in noqa.chunks(source.text):
+        if chunk.last in places:
+            starts = [column - chunk.column for column in places[chunk.last]]
+            comments[chunk.last] = (chunk.column, noqa.without(chunk.comment, starts, rules.codes()))
+    return noqa.changed(source.text, comments)
+
+
+def _is_tidied(before: Judged, after: Judged) -> bool:
+    def known(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+        return Counter((finding.code, finding.function) for finding in findings)
+
+    same = known(before.kept) == known(after.kept) and known(before.suppressed) == known(after.suppressed)
+    return same and not after.unused
+
+
+def _on_top(
+    original: Source, known: Patch | None, source: Source, fixed: Sequence[Finding], *, is_good: bool
+) -> Patch:
+    from fsrace_lint.fixes import Patch, Refusal  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+
+    patch = known or Patch(original.file, original.path, original.data, original.data, (), ())
+    if is_good:
+        return msgspec.structs.replace(patch, after=source.data, applied=(*patch.applied, *fixed))
+    reason = "the file would not say the same without it"
+    refused = [Refusal(finding, reason) for finding in fixed]
+    return msgspec.structs.replace(patch, refused=(*patch.refused, *refused))
+
+
+def add_noqa(run: Run, checked: Checked, reason: str) -> tuple[list[Patch], list[Refusal]]:
+    """Put a `noqa` behind every line that is reported; nothing is written.
+
+    All changed files are checked again: a file in which the comments do not suppress
+    just what they are for is left alone.
+
+    Args:
+        run: The run that was checked.
+        checked: Its result.
+        reason: Why, for all of them; may be empty.
+
+    Returns:
+        A patch for each file that can take comments, and what cannot be suppressed so.
+    """
+    from fsrace_lint.fixes import Patch, Refusal  # noqa: PLC0415  # libcst is loaded only where something is to be changed
+
+    patches: list[Patch] = []
+    refused: list[Refusal] = []
+    drafts: dict[str, tuple[Source, list[Finding]]] = {}
+    for relative in run.targets:
+        source = run.files[relative].source
+        findings = [finding for finding in checked.outcome.findings if finding.place.path == source.path]
+        taken, left = _placed(source, findings)
+        refused += [Refusal(finding, why) for finding, why in left]
+        changed = _rewritten(source, _with(source, taken, reason)) if taken else None
+        if changed is not None:
+            drafts[relative] = changed, [finding for finding, _ in taken]
+        else:
+            why = f"the comment cannot be written in the encoding of the file, {source.encoding}"
+            refused += [Refusal(finding, why) for finding, _ in taken]
+    after = run.with_sources(*(source for source, _ in drafts.values())) if drafts else run
+    for relative, (source, findings) in drafts.items():
+        old = run.files[relative].source
+        obstacle = _obstacle(run.check_file(relative, []), after.check_file(relative, []), findings)
+        if obstacle is None and not noqa.same_code(old.text, source.text):
+            obstacle = "the comments would change the code"
+        if obstacle is None:
+            patches.append(Patch(old.file, old.path, old.data, source.data, tuple(findings), ()))
+        refused += [Refusal(finding, obstacle) for finding in findings if obstacle is not None]
+    listed = {finding.place.path for finding in checked.outcome.findings}
+    listed -= {run.files[relative].source.path for relative in run.targets}
+    others = [finding for finding in checked.outcome.findings if finding.place.path in listed]
+    refused += [Refusal(finding, _ABOUT) for finding in others]
+    return patches, refused
+
+
+_ABOUT: Final = "it is about the tool itself, and no comment suppresses it"
+
+
+def _placed(
+    source: Source, findings: Iterable[Finding]
+) -> tuple[list[tuple[Finding, noqa.Chunk]], list[tuple[Finding, str]]]:
+    """Find the comment for each finding, or say why there is none."""
+    chunks = {
+        line: chunk for chunk in noqa.chunks(source.text) for line in range(chunk.first, chunk.last + 1)
+    }
+    taken: list[tuple[Finding, noqa.Chunk]] = []
+    left: list[tuple[Finding, str]] = []
+    for finding in findings:
+        chunk = chunks.get(finding.place.span.line)
+        if finding.code in ABOUT_THE_TOOL:
+            left.append((finding, _ABOUT))
+        elif chunk is None or chunk.in_string:
+            left.append((finding, "its line cannot take a comment: it ends inside a string"))
+        else:
+            taken.append((finding, chunk))
+    return taken, left
+
+
+def _with(source: Source, taken: Iterable[tuple[Finding, noqa.Chunk]], reason: str) -> str:
+    wanted: dict[noqa.Chunk, list[str]] = {}
+    for finding, chunk in taken:
+        wanted.setdefault(chunk, []).append(finding.code)
+    comments = {}
+    for chunk, codes in wanted.items():
+        text = noqa.with_codes(chunk.comment, sorted(set(codes)), reason, rules.codes())
+        comments[chunk.last] = (chunk.column if chunk.comment else -1, text)
+    return noqa.changed(source.text, comments)
+
+
+def _obstacle(before: Judged, after: Judged, findings: Iterable[Finding]) -> str | None:
+    """Say why a file with its new comments will not do."""
+
+    def known(items: Iterable[Finding]) -> Counter[tuple[str, int, int]]:
+        return Counter((item.code, item.place.span.line, item.place.span.column) for item in items)
+
+    if known(findings) - (known(after.suppressed) - known(before.suppressed)):
+        return "the comment would not suppress it"
+    if known(after.kept) - known(before.kept) or len(after.unused) > len(before.unused):
+        return "the comments would bring something new"
+    return None

@@ -1,0 +1,92 @@
+"""What becomes of the findings of one file: the profile, the comments and the baseline keep some back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsrace_lint import fingerprints, rules, suppress
+from fsrace_lint.baseline import ABOUT_THE_TOOL
+from fsrace_lint.findings import Finding, Suppression
+from fsrace_lint.fingerprints import Key
+from fsrace_lint.report.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.baseline import Baseline
+    from fsrace_lint.source import Source
+    from fsrace_lint.spans import Span
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The findings of one file: those to report, and those that are kept back, by the reason."""
+
+    kept: tuple[Finding, ...]
+    unused: tuple[Finding, ...]
+    """Comments that suppress nothing."""
+    suppressed: tuple[Finding, ...]
+    strict: tuple[Finding, ...]
+    held: tuple[Suppression, ...] = ()
+    """What comments suppress and the baseline holds, with the reasons."""
+    reported: tuple[Key, ...] = ()
+    """What the findings to report are known by, and those that the baseline holds."""
+    occurring: tuple[Key, ...] = ()
+    """The same, and what only the strict profile reports."""
+
+    def kept_back(self) -> dict[Span, tuple[str, str]]:
+        """Give the places of what is kept back, each with the reason in one word and in a sentence."""
+        back = {f.place.span: ("strict", f"{f.code}: {f.message}") for f in self.strict}
+        back |= {f.place.span: ("suppressed", f"a comment suppresses {f.code}") for f in self.suppressed}
+        known = [one.finding for one in self.held if one.by == "baseline"]
+        return back | {f.place.span: ("baseline", f"the baseline holds {f.code}") for f in known}
+
+
+def judge(
+    source: Source,
+    findings: Iterable[Finding],
+    baseline: Baseline,
+    active: Callable[[str], bool],
+    *,
+    everything: bool,
+) -> Judged:
+    """Judge the findings of one file.
+
+    Args:
+        source: The file.
+        findings: All that the rules say of it.
+        baseline: What is known already.
+        active: Tells whether a code is on in the file.
+        everything: Whether the profile reports everything.
+
+    Returns:
+        What is to be reported, and what is not and why.
+    """
+    judged = suppress.apply(source, sorted(findings, key=Finding.sort_key), active, rules.codes())
+    lines = Lines({source.path: source})
+
+    def key(finding: Finding) -> Key:
+        return fingerprints.key(finding, source.relative, lines.text(finding.place))
+
+    def is_on(finding: Finding) -> bool:
+        return everything or not finding.strict
+
+    about_tool = [f for f in judged.kept if f.code in ABOUT_THE_TOOL]
+    keys = [(f, key(f)) for f in judged.kept if f.code not in ABOUT_THE_TOOL]
+    reported = [(f, known_by) for f, known_by in keys if is_on(f)]
+    new, known = baseline.part(reported)
+    commented = [
+        Suppression(f, "comment", reason)
+        for f, reason in zip(judged.suppressed, judged.reasons, strict=True)
+        if is_on(f)
+    ]
+    return Judged(
+        kept=tuple(sorted((*about_tool, *new), key=Finding.sort_key)),
+        unused=judged.unused,
+        suppressed=tuple(one.finding for one in commented),
+        strict=tuple(f for f in (*judged.kept, *judged.suppressed) if not is_on(f)),
+        held=(*commented, *(Suppression(f, "baseline") for f in known)),
+        reported=tuple(known_by for _, known_by in reported),
+        occurring=tuple(known_by for _, known_by in keys),
+    )

@@ -1,0 +1,31 @@
+"""What comments suppress and the baseline holds, as the text tells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.findings import Suppression
+    from fsrace_lint.report import Outcome
+
+
+def listed(held: Iterable[Suppression]) -> list[list[tuple[str, str]]]:
+    """Give a line, in pairs of text and style, for each finding that is not reported."""
+    lines = []
+    for one in held:
+        finding, span = one.finding, one.finding.place.span
+        reason = f" ({one.reason})" if one.reason else ""
+        place = f"{finding.place.path}:{span.line}:{span.column}"
+        said = f": {finding.code} {finding.name}: {finding.message}{reason}"
+        lines.append([(place, "path"), (": ", ""), (f"suppressed: {one.by}", "dim"), (said, "")])
+    return lines
+
+
+def counted(outcome: Outcome) -> str:
+    """Give what the closing line says of it."""
+    in_baseline = outcome.statistics.get("baseline", 0)
+    by_comment = 0 if outcome.suppressed is None else outcome.statistics.get("suppressed", 0)
+    suppressed = f"; {by_comment} suppressed by comments" if by_comment else ""
+    return suppressed + (f"; {in_baseline} in the baseline" if in_baseline else "")

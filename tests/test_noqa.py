@@ -1,0 +1,440 @@
+"""`noqa` comments as text: what is read in them, how they are added, and how they are taken out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_cli import here, reported, run, write  # noqa: F401  # a fixture for all tests
+
+from fsrace_lint import noqa, rules
+
+NAMES = rules.codes()
+HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+TWO = """
+import os
+import shutil
+
+
+def prepare(out):
+    if not os.path.exists(out):
+        os.makedirs(out)
+
+
+def clean(out):
+    if os.path.exists(out):
+        shutil.rmtree(out)
+"""
+
+
+def codes(comment: str) -> list[str]:
+    """The codes of the first `noqa`."""
+    return [item.code for item in noqa.read(comment, NAMES)[0].items]
+
+
+COMMENTS = (
+    "# noqa: FSR101 -- one process only",
+    "# noqa: FSR101 only rank 0 gets here",
+    "# noqa: FSR101 - rank0 only",
+    "# noqa: FSR101, E501 (one process)",
+    "# noqa: FSR101,E501,because",
+    "# noqa: FSR101 E501 -- why, FSR201",
+    "# noqa:FSR101: one process",
+    "# noqa: FSR101 rank0 only",
+    "# noqa: FSR101E501",
+    "# noqa: FSR101, ,E501",
+    "# noqa: FSR101\tE501",
+    "# noqa:  FSR101",
+    "# noqa : FSR101",
+    "# noqa: FSR101 # FSR201",
+    "# noqa:\tFSR101",
+    "# NOQA: fsr101",
+    "# noqa: -- why",
+    "# noqa",
+    "# noqa: E501 # noqa: FSR101",
+    "# type: ignore # noqa: FSR101",
+    "#noqa: FSR101",
+)
+
+
+class TestReading:
+    @pytest.mark.parametrize("comment", COMMENTS)
+    def test_the_same_codes_as_flake8(self, comment: str) -> None:
+        pytest.importorskip("flake8")
+        from flake8 import defaults, utils  # type: ignore[import-untyped,unused-ignore]
+
+        match = defaults.NOQA_INLINE_REGEXP.search(comment)
+        found = noqa.read(comment, NAMES)
+        assert bool(match) == bool(found)
+        if match:
+            theirs = utils.parse_comma_separated_list(match["codes"]) if match["codes"] else []
+            assert [item.text for item in found[0].items] == theirs
+
+    @pytest.mark.parametrize("comment", COMMENTS)
+    def test_the_same_findings_as_flake8(self, comment: str) -> None:
+        """The whole way, for code that flake8 and we both report on."""
+        pytest.importorskip("flake8")
+        write({"a.py": HAZARD.rstrip() + f"  {comment}\n"})
+        command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR101", "a.py"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert bool(done.stdout) == bool(reported("--select=FSR101", code=bool(done.stdout)))
+
+    @pytest.mark.parametrize(
+        ("comment", "reason"),
+        [
+            ("# noqa: FSR101 -- one process only", "one process only"),
+            ("# noqa: FSR101 only rank 0 gets here", "only rank 0 gets here"),
+            ("# noqa: FSR101  # only rank 0", "only rank 0"),
+            ("# noqa: FSR101: see #12", "see #12"),
+            ("# noqa: check-then-mkdir — once", "once"),
+            ("# noqa: FSR101  # type: ignore", ""),
+            ("# noqa: FSR101  # noqa: E501 -- long", ""),
+            ("# noqa: FSR101 -- why  # more", "why"),
+            ("# noqa: FSR101   ", ""),
+            ("# noqa", ""),
+        ],
+    )
+    def test_the_reason(self, comment: str, reason: str) -> None:
+        assert noqa.read(comment, NAMES)[0].reason == reason
+
+    @pytest.mark.parametrize(
+        ("comment", "expected"),
+        [
+            ("# noqa: check-then-mkdir", ["FSR101"]),
+            ("# noqa:Check-Then-Mkdir", ["FSR101"]),
+            ("# noqa: check-then-mkdir, FSR201", ["FSR101", "FSR201"]),
+            ("# noqa: check-then-mkdir E501", ["FSR101", "E501"]),
+            ("# noqa: FSR201, check-then-mkdir -- why", ["FSR201", "FSR101"]),
+            ("# noqa: FSR201,E501,check-then-mkdir,unguarded-write", ["FSR201", "E501", "FSR101", "FSR201"]),
+            ("# noqa: FSR201 check-then-mkdir is harmless", ["FSR201"]),
+            ("# noqa: check-then-mkdir, missing", ["FSR101"]),
+            ("# noqa: check-then-mkdirs", []),
+            ("# noqa: because check-then-mkdir", []),
+            ("# noqa check-then-mkdir", []),
+        ],
+    )
+    def test_names_of_rules(self, comment: str, expected: list[str]) -> None:
+        assert codes(comment) == expected
+
+    def test_a_name_means_just_that_rule(self) -> None:
+        write({"a.py": HAZARD.rstrip() + "  # noqa: check-then-mkdir\n"})
+        assert reported(code=0) == []
+        write({"a.py": HAZARD.rstrip() + "  # noqa: unguarded-write\n"})
+        assert reported() == ["a.py:4 FSR101", "a.py:4 FSR003"]
+        write({"a.py": "# flake8: noqa: check-then-mkdir\n" + TWO})
+        assert reported() == ["a.py:14 FSR103"]
+
+    @given(st.text("# noqa:FSR101,- \tcheckthenmkdirE5", max_size=40))
+    def test_whatever_a_comment_says(self, text: str) -> None:
+        comment = "# " + text
+        for found in noqa.read(comment, NAMES):
+            assert comment[found.start :].lower().startswith("# noqa")
+            assert all(comment[item.start : item.end] == item.text for item in found.items)
+            ends = [found.start, *(place for item in found.items for place in (item.start, item.end))]
+            assert ends == sorted(ends)
+            assert ends[-1] <= found.end
+
+
+class TestTakingOut:
+    @pytest.mark.parametrize(
+        ("comment", "left"),
+        [
+            ("# noqa: FSR201", ""),
+            ("# noqa: FSR201 -- why", ""),
+            ("# noqa: FSR201, E501", "# noqa: E501"),
+            ("# noqa: E501, FSR201 -- why", "# noqa: E501 -- why"),
+            ("# noqa:E501,FSR201,W605", "# noqa:E501,W605"),
+            ("# noqa: E501 FSR201", "# noqa: E501"),
+            ("# noqa: FSR201, FSR202", ""),
+            ("# type: ignore  # noqa: FSR201", "# type: ignore"),
+            ("# noqa: FSR201  # type: ignore", "# type: ignore"),
+            ("# noqa: FSR201 -- why  # type: ignore", "# type: ignore"),
+            ("# a  # noqa: FSR201  # b", "# a  # b"),
+            ("# noqa: E501 # noqa: FSR201", "# noqa: E501"),
+            ("# noqa: unguarded-write", ""),
+            ("# noqa: E501, unguarded-write", "# noqa: E501"),
+        ],
+    )
+    def test_of_a_line(self, comment: str, left: str) -> None:
+        write({"a.py": f"x = 1  {comment}\ny = 2\n"})
+        done = run("fix", code=0)
+        assert re.fullmatch(r"Fixed \d problems? in 1 file; 0 left\.\n", done.stderr)
+        assert Path("a.py").read_text() == f"x = 1{'  ' if left else ''}{left}\ny = 2\n"
+
+    def test_what_is_used_stays(self) -> None:
+        write({"a.py": HAZARD.rstrip() + "  # noqa: FSR201, FSR101, FSR302 -- why\n"})
+        run("fix", code=0)
+        assert Path("a.py").read_text() == HAZARD.rstrip() + "  # noqa: FSR101 -- why\n"
+
+    def test_a_line_of_its_own_goes(self) -> None:
+        text = (
+            "# flake8: noqa: FSR301\nx = 1\n\n\ndef f():\n    # noqa: FSR101\n    return x\n    # noqa: FSR1"
+        )
+        write({"a.py": text})
+        run("fix", code=0)
+        assert Path("a.py").read_text() == "x = 1\n\n\ndef f():\n    return x\n"
+
+    @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+    @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+    def test_every_other_byte_stays(self, newline: str, bom: bytes) -> None:
+        before = "é = (1,  # noqa: FSR101\n\t2)\t \nz = 3\n"
+        Path("a.py").write_bytes(bom + before.replace("\n", newline).encode())
+        Path("a.py").chmod(0o751)
+        run("fix", code=0)
+        after = before.replace("  # noqa: FSR101", "")
+        assert Path("a.py").read_bytes() == bom + after.replace("\n", newline).encode()
+        assert stat.S_IMODE(Path("a.py").stat().st_mode) == 0o751
+
+    def test_together_with_other_fixes(self) -> None:
+        """Also a comment that only the fix leaves without work: a second run finds nothing to do."""
+        text = (
+            HAZARD + 'if not os.path.exists("d"):\n    os.mkdir("d")  # noqa: FSR101\nx = 1  # noqa: FSR201\n'
+        )
+        write({"a.py": text, "b.py": "y = 1  # noqa: FSR301\n"})
+        assert run("fix", code=0).stderr == "Fixed 3 problems in 2 files; 0 left.\n"
+        assert "noqa: FSR201" not in Path("a.py").read_text()
+        assert reported(code=0) == []
+        assert run("fix", code=0).stderr == "Fixed 0 problems in 0 files; 0 left.\n"
+
+    def test_the_diff(self) -> None:
+        write({"a.py": "x = 1  # noqa: FSR101, E501\n"})
+        done = run("fix", "--diff", code=1)
+        assert "-x = 1  # noqa: FSR101, E501\n+x = 1  # noqa: E501\n" in done.stdout
+        assert Path("a.py").read_text() == "x = 1  # noqa: FSR101, E501\n"
+
+    def test_only_what_is_selected(self) -> None:
+        text = "x = 1  # noqa: FSR101\n"
+        write(
+            {"a.py": text, "pyproject.toml": '[tool.fsrace-lint]\nper-file-ignores = {"a.py" = ["FSR003"]}\n'}
+        )
+        run("fix", code=0)
+        write({"pyproject.toml": ""})
+        run("fix", "--select=FSR101", code=0)
+        run("fix", "--ignore=FSR101", code=0)
+        assert Path("a.py").read_text() == text
+
+    def test_a_comment_that_holds_the_encoding(self) -> None:
+        """Without it the file would be read otherwise, so it stays."""
+        text = "# noqa: FSR101 coding: latin-1\nx = 'é'\n"
+        Path("a.py").write_bytes(text.encode("latin-1"))
+        done = run("fix", code=1)
+        assert "not fixed" in done.stderr
+        assert Path("a.py").read_bytes() == text.encode("latin-1")
+
+    def test_a_file_that_was_changed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from fsrace_lint import pipeline
+
+        write({"a.py": "x = 1  # noqa: FSR101\n"})
+        whole = pipeline.write
+
+        def late(patch: pipeline.Patch) -> str | None:  # type: ignore[name-defined]
+            write({"a.py": "x = 2\n"})
+            return whole(patch)
+
+        monkeypatch.setattr(pipeline, "write", late)
+        assert "changed by somebody else" in run("fix", code=1).stderr
+        assert Path("a.py").read_text() == "x = 2\n"
+
+
+SHAPES = {
+    "plain": HAZARD,
+    "spaces behind": HAZARD.rstrip() + " \t\n",
+    "no newline": HAZARD.rstrip(),
+    "form feed": HAZARD.replace("\n\n", "\n\x0c\n"),
+    "a comment": HAZARD.rstrip() + "  # type: ignore\n",
+    "a comment with spaces": HAZARD.rstrip() + "  # text  \n",
+    "another code": HAZARD.rstrip() + "  # noqa: E501\n",
+    "other codes": HAZARD.rstrip() + " # noqa:E501,W605 -- long # and more\n",
+    "codes with spaces": HAZARD.rstrip() + "  # noqa: E501 W605\n",
+    "a call over lines": HAZARD.replace('os.mkdir("d")', 'os.mkdir(  # here\n        "d"\n    )'),
+    "joined lines": HAZARD.replace(
+        '    os.mkdir("d")', '    x = 1 + \\\n        2; \\\n    os.mkdir("d"); \\\n    y = 2'
+    ),
+    "a long string": HAZARD.replace('os.mkdir("d")', 'os.mkdir("d"); x = """\n\n# noqa: FSR101\n"""'),
+    "in a string": 'import os\nprint("""\n%s\n""" % (\n  os.path.exists("d") or os.mkdir("d")))\n',
+    "behind a string": 'import os\nx = """\n\n""" + str(os.path.exists("d") or os.mkdir("d"))\n',
+    "two of them": TWO,
+    "two on a line": (
+        "import os, shutil\n"
+        'os.path.exists("a") or os.mkdir("a"); os.path.exists("b") and shutil.rmtree("b")\n'
+    ),
+}
+
+
+def harmless(data: bytes) -> bytes:
+    return re.sub(rb"(mkdir|makedirs|rmtree)\(", rb"harmless.\1_(", data)
+
+
+def harmful(data: bytes) -> bytes:
+    return re.sub(rb"harmless\.(\w+)_\(", rb"\1(", data)
+
+
+def noqa_added(*arguments: str, code: int = 0) -> str:
+    return run("check", "--add-noqa", *arguments, code=code).stderr
+
+
+class TestAdding:
+    @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+    @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"], ids=["", "bom"])
+    @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
+    def test_it_suppresses_and_can_be_taken_back(self, text: str, bom: bytes, newline: str) -> None:
+        before = bom + text.replace("\n", newline).encode()
+        file = Path("a.py")
+        file.write_bytes(before)
+        file.chmod(0o640)
+        found = len(reported())
+        assert noqa_added() == f"Suppressed {found} problem{'s' * (found > 1)} in 1 file.\n"
+        assert reported(code=0) == []
+        after = file.read_bytes()
+        assert noqa_added() == "Suppressed 0 problems in 0 files.\n"
+        assert file.read_bytes() == after
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+        # the hazards go: the calls are others now
+        file.write_bytes(harmless(after))
+        run("fix", code=0)
+        assert harmful(file.read_bytes()) == before
+
+    @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
+    def test_flake8_reads_it_too(self, text: str) -> None:
+        pytest.importorskip("flake8")
+        write({"a.py": text})
+        noqa_added()
+        command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "a.py"]
+        assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
+
+    @pytest.mark.parametrize(
+        ("comment", "expected"),
+        [
+            ("", "  # noqa: FSR101"),
+            ("  # text", "  # text  # noqa: FSR101"),
+            (" # noqa: E501", " # noqa: E501, FSR101"),
+            ("  # noqa:E501,W605", "  # noqa:E501,W605,FSR101"),
+            ("  # noqa: E501 -- long", "  # noqa: E501, FSR101 -- long"),
+            ("  # noqa: unguarded-read, E501", "  # noqa: unguarded-read, E501"),
+            ("  # noqa: missing-barrier", "  # noqa: missing-barrier, FSR101"),
+        ],
+    )
+    def test_how_it_is_spelled(self, comment: str, expected: str) -> None:
+        write({"a.py": HAZARD.rstrip() + comment + "\n"})
+        noqa_added("--ignore=FSR003")
+        assert Path("a.py").read_text() == HAZARD.rstrip() + expected + "\n"
+
+    @pytest.mark.parametrize(
+        ("comment", "expected"),
+        [
+            ("", "  # noqa: FSR101 -- one process"),
+            ("  # noqa: E501", "  # noqa: E501, FSR101 -- one process"),
+            ("  # noqa: E501 -- long", "  # noqa: E501, FSR101 -- long; one process"),
+        ],
+    )
+    def test_with_a_reason(self, comment: str, expected: str) -> None:
+        write({"a.py": HAZARD.rstrip() + comment + "\n"})
+        noqa_added("--reason", "one process")
+        assert Path("a.py").read_text() == HAZARD.rstrip() + expected + "\n"
+        document = json.loads(run("check", "--format=json", "--show-suppressed", code=0).stdout)
+        assert document["suppressed"][0]["reason"].endswith("one process")
+
+    @pytest.mark.parametrize("reason", ["", "  ", "a\nb", "\x1b[2J", "why # noqa: E501", "\u202e"])
+    def test_reasons_that_cannot_be(self, reason: str) -> None:
+        write({"a.py": HAZARD})
+        assert "--reason must be one line" in run("check", "--add-noqa", "--reason", reason, code=2).stderr
+        assert Path("a.py").read_text() == HAZARD
+
+    def test_a_reason_alone(self) -> None:
+        assert "--reason is for --add-noqa" in run("check", "--reason", "why", code=2).stderr
+
+    def test_a_reason_that_the_file_cannot_hold(self) -> None:
+        text = "# coding: latin-1\n" + HAZARD
+        write({"a.py": text, "b.py": HAZARD})
+        told = noqa_added("--reason", "日本", code=1)
+        assert (
+            "a.py:5:5: FSR101 not suppressed: the comment cannot be written in the encoding of the file"
+            in told
+        )
+        assert Path("a.py").read_text() == text
+        assert "日本" in Path("b.py").read_text(encoding="utf-8")
+
+    def test_what_is_about_the_tool_is_told(self) -> None:
+        write({"a.py": "def f(:\n", "b.py": HAZARD + "x = 1  # noqa: FSR201\n"})
+        told = noqa_added(code=1).splitlines()
+        assert [line.partition(" not")[0] for line in told[:-1]] == ["a.py:1:7: FSR001", "b.py:5:16: FSR003"]
+        assert told[-1] == "Suppressed 1 problem in 1 file; 2 left."
+
+    @pytest.mark.skipif(sys.version_info < (3, 12), reason="before 3.12 such a string is one token")
+    def test_inside_an_f_string_of_several_lines(self) -> None:
+        text = 'import os\nx = f"""{\nos.path.exists("d") or os.mkdir("d")\n}"""\n'
+        write({"a.py": text})
+        assert "its line cannot take a comment" in noqa_added(code=1)
+        assert Path("a.py").read_text() == text
+
+    def test_what_the_baseline_holds_needs_none(self) -> None:
+        write({"a.py": TWO})
+        run("check", "--select=FSR101", "--write-baseline=known.json", code=0)
+        noqa_added("--baseline=known.json")
+        assert Path("a.py").read_text().count("noqa") == 1
+
+    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")
+    def test_a_file_that_cannot_be_written(self) -> None:
+        write({"a.py": HAZARD})
+        Path("a.py").chmod(0o444)
+        assert "not suppressed: is read-only" in noqa_added(code=1)
+
+    def test_a_hard_link_is_refused(self) -> None:
+        write({"a.py": HAZARD})
+        os.link("a.py", "other.txt")
+        assert "has more than one hard link" in noqa_added(code=1)
+        assert Path("a.py").read_text() == HAZARD
+
+    @given(
+        st.lists(
+            st.sampled_from(
+                [
+                    'if not os.path.exists("a"):\n    os.mkdir("a")',
+                    'os.path.exists("b") or os.makedirs("b")  # text',
+                    'if os.path.exists("c"):\n    shutil.rmtree("c"); x = """\n"""  ',
+                    'if os.path.exists("d"): \\\n    shutil.rmtree(\n    "d")  # noqa: E501',
+                    'y = "# noqa"',
+                    "",
+                    "# noqa",
+                    'é = "日本"  # noqa : E501',
+                ]
+            ),
+            max_size=6,
+        ),
+        st.sampled_from(["\n", "\r\n"]),
+    )
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+    def test_adding_then_checking_then_taking_out(self, statements: list[str], newline: str) -> None:
+        text = "\n".join(["import os, shutil", *statements, ""])
+        before = text.replace("\n", newline).encode()
+        file = Path("a.py")
+        file.write_bytes(before)
+        noqa_added()
+        assert reported(code=0) == []
+        file.write_bytes(harmless(file.read_bytes()))
+        run("fix", code=0)
+        assert harmful(file.read_bytes()) == before
+
+
+class TestSameCode:
+    @pytest.mark.parametrize(
+        ("after", "same"),
+        [
+            ("x = 1  # a\n", True),
+            ("x = 1\n\n# a\n", True),
+            ("x = 2\n", False),
+            ("x = '1  # a'\n", False),
+            ("if x:\n    x = 1\n", False),
+            ("x = (\n", False),
+        ],
+    )
+    def test_what_is_the_same(self, after: str, same: bool) -> None:
+        assert noqa.same_code("x = 1\n", after) is same
