@@ -121,7 +121,9 @@ ROOMS = (
         "catalog findings fixes fixes.apply pipeline.comments pipeline.run source spans suppress",
     ),
     Room(
-        "pipeline.preview", "catalog findings fixes pipeline.run report report.edits source spans", "msgspec"
+        "pipeline.preview",
+        "catalog findings fixes pipeline.comments pipeline.run report report.edits source spans suppress",
+        "msgspec",
     ),
     Room("pipeline.handed", "discover pipeline.observer pipeline.run settings source"),
     Room(
@@ -186,7 +188,8 @@ ROOMS = (
     Room("server.positions", "spans", "lsprotocol"),
     Room(
         "server.analysis",
-        "catalog discover facts.extract findings fixes pipeline report rules settings source suppress",
+        "baseline catalog discover facts.extract findings fixes pipeline report rules settings source"
+        " suppress",
         "msgspec",
     ),
     Room(

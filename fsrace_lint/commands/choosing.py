@@ -37,11 +37,6 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             type=Choice(["default", "strict"]),
             help="Report what is worth a change, or everything.  [default: default]",
         ),
-        many(
-            "--select",
-            metavar="RULES",
-            help="Only these rules: names, codes or the beginning of codes, with commas.",
-        ),
         of_rules("--select", help="Only these rules: names, codes or the beginning of codes, with commas."),
         of_rules("--extend-select", help="These rules too."),
         of_rules("--ignore", help="Not these rules."),

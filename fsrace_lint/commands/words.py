@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 
 _GROUPS: Final = {
     "Rules": ("profile", "select", "extend_select", "ignore", "filesystem"),
-    "Files": ("exclude", "extend_exclude", "force_exclude", "include_tests"),
+    "Files": ("exclude", "extend_exclude", "force_exclude", "include_tests", "stdin_filename"),
+    "What may stay": (
+        "baseline",
+        "no_baseline",
+        "write_baseline",
+        "prune_baseline",
+        "add_noqa",
+        "reason",
+    ),
     "Fixes": ("unsafe_fixes", "only_diff"),
-    "Report": ("form", "output_file", "reports", "show_silenced", "statistics"),
+    "Report": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }
 """The options by the group in which the help lists them; the others come last."""

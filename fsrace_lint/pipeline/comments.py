@@ -61,6 +61,19 @@ def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
     return [by_path[path] for path in sorted(by_path)]
 
 
+def alone(source: Source, finding: Finding) -> Source | None:
+    """Take what one finding is about out of its comment.
+
+    Args:
+        source: The file.
+        finding: One of a comment that suppresses nothing.
+
+    Returns:
+        The file without it, or None where that cannot be written.
+    """
+    return _rewritten(source, _without(source, [finding]))
+
+
 def _changes(patch: Patch) -> bool:
     return patch.before != patch.after
 

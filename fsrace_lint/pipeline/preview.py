@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint import catalog
+from fsrace_lint import catalog, suppress
 from fsrace_lint.findings import Applicability
+from fsrace_lint.pipeline import comments
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report import Preview
 from fsrace_lint.report.edits import between
@@ -60,9 +61,19 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
     def spelled(span: Span) -> Idiom:
         return run.idiom(source.relative, span)
 
+    code = [finding for finding in findings if finding.code != suppress.CODE]
     helpers = run.settings.helper_module or catalog.HELPERS
     surroundings = fixes.Surroundings(spelled, helpers)
-    return [_told(source, patch) for patch in fixes.alone(source, findings, surroundings)]
+    told = zip(code, fixes.alone(source, code, surroundings), strict=True)
+    made = {finding: _told(source, patch) for finding, patch in told}
+    return [made.get(finding) or _tidied(source, finding) for finding in findings]
+
+
+def _tidied(source: Source, finding: Finding) -> Preview:
+    changed = comments.alone(source, finding)
+    if changed is None:
+        return Preview(refusal="the comment cannot be written without it")
+    return Preview(between(source.text, changed.text))
 
 
 def _told(source: Source, patch: Patch) -> Preview:

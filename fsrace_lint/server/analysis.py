@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from fsrace_lint import catalog, discover, pipeline, report, rules, settings, source, suppress
+from fsrace_lint import baseline, catalog, discover, pipeline, report, rules, settings, source, suppress
 from fsrace_lint.facts.extract import SyntaxProblem
 from fsrace_lint.findings import Finding
 from fsrace_lint.settings import Settings
@@ -54,6 +54,7 @@ class Analysis:
         else:
             chosen = settings.load(self._where.root, rules.names())
             catalog.extended(chosen.catalog, chosen.catalog_origin)
+            baseline.of(chosen)
         self._chosen = chosen
         if old != chosen:
             self._run = None
