@@ -116,6 +116,7 @@ TABLE_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "extend-exclude": st.lists(PATTERNS, max_size=2),
     "per-file-ignores": st.dictionaries(PATTERNS, st.lists(SELECTORS, max_size=2), max_size=2),
     "root": st.just("."),
+    "baseline": st.sampled_from(["known.json", ""]),
     "helper-module": DOTTED,
     "include-tests": st.booleans(),
     "respect-gitignore": st.booleans(),

@@ -294,7 +294,13 @@ class TestProgress:
         chosen = settings.load(here, rules.names())
         ((ran, checked),) = pipeline.check([here], lambda _: chosen, observer=counts)
         pipeline.repair(ran, checked, unsafe=False)
-        assert counts.stages == [["Reading", 4, 4], ["Checking", 3, 3], ["Repairing", 2, 2]]
+        assert counts.stages == [
+            ["Reading", 4, 4],
+            ["Linking", 2, 2],
+            ["Checking", 3, 3],
+            ["Repairing", 2, 2],
+            ["Linking", 2, 2],
+        ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")

@@ -206,17 +206,18 @@ class Run:
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
-            self.observer.stage("Linking", len(self.files))
             with self.observer.room("link"):
                 self._linked = self._link()
         return self._linked
 
     def _link(self) -> tuple[dict[str, Module | None], Project]:
         modules = {relative: _link(file) for relative, file in self.files.items()}
+        parsed = [module for module in modules.values() if module is not None]
         chosen = self.settings
         known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
+        self.observer.stage("Linking", len(parsed))
         project = Project(
-            [module for module in modules.values() if module is not None],
+            parsed,
             known,
             also={link: modules[file] for link, file in self.links.items()},
             storage=Storage(*self.settings.storage),
