@@ -54,6 +54,7 @@ class Catalog:
         self.last_names: dict[str, frozenset[str]] = {
             kind: frozenset(name.rpartition(".")[2] for name in table) for kind, table in self._tables.items()
         }
+        self._listed = frozenset(name for table in self._tables.values() for name in table)
         self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
 
     def names(self, kind: str) -> Iterable[str]:
@@ -87,7 +88,7 @@ class Catalog:
 
     def is_listed(self, name: str) -> bool:
         """Tell whether there is an entry of any kind for this very name."""
-        return any(name in table for table in self._tables.values())
+        return name in self._listed
 
     def is_any(self, kinds: Iterable[str], name: str | None) -> bool:
         """Tell whether a name has an entry of one of the kinds."""

@@ -182,6 +182,7 @@ class ModuleTable:
         self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
         self._by_short_name: dict[str, list[Module]] = {}
         self._by_last_name: dict[str, list[Module]] = {}
+        self._found: dict[tuple[str, Module], Module | None] = {}
         packages = {module.name for module in self.modules if module.is_package}
         for module in self.modules:
             self._by_last_name.setdefault(module.name.rpartition(".")[2], []).append(module)
@@ -191,6 +192,12 @@ class ModuleTable:
 
     def find(self, name: str, importer: Module) -> Module | None:
         """Find the module an absolute import means, or None where it is not of the project."""
+        key = name, importer
+        if key not in self._found:
+            self._found[key] = self._find(name, importer)
+        return self._found[key]
+
+    def _find(self, name: str, importer: Module) -> Module | None:
         top = name.partition(".")[0]
         if top not in sys.stdlib_module_names:
             folder = importer.relative.rpartition("/")[0].replace("/", ".")

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Binding
 
 _DEEPEST: Final = 16
+_REMEMBERED: Final = 60_000
+"""How many answers are kept: enough for the files that are asked about one after the other."""
 
 
 class Resolver(Members):
@@ -60,6 +62,7 @@ class Resolver(Members):
         """Whether all functions are followed, so that what is found is final."""
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
+        self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
 
     def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -69,7 +72,7 @@ class Resolver(Members):
         """Find the function of the project that a call runs; for a class, its `__init__`."""
         return as_function(self.entity(call.function, scope))
 
-    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:  # one line a kind
+    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:
         """Find what an expression denotes.
 
         Args:
@@ -82,6 +85,17 @@ class Resolver(Members):
         """
         if depth > _DEEPEST:
             return None
+        if depth or not self.is_settled:
+            return self._entity(expr, scope, depth)
+        key = id(expr), scope
+        if key not in self._entities:
+            if len(self._entities) >= _REMEMBERED:
+                self._entities.clear()
+            # Held on to, so that its id is not given to another one.
+            self._entities[key] = expr, self._entity(expr, scope, depth)
+        return self._entities[key][1]
+
+    def _entity(self, expr: m.Expr, scope: Scope, depth: int) -> Entity | None:  # one line a kind
         match expr:
             case m.Name(id=name):
                 return self._name(name, scope, depth + 1)

@@ -101,7 +101,7 @@ class Scope:
     Dotted targets (`self.x = …`) are bound under their dotted name.
     """
 
-    __slots__ = ("_depth", "_names", "_parent", "function")
+    __slots__ = ("_depth", "_found", "_names", "_parent", "function")
 
     def __init__(
         self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None
@@ -110,17 +110,24 @@ class Scope:
         self.function = function
         self._names = names
         self._parent = parent
+        self._found: dict[str, Binding | None] | None = None
         self._depth: int = 0 if parent is None else parent._depth + 1
 
     def get(self, name: str) -> Binding | None:
         """Give the binding of a local name, or None where this function has not bound it."""
-        scope: Scope | None = self
-        while scope is not None:
+        binding = self._names.get(name)
+        if binding is not None or self._parent is None:
+            return binding
+        if self._found is None:
+            self._found = {}
+        elif name in self._found:
+            return self._found[name]
+        scope: Scope | None = self._parent
+        while scope is not None and binding is None:
             binding = scope._names.get(name)
-            if binding is not None:
-                return binding
             scope = scope._parent
-        return None
+        self._found[name] = binding
+        return binding
 
     def bind(self, names: dict[str, Binding]) -> Scope:
         """Give the scope after `names` are bound."""
