@@ -23,3 +23,8 @@ class Place(msgspec.Struct, frozen=True, order=True, gc=False):
 
     path: str
     span: Span
+
+    @property
+    def position(self) -> str:
+        """Where it begins, as editors and compilers spell it: the path, the line and the column."""
+        return f"{self.path}:{self.span.line}:{self.span.column}"

@@ -128,7 +128,7 @@ class TestFiles:
         assert (told.code, told.findings) == (2, [])
         assert told.stderr == "Error: missing: no such file or folder\n"
         result = CliRunner().invoke(cli.main, ["check", "missing"])
-        assert result.stdout == "No filesystem races found; 1 failure in the run itself.\n"
+        assert result.stdout == "Nothing was found; 1 failure in the run itself.\n"
 
     def test_fix_goes_on_without_it(self) -> None:
         result = CliRunner().invoke(cli.main, ["fix", "missing.py", "good.py"])

@@ -517,7 +517,7 @@ class TestSummary:
             error: no
             b: error: no
 
-            No filesystem races found in 3 files; 2 failures in the run itself.
+            Nothing was found; 2 failures in the run itself.
             """
         )
 

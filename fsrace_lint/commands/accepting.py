@@ -136,8 +136,9 @@ def _write_baseline(file: Path, results: Results, checked: Checked, watch: Watch
     watch.hint(f"Wrote {count(new, 'finding')} to {file}{others}.")
     stays = [finding for finding in checked.outcome.findings if finding.code in baseline.ABOUT_THE_TOOL]
     for finding in stays:
-        place = f"{finding.place.path}:{finding.place.span.line}:{finding.place.span.column}"
-        click.echo(visible(f"{place}: {finding.code} not written: {finding.message}"), err=True)
+        click.echo(
+            visible(f"{finding.place.position}: {finding.code} not written: {finding.message}"), err=True
+        )
 
 
 def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, prune: bool) -> None:
@@ -206,8 +207,7 @@ def _add_noqa(results: Results, reason: str, watch: Watch) -> int:
             else:
                 refusals += [(finding, obstacle) for finding in patch.applied]
     for finding, why in sorted(refusals, key=lambda pair: pair[0].sort_key()):
-        place = f"{finding.place.path}:{finding.place.span.line}:{finding.place.span.column}"
-        click.echo(visible(f"{place}: {finding.code} not suppressed: {why}"), err=True)
+        click.echo(visible(f"{finding.place.position}: {finding.code} not suppressed: {why}"), err=True)
     files = len({finding.place.path for finding in suppressed})
     left = f"; {len(refusals)} left" if refusals else ""
     watch.hint(f"Suppressed {count(len(suppressed), 'problem')} in {count(files, 'file')}{left}.")

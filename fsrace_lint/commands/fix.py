@@ -89,8 +89,7 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
 def _tell_refusals(refusals: Sequence[tuple[Finding, str]]) -> None:
     """Say on standard error what was refused and why."""
     for finding, reason in refusals:
-        place = f"{finding.place.path}:{finding.place.span.line}:{finding.place.span.column}"
-        click.echo(visible(f"{place}: {finding.code} not fixed: {reason}"), err=True)
+        click.echo(visible(f"{finding.place.position}: {finding.code} not fixed: {reason}"), err=True)
 
 
 def _summary(checked: Checked, fixed: Sequence[Finding], *, only_diff: bool, unsafe: bool) -> str:

@@ -53,12 +53,9 @@ def _finding(finding: Finding) -> ET.Element:
 
 def _told(finding: Finding) -> Iterable[str]:
     """Tell a finding in lines: the message, the related places, the witness, and the fix."""
-    span = finding.place.span
-    place = f"{finding.place.path}:{span.line}:{span.column}"
-    yield f"{place}: {finding.code} {finding.name}: {finding.message}"
+    yield f"{finding.place.position}: {finding.code} {finding.name}: {finding.message}"
     for related in finding.related:
-        where = f"{related.place.path}:{related.place.span.line}:{related.place.span.column}"
-        yield f"  {where}: {related.message}"
+        yield f"  {related.place.position}: {related.message}"
     if finding.witness:
         for step in finding.witness.steps:
             done = f"{step.action} -> {step.result}" if step.result else step.action

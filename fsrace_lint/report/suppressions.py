@@ -15,11 +15,12 @@ def listed(held: Iterable[Suppression]) -> list[list[tuple[str, str]]]:
     """Give a line, in pairs of text and style, for each finding that is not reported."""
     lines = []
     for one in held:
-        finding, span = one.finding, one.finding.place.span
+        finding = one.finding
         reason = f" ({one.reason})" if one.reason else ""
-        place = f"{finding.place.path}:{span.line}:{span.column}"
         said = f": {finding.code} {finding.name}: {finding.message}{reason}"
-        lines.append([(place, "path"), (": ", ""), (f"suppressed: {one.by}", "dim"), (said, "")])
+        lines.append(
+            [(finding.place.position, "path"), (": ", ""), (f"suppressed: {one.by}", "dim"), (said, "")]
+        )
     return lines
 
 

@@ -197,16 +197,12 @@ def _finding(finding: Finding, page: Page) -> list[Line]:
 
 def _header(finding: Finding) -> Line:
     return [
-        (_position(finding.place), "path"),
+        (finding.place.position, "path"),
         (": ", ""),
         (finding.code, finding.severity.value),
         (f" {finding.name}", "dim"),
         (f": {finding.message}", ""),
     ]
-
-
-def _position(place: Place) -> str:
-    return f"{place.path}:{place.span.line}:{place.span.column}"
 
 
 def _split(finding: Finding, page: Page) -> tuple[list[Related], list[Related]]:
@@ -222,7 +218,7 @@ def _split(finding: Finding, page: Page) -> tuple[list[Related], list[Related]]:
 
 def _far(related: Related, page: Page) -> list[Line]:
     arrow = " " * page.gutter + "--> "
-    position = f"{_position(related.place)}: "
+    position = f"{related.place.position}: "
     lines: list[Line] = [[(arrow, "gutter"), (position, "path"), (related.message, "")]]
     if page.shows(related.place):
         mark = Mark(related.place.span, "-", "related")
@@ -359,7 +355,7 @@ def _silenced(silenced: Silenced) -> Line:
         where = f"line {line}" if cause.path == silenced.place.path else f"{cause.path}:{line}"
     said = f": {silenced.call}: {silenced.message}{f' ({where})' if where else ''}"
     reason = f"silent: {silenced.reason}"
-    return [(_position(silenced.place), "path"), (": ", ""), (reason, "dim"), (said, "")]
+    return [(silenced.place.position, "path"), (": ", ""), (reason, "dim"), (said, "")]
 
 
 def _tally(listed: Sequence[Silenced]) -> Line:
@@ -378,12 +374,13 @@ def _summary(outcome: Outcome) -> Line:
     failed = counted(outcome)
     failed += f"; {count(len(outcome.errors), 'failure')} in the run itself" if outcome.errors else ""
     findings = outcome.findings
+    if not findings and outcome.errors:
+        return [(f"Nothing was found{failed}.", "warning")]
     if not findings:
         files = outcome.statistics.get("files")
         where = "" if files is None else f" in {count(files, 'file')}"
-        style = "warning" if outcome.errors else "clean"
         new = "new " if outcome.statistics.get("baseline") else ""
-        return [(f"No {new}filesystem races found{where}{failed}.", style)]
+        return [(f"No {new}filesystem races found{where}{failed}.", "clean")]
     tally = Counter(finding.severity for finding in findings)
     words = {Severity.ERROR: "error", Severity.WARNING: "warning"}
     parts = [count(tally[severity], word) for severity, word in words.items() if tally[severity]]

@@ -55,16 +55,11 @@ def frames(finding: Finding, lines: Lines) -> Markup:
     known = [mark for mark in marks if 0 < mark.place.span.line <= len(lines.of(mark.place.path))]
     shown = [_frame(hunk, finding, lines.of(hunk.path)) for hunk in _hunks(known)]
     unknown = [
-        tag("li", f"{position(mark.place)}: {mark.message}")
+        tag("li", f"{mark.place.position}: {mark.message}")
         for mark in marks
         if mark not in known and mark.message
     ]
     return join([*shown, tag("ul", *unknown, class_="elsewhere") if unknown else ""])
-
-
-def position(place: Place) -> str:
-    """Give the path, the line and the column of a place."""
-    return f"{place.path}:{place.span.line}:{place.span.column}"
 
 
 def code(text: str) -> str:

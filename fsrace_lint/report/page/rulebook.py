@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fsrace_lint.report import RuleInfo
-from fsrace_lint.report.page.frames import code, position
+from fsrace_lint.report.page.frames import code
 from fsrace_lint.report.page.markup import Markup, join, markup, prose, tag
 from fsrace_lint.report.pages import parts
 from fsrace_lint.report.words import count
@@ -34,7 +34,7 @@ def pages(findings: Sequence[Finding], tool: Tool) -> Markup:
     """Give the page of each rule that occurs, with links to where it was found."""
     places: dict[str, list[Markup]] = {}
     for number, finding in enumerate(findings, 1):
-        link = tag("a", position(finding.place), href=f"#f{number}")
+        link = tag("a", finding.place.position, href=f"#f{number}")
         places.setdefault(finding.code, []).append(tag("li", link))
     shown = [
         _page(rule, places[rule.code])
