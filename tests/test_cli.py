@@ -513,6 +513,8 @@ class TestFailures:
             import os, signal
             from fsrace_lint import cli, pipeline
 
+            # what runs in the background of a shell begins with it ignored
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             pipeline.check = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGINT)
             cli.main(["check"])
             """
