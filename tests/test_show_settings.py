@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_cli import HAZARD, here, run, write
 from test_settings_schema import refusal, tables
 
-from fsrace_lint import rules
+from fsrace_lint import baseline, rules
 from fsrace_lint.settings import KEYS, load
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class TestPasted:
         folder = tmp_path / "project"
         if refusal(folder, table):
             return
+        baseline.write(folder / "known.json", baseline.NONE)
         before = load(folder, rules.names())
         text = shown(str(folder))
         (folder / "pyproject.toml").write_text(text, "utf-8")
