@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
 
-_LITERAL: Final = re.compile(
+_TOKEN: Final = re.compile(
     r"""
-      (?:\b[bfrtu]{1,2})?(?P<quote>\"{3}|'{3}|["'])(?P<string>(?:\\.|(?!(?P=quote)).)*)(?P=quote)
-    | \#[^\r\n]*
+      (?P<prefix>[bfrtu]{0,2})(?P<quote>\"{3}|'{3}|["'])(?P<string>(?:\\.|(?!(?P=quote)).)*)(?P=quote)
+    | (?P<layout>\#[^\r\n]*|[\s\\]+)
+    | \w+
+    | .
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_LAYOUT: Final = re.compile(r"""[\s,()\\'"]+""")
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Key(NamedTuple):
@@ -52,5 +56,21 @@ def spelled(text: str) -> str:
 
 
 def _essence(text: str) -> str:
-    """Take away what a formatter may change: comments, white space, parentheses, commas, kinds of quotes."""
-    return _LAYOUT.sub("", _LITERAL.sub(lambda found: found["string"] or "", text))
+    """Take away what a formatter may change; strings keep all but the kind of their quotes."""
+    tokens = [_token(found) for found in _TOKEN.finditer(text) if found["layout"] is None]
+    pairs = itertools.pairwise((*tokens, ")"))
+    kept = (one for one, after in pairs if one != "," or after not in ")]}")
+    return " ".join(one for one in kept if one not in "()")
+
+
+def _token(found: re.Match[str]) -> str:
+    if found["quote"] is None:
+        word = found[0]
+        # A formatter may change the case of a number.
+        return word.lower() if word[0].isdigit() else word
+    prefix, string = found["prefix"].lower().replace("u", ""), found["string"]
+    if "\\" not in string:
+        prefix = prefix.replace("r", "")
+    elif "r" not in prefix:
+        string = _ESCAPE.sub(lambda escape: escape[1] if escape[1] in "'\"" else escape[0], string)
+    return "".join(sorted(prefix)) + json.dumps(string)

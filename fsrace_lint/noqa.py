@@ -21,11 +21,11 @@ _FIRST: Final = re.compile(r":\s?")
 _WORD: Final = re.compile(r"[A-Z][A-Z0-9-]*(?=[,\s]|$)", re.IGNORECASE)
 _IS_CODE: Final = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 _SEPARATOR: Final = re.compile(r"[,\s]*")
-_NEXT_COMMENT: Final = re.compile(r"\s+#(?=\s)|\s*$")
+_TOOLS: Final = r"(?:type|noqa|pragma|pylint|pyright|mypy|nosec|fmt|isort|ruff|flake8|yapf|fsrace)\b"
+# What speaks to another tool is not a reason, with `#` before it or a colon behind it.
+_NEXT_COMMENT: Final = re.compile(rf"\s+#(?=\s)|\s*#(?=\s*{_TOOLS})|\s+(?={_TOOLS}\s*:)|\s*$", re.IGNORECASE)
 _MARKS: Final = " \t-–—:,;#"  # noqa: RUF001  # dashes of all lengths
-_PRAGMA: Final = re.compile(
-    r"(type|noqa|pragma|pylint|pyright|mypy|nosec|fmt|isort|ruff|flake8|yapf)\b", re.IGNORECASE
-)
+_PRAGMA: Final = re.compile(_TOOLS, re.IGNORECASE)
 _STARTS: Final = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
 _ENDS: Final = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
 _LAYOUT: Final = frozenset((tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE))
@@ -147,6 +147,8 @@ def _noqa(comment: str, match: re.Match[str], end: int, names: Mapping[str, str]
         named = "," in comment[items[-1].end : at]
     elif first := _FIRST.match(comment, at):
         at = first.end()
+    else:
+        named = False
     while word := _WORD.match(comment, at, end):
         code_of = names.get(word[0].lower()) if named else None
         if code_of is None and items and _IS_CODE.fullmatch(word[0]):
@@ -191,7 +193,7 @@ def without(comment: str, places: Collection[int], names: Mapping[str, str]) -> 
         kept = [item for item in found.items if item.start not in places]
         if len(kept) == len(found.items):
             continue
-        before, after = comment[: found.start], comment[found.end :]
+        before, after = comment[: found.start], _commented(comment[found.end :])
         if kept:
             start, end = found.items[0].start, found.items[-1].end
             comment = comment[:start] + _joined(comment, found.items, kept) + comment[end:]
@@ -200,6 +202,12 @@ def without(comment: str, places: Collection[int], names: Mapping[str, str]) -> 
         else:
             comment = f"{before.rstrip()}  {after.lstrip()}" if before.strip() else after.lstrip()
     return comment
+
+
+def _commented(rest: str) -> str:
+    """Give what follows a `noqa` as a comment of its own."""
+    bare = rest.lstrip()
+    return rest if not bare or bare.startswith("#") else f"{rest[: len(rest) - len(bare)]}# {bare}"
 
 
 def _joined(comment: str, items: Sequence[Item], kept: Sequence[Item]) -> str:

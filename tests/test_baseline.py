@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_cli import here, reported, run, write  # noqa: F401  # a fixture for all tests
 
-from fsrace_lint import baseline, cli, fingerprints
+from fsrace_lint import baseline, cli, fingerprints, placing
 from fsrace_lint.findings import Finding, Severity
 from fsrace_lint.fingerprints import Key
 from fsrace_lint.spans import Place, Span
@@ -129,7 +129,8 @@ class TestWriting:
         accept()
         write({"a.py": CODE.replace("def clean", "def sweep")})
         result = run("check", "--write-baseline", "known.json", "a.py", code=0)
-        assert result.stderr == "Wrote 2 findings to known.json, and kept 2 that this run could not see.\n"
+        told = "took 1 out that no longer occurs, and kept 2 that this run could not see"
+        assert result.stderr == f"Wrote 2 findings to known.json, {told}.\n"
         assert {row["function"] for row in entries() if row["path"] == "a.py"} == {"prepare", "sweep"}
         assert len(entries()) == 4
 
@@ -169,6 +170,101 @@ class TestWriting:
         assert Path("known.json").is_symlink()
         assert len(entries("real.json")) == 2
 
+    def test_the_mode_stays(self) -> None:
+        write({"a.py": CODE})
+        accept()
+        Path("known.json").chmod(0o640)
+        write({"a.py": CODE.partition("def clean")[0]})
+        accept()
+        assert Path("known.json").stat().st_mode & 0o777 == 0o640
+        assert len(entries()) == 1
+
+    @pytest.mark.parametrize("option", ["--write-baseline=known.json", "--prune-baseline"])
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            (lambda file: file.chmod(0o444), "is read-only"),
+            (lambda file: Path("other.json").hardlink_to(file), "has more than one hard link"),
+        ],
+    )
+    def test_what_must_not_be_replaced(self, change: Any, reason: str, option: str) -> None:
+        write({"a.py": CODE})
+        accept()
+        change(Path("known.json"))
+        before = Path("known.json").read_bytes()
+        write({"a.py": CODE.partition("def clean")[0]})
+        known = ("--baseline=known.json",) if option == "--prune-baseline" else ()
+        assert f"known.json: {reason}" in failed("check", option, *known)
+        assert Path("known.json").read_bytes() == before
+        assert not list(Path().glob(".*.tmp"))
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_what_somebody_else_writes_meanwhile_stays(
+        self, monkeypatch: pytest.MonkeyPatch, *, there: bool
+    ) -> None:
+        write({"a.py": CODE})
+        if there:
+            accept()
+            write({"a.py": CODE + "\n"})
+        monkeypatch.setattr(os, "fsync", lambda descriptor: Path("known.json").write_text("theirs"))
+        monkeypatch.delattr(os, "link")
+        done = "changed" if there else "made"
+        assert f"was {done} by somebody else" in failed("check", "--write-baseline", "known.json")
+        assert Path("known.json").read_text() == "theirs"
+        assert not list(Path().glob(".*.tmp"))
+
+    def test_what_appears_in_the_last_instant_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"a.py": CODE})
+        link = os.link
+
+        def late(one: Any, other: Any) -> None:
+            Path("known.json").write_text("theirs")
+            link(one, other)
+
+        monkeypatch.setattr(os, "link", late)
+        assert "was made by somebody else" in failed("check", "--write-baseline", "known.json")
+        assert Path("known.json").read_text() == "theirs"
+
+    def test_a_filesystem_without_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*arguments: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+        write({"a.py": CODE})
+        accept()
+        assert len(entries()) == 2
+
+    @pytest.mark.parametrize("call", ["replace", "fsync"])
+    def test_an_interrupt_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+        def interrupt(*arguments: object) -> None:
+            raise KeyboardInterrupt
+
+        file = Path("any.json")
+        file.write_text("before")
+        monkeypatch.setattr(os, call, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            placing.put(file, b"after")
+        assert file.read_text() == "before"
+        assert not list(Path().glob(".*.tmp"))
+
+    def test_a_name_that_is_too_long(self) -> None:
+        write({"a.py": CODE})
+        assert "cannot be read: File name too long" in failed("check", "--write-baseline", "x" * 300)
+
+    @pytest.mark.parametrize("option", ["--write-baseline", "--add-noqa"])
+    def test_silence(self, option: str) -> None:
+        write({"a.py": "def f(:\n", "b.py": CODE})
+        write({"c.py": 'import os\nif not os.path.exists(d): os.makedirs(f"""{d}\n""")\n'})
+        arguments = (option, "known.json") if option == "--write-baseline" else (option,)
+        for more in (("."), ("no.py")):
+            done = CliRunner().invoke(cli.main, ["check", "--silent", *arguments, ".", more])
+            assert done.output == ""
+        assert CliRunner().invoke(cli.main, ["check", *arguments, "."]).stderr
+
+    def test_a_foreign_file_is_refused_in_silence(self) -> None:
+        write({"a.py": CODE, "precious": "x = 1"})
+        assert run("check", "--silent", "--write-baseline", "precious", code=2).output == ""
+
     def test_a_folder_that_is_not_there(self) -> None:
         write({"a.py": CODE})
         assert "cannot be written: No such file" in failed("check", "--write-baseline", "no/known.json")
@@ -194,6 +290,15 @@ class TestReading:
         text = Path("known.json").read_text().replace('  "findings"', '<<<<<<< ours\n  "findings"')
         Path("known.json").write_text(text)
         assert "a merge that was not finished" in failed("check", "--baseline", "known.json")
+
+    def test_an_entry_that_is_no_utf_8(self) -> None:
+        write({"a.py": CODE})
+        accept()
+        data = Path("known.json").read_bytes().replace(b"a.py", b"a\xff.py")
+        Path("known.json").write_bytes(data)
+        for option in ("--baseline", "--write-baseline"):
+            assert "known.json: is " in failed("check", option, "known.json")
+        assert Path("known.json").read_bytes() == data
 
     def test_an_entry_that_a_merge_left_twice_counts_once(self) -> None:
         write({"a.py": CODE})
@@ -325,13 +430,41 @@ class TestWhatItSurvives:
             ("f('#a')  # b", 'f("#a")'),
             ("f(x, \\\n  y)", "f(x, y)"),
             (r"f('it\'s')", 'f("it\'s")'),
+            (r"f('\\')", r'f("\\")'),
+            ("""f('a"b')""", r'f("a\"b")'),
+            ("f(F'{a}')", 'f(f"{a}")'),
+            ("f(r'a')", "f(R'a')"),
+            ("f(0XFF)", "f(0xff)"),
+            ("f(a,)", "f(a)"),
+            ("f(g(a,),)", "f(\n    g(\n        a,\n    ),  # note\n)"),
+            ("f([a, b])", "f([\n    a,\n    b,  # (last)\n])"),
+            ("f(a+b, c[1:2])", "f((a + b), c[1 : 2])"),
         ],
     )
     def test_layout_is_no_part_of_the_code(self, one: str, other: str) -> None:
         assert digest(one) == digest(other)
 
     @pytest.mark.parametrize(
-        ("one", "other"), [("f(a)", "f(b)"), ("f('#a')", "f('#b')"), ("f(F)", "f(f)"), ("f(a)", "f(a, b)")]
+        ("one", "other"),
+        [
+            ("f(a)", "f(b)"),
+            ("f('#a')", "f('#b')"),
+            ("f(F)", "f(f)"),
+            ("f(a)", "f(a, b)"),
+            ("f(out)", "f('out')"),
+            ("f(f'run_{n}')", "f('run_{n}')"),
+            ("f('a b')", "f('ab')"),
+            ("f('a,b')", "f('ab')"),
+            ("f('(a)')", "f('a')"),
+            (r"f('a\n')", "f('an')"),
+            (r"f('a\n')", r"f(r'a\n')"),
+            ("f(b'a')", "f('a')"),
+            ("f('a', 'b')", "f('a' 'b')"),
+            ("f('a', b)", "f('a, b')"),
+            ("f('A')", "f('a')"),
+            ("f(a, b)", "f(ab)"),
+            ("f(not a)", "f(nota)"),
+        ],
     )
     def test_what_is_a_part(self, one: str, other: str) -> None:
         assert digest(one) != digest(other)
@@ -423,6 +556,114 @@ class TestPruning:
         run("check", "--baseline", "known.json", "--prune-baseline", code=0)
         assert [row["code"] for row in entries()] == ["FSR103"]
 
+    def test_a_comment_frees_no_room(self) -> None:
+        one = "    if os.path.exists(out):\n        shutil.rmtree(out)\n"
+        noqa = one.replace("(out)\n", "(out)  # noqa: FSR103\n")
+        write({"a.py": CODE + one})
+        accept()
+        start = CODE.removesuffix(one)
+        write({"a.py": start + noqa + one})
+        assert new(code=0) == []
+        write({"a.py": start + noqa + one * 2})
+        assert new() == ["a.py:17 FSR103"]
+        write({"a.py": start + one + noqa + one})
+        assert new() == ["a.py:17 FSR103"]
+
+    def test_a_comment_on_what_is_new_takes_no_room(self) -> None:
+        one = "    if os.path.exists(out):\n        shutil.rmtree(out)\n"
+        write({"a.py": CODE + one})
+        accept()
+        write({"a.py": CODE + one * 2})
+        run("check", "--baseline=known.json", "--add-noqa", code=0)
+        assert Path("a.py").read_text() == CODE + one + one.replace("(out)\n", "(out)  # noqa: FSR103\n")
+        assert new(code=0) == []
+        assert run("check", "--baseline=known.json", "--prune-baseline", code=0).stderr == ""
+
+    @pytest.mark.parametrize(
+        ("comments", "counted"), [("-n", 1), ("n-", 2), ("nn", 0), ("n-n", 2), ("nn-", 3), ("--", 2)]
+    )
+    def test_what_is_written_and_pruned_holds_all(self, comments: str, counted: int) -> None:
+        one = "    if os.path.exists(out):\n        shutil.rmtree(out)"
+        start = CODE.partition("    if os.path.exists(out):")[0]
+        write({"a.py": start + "".join(f"{one}\n" for _ in comments)})
+        accept()
+        shown = "".join(one + {"n": "  # noqa: FSR103\n", "-": "\n"}[sign] for sign in comments)
+        write({"a.py": start + shown})
+        for option in (("--baseline=known.json", "--prune-baseline"), ("--write-baseline=known.json",)):
+            run("check", *option, code=0)
+            assert [r.get("count", 1) for r in entries() if r["code"] == "FSR103"] == [counted] * (
+                counted > 0
+            )
+            assert new(code=0) == []
+
+
+class TestOfWhichProject:
+    @pytest.fixture(autouse=True)
+    def two(self, here: Path) -> None:  # noqa: F811  # a fixture
+        write({f"{name}/pyproject.toml": "" for name in ("pa", "pb", "pa/sub")})
+        write({"pa/one.py": CODE, "pa/two.py": CODE, "pb/one.py": CODE, "pb/three.py": CODE})
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("--write-baseline", "../pa/known.json"),
+            ("--baseline", "../pa/known.json"),
+            ("--baseline", "../pa/known.json", "--prune-baseline"),
+        ],
+    )
+    def test_that_of_another_one_is_refused(
+        self, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+    ) -> None:
+        run("check", "--write-baseline", "pa/known.json", "pa", code=0)
+        before = Path("pa/known.json").read_bytes()
+        monkeypatch.chdir("pb")
+        error = failed("check", *options, ".")
+        assert "is the baseline of another project: its paths count from " in error
+        assert f"{Path('../pa').resolve()}, and here from {Path.cwd()}" in error
+        assert Path("../pa/known.json").read_bytes() == before
+
+    def test_one_at_the_top_for_each(self) -> None:
+        for name in ("pa", "pb"):
+            run("check", "--write-baseline", f"{name}.json", name, code=0)
+            assert json.loads(Path(f"{name}.json").read_bytes())["root"] == name
+            assert reported("--baseline", f"{name}.json", name, code=0) == []
+            run("check", "--baseline", f"{name}.json", "--prune-baseline", name, code=0)
+            assert len(entries(f"{name}.json")) == 4
+        for arguments in (("pa.json", "pb"), ("pa.json", ".")):
+            for option in ("--baseline", "--write-baseline"):
+                assert "another project" in failed("check", option, *arguments)
+        run("check", "--write-baseline", "known.json", ".", code=0)
+        assert "root" not in json.loads(Path("known.json").read_bytes())
+        assert "another project" in failed("check", "--write-baseline", "known.json", "pa")
+
+    def test_a_root_from_the_settings(self) -> None:
+        write({"pa/pyproject.toml": '[tool.fsrace-lint]\nroot = ".."\nbaseline = "known.json"\n'})
+        run("check", "--write-baseline", "pa/known.json", "pa", code=0)
+        assert {row["path"] for row in entries("pa/known.json")} == {"pa/one.py", "pa/two.py"}
+        assert reported("pa", code=0) == []
+        assert json.loads(Path("pa/known.json").read_bytes())["root"] == ".."
+        write({"pa/pyproject.toml": ""})
+        assert "another project" in failed("check", "--baseline", "pa/known.json", "pa")
+
+    def test_the_settings_of_one_name_that_of_another(self) -> None:
+        run("check", "--write-baseline", "pa/known.json", "pa", code=0)
+        write({"pb/pyproject.toml": '[tool.fsrace-lint]\nbaseline = "../pa/known.json"\n'})
+        assert "another project" in failed("check", "pb")
+
+    def test_outside_of_any_project(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        file = str(tmp_path_factory.mktemp("outside") / "known.json")
+        run("check", "--write-baseline", file, "pa", code=0)
+        assert "root" not in json.loads(Path(file).read_bytes())
+        assert reported("--baseline", file, "pa", code=0) == []
+        told = run("check", "--write-baseline", file, "pb", code=0).stderr
+        assert told == f"Wrote 4 findings to {file}, and took 2 out that no longer occur.\n"
+
+    def test_a_project_behind_a_link(self) -> None:
+        Path("link").symlink_to("pa")
+        run("check", "--write-baseline", "link/known.json", "pa", code=0)
+        assert "root" not in json.loads(Path("pa/known.json").read_bytes())
+        assert reported("--baseline", "pa/known.json", "link", code=0) == []
+
 
 class TestSettings:
     def test_the_setting_counts_from_its_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -446,8 +687,12 @@ class TestSettings:
         write({"one/pyproject.toml": TABLE, "two/pyproject.toml": "", "one/a.py": CODE, "two/a.py": CODE})
         run("check", "--write-baseline", "one/known.json", "one", code=0)
         assert reported("one", "two") == ["two/a.py:8 FSR101", "two/a.py:13 FSR103"]
-        for option in ("--baseline", "--write-baseline"):
-            assert f"{option} is for one project" in failed("check", option, "one/known.json", "one", "two")
+        assert "--write-baseline is for one project" in failed(
+            "check", "--write-baseline", "one/known.json", "one", "two"
+        )
+        assert "one/known.json: is the baseline of another project" in failed(
+            "check", "--baseline", "one/known.json", "one", "two"
+        )
 
     def test_paths_that_are_no_utf_8(self) -> None:
         name = b"na\xefve.py"

@@ -85,7 +85,7 @@ ROOMS = (
     Room("rules.base", "facts.spell findings project.* rules.remedies spans", "msgspec"),
     Room("rules", "findings project.queries rules.base", "msgspec"),
     Room("rules.*", "findings project.* rules.base rules.remedies spans"),
-    Room("fixes fixes.*", "fixes fixes.* findings source spans", "ast libcst msgspec"),
+    Room("fixes fixes.*", "fixes fixes.* findings placing source spans", "ast libcst msgspec"),
     Room("report report.*", "findings report report.* source spans", "msgspec"),
     Room("report.fingerprints", "findings fingerprints report.lines"),
     Room(
@@ -161,7 +161,7 @@ ROOMS = (
     Room(
         "commands.showing",
         "commands.choosing discover pipeline report report.words rules settings source terminal",
-        "msgspec",
+        "click msgspec",
     ),
     Room(
         "commands.fix",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -161,6 +162,11 @@ class TestTakingOut:
             ("# noqa: E501 # noqa: FSR201", "# noqa: E501"),
             ("# noqa: unguarded-write", ""),
             ("# noqa: E501, unguarded-write", "# noqa: E501"),
+            ("# noqa: FSR201 #nosec", "#nosec"),
+            ("# noqa: FSR201 #pragma: no cover", "#pragma: no cover"),
+            ("# noqa: FSR201# pragma: no cover", "# pragma: no cover"),
+            ("# noqa: FSR201 pylint: disable=consider-using-with", "# pylint: disable=consider-using-with"),
+            ("# noqa: FSR201 -- why isort:skip", "# isort:skip"),
         ],
     )
     def test_of_a_line(self, comment: str, left: str) -> None:
@@ -168,6 +174,46 @@ class TestTakingOut:
         done = run("fix", code=0)
         assert re.fullmatch(r"Fixed \d problems? in 1 file; 0 left\.\n", done.stderr)
         assert Path("a.py").read_text() == f"x = 1{'  ' if left else ''}{left}\ny = 2\n"
+
+    @pytest.mark.parametrize("end", ["<<<<<<< HEAD\n", "print 'two'\n", "x = = 1\n"])
+    def test_a_file_that_does_not_parse_keeps_its_comments(self, end: str) -> None:
+        """Nobody knows what they suppress."""
+        text = HAZARD.rstrip() + f"  # noqa: FSR101 -- rank 0 only\n{end}"
+        write({"a.py": text})
+        assert [row.split()[1] for row in reported()] == ["FSR001"]
+        run("fix", code=1)
+        assert Path("a.py").read_text() == text
+
+    def test_a_rule_that_failed_keeps_its_comments(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(project: object) -> None:
+            raise ValueError("a bug")
+
+        broken = [
+            msgspec.structs.replace(loaded, check=fail) if loaded.rule.code == "FSR101" else loaded
+            for loaded in rules.load()
+        ]
+        monkeypatch.setattr(rules, "load", lambda: tuple(broken))
+        text = HAZARD.rstrip() + "  # noqa: FSR101, FSR201 -- why\n"
+        write({"a.py": text})
+        assert "FSR101 failed" in run("fix", code=2).stderr
+        assert Path("a.py").read_text() == text.replace(", FSR201", "")
+
+    def test_the_beginning_of_codes_stays_while_one_of_them_is_off(self) -> None:
+        text = 'import os\n\nif not os.path.exists("a"):\n    open("a", "w").close()  # noqa: FSR1 -- why\n'
+        write({"a.py": text})
+        run("fix", "--ignore=FSR102", code=0)
+        assert Path("a.py").read_text() == text
+        write({"a.py": "x = 1  # noqa: FSR1\n"})
+        run("fix", code=0)
+        assert Path("a.py").read_text() == "x = 1\n"
+
+    def test_another_filesystem_takes_none_out(self) -> None:
+        """What suppresses nothing on the one may be needed on the other."""
+        write({"a.py": "x = 1  # noqa: FSR405\n"})
+        run("fix", "--filesystem=local", code=1)
+        assert Path("a.py").read_text() == "x = 1  # noqa: FSR405\n"
+        run("fix", code=0)
+        assert Path("a.py").read_text() == "x = 1\n"
 
     def test_what_is_used_stays(self) -> None:
         write({"a.py": HAZARD.rstrip() + "  # noqa: FSR201, FSR101, FSR302 -- why\n"})
@@ -333,6 +379,7 @@ class TestAdding:
             ("", "  # noqa: FSR101 -- one process"),
             ("  # noqa: E501", "  # noqa: E501, FSR101 -- one process"),
             ("  # noqa: E501 -- long", "  # noqa: E501, FSR101 -- long; one process"),
+            ("  # noqa: E501 #nosec B108", "  # noqa: E501, FSR101 -- one process #nosec B108"),
         ],
     )
     def test_with_a_reason(self, comment: str, expected: str) -> None:

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cli import here, write  # noqa: F401  # a fixture for all tests
+from test_cli import HAZARD, here, write  # noqa: F401  # a fixture for all tests
 from test_report import OUTCOMES, finding, fix, source
 
 from fsrace_lint import __version__, cli, report, rules
@@ -657,3 +657,17 @@ class TestSeveralReports:
         except OSError:
             pytest.skip("needs symbolic links")
         assert "two reports" in run("--report=text=a.txt", "--report=json=b.txt", code=2).stderr
+
+
+class TestWhatWasRead:
+    """A report never goes over a file that it was made from."""
+
+    @pytest.mark.parametrize("file", ["a.py", "pyproject.toml", "known.json"])
+    @pytest.mark.parametrize("option", ["--output-file={}", "--report=json={}"])
+    def test_it_is_spared(self, file: str, option: str) -> None:
+        write({"a.py": HAZARD, "pyproject.toml": '[tool.fsrace-lint]\nbaseline = "known.json"\n'})
+        run("--write-baseline", "known.json", code=0)
+        before = Path(file).read_bytes()
+        done = run(option.format(file), code=2)
+        assert f"a report would go over {file}, which was read for it" in done.stderr
+        assert Path(file).read_bytes() == before

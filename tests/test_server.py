@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from editor import START, Editor, capabilities, session, uri
@@ -15,8 +17,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from fsrace_lint import pipeline, rules, settings, source
+from fsrace_lint.server.analysis import Analysis, Where
+from fsrace_lint.server.answers import Document, Wishes
 from fsrace_lint.server.edits import edits
-from fsrace_lint.server.worker import SupersededError
+from fsrace_lint.server.sessions import Result, Session
+from fsrace_lint.server.worker import Answer, SupersededError, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
@@ -37,6 +45,17 @@ def main(out):
 main("out")
 """
 UNGUARDED = GUARDED.replace("if dist.get_rank() == 0:", "if print(dist.get_rank()) is None:")
+TWO_RULES = """import os
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+
+if not os.path.exists("a"):
+    os.makedirs("a")
+if os.path.exists("b"):
+    os.remove("b")
+"""
+NOTHING_KNOWN = '{"format": "fsrace-lint baseline", "version": 1, "findings": []}'
 UNSAFE = """import os
 import torch.distributed as dist
 
@@ -82,6 +101,135 @@ def applied(text: str, edit: types.WorkspaceEdit | None, codec: str = "utf-16-le
         )
         data = data[:first] + change.new_text.encode(codec) + data[last:]
     return data.decode(codec)
+
+
+def saved(editor: Editor, name: str) -> None:
+    """Tell the server that a document was saved."""
+    editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(name)))
+
+
+WISHES = Wishes("utf-16", related=True, tags=True, data=True)
+
+
+class Idle(Worker):
+    """Does no work before it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[], Any]] = []
+
+    def submit(self, job: Callable[[], Answer]) -> Future[Answer]:
+        self.jobs.append(job)
+        return Future()
+
+
+class Alone:
+    """A session of one document, whose work is done by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.told: list[Any] = []
+        self.worker = Idle()
+        self.session = Session(Where(folder), self.worker, lambda _, answer: self.told.append(answer))
+        self.file, self.uri = folder / "a.py", uri(folder / "a.py")
+        self.session.documents[self.uri] = self.file
+
+    async def asked(self, text: str) -> Callable[[], Any]:
+        """Look at a text, and give the work that this is."""
+        document = Document(self.uri, 1, text)
+        self.worker.jobs.clear()
+        self.session.touch(lambda: ([document], WISHES), delay=0)
+        await turn()
+        (job,) = self.worker.jobs
+        return job
+
+    def found(self) -> list[list[str]]:
+        """Give the codes of each result that was told."""
+        results = [answer for answer in self.told if isinstance(answer, Result)]
+        return [[finding.code for finding, _ in result.found] for result in results]
+
+
+def calm() -> None:
+    """End no work."""
+
+
+def ended() -> None:
+    """End the work."""
+    raise SupersededError
+
+
+async def turn() -> None:
+    """Let the message loop do what waits."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+class TestSessions:
+    def test_an_answer_to_an_older_question_is_dropped(self, here: Path) -> None:
+        async def story() -> None:
+            alone = Alone(here)
+            (await alone.asked(HAZARD))()
+            # The answer is on its way when the document changes.
+            alone.session.touch(lambda: ([], WISHES))
+            await turn()
+            assert (alone.told, alone.session.results) == ([], {})
+            (await alone.asked("x = 1\n"))()
+            await turn()
+            assert alone.found() == [[]]
+
+        asyncio.run(story())
+
+    def test_documents_of_an_older_question_are_not_judged(self, here: Path) -> None:
+        async def story() -> None:
+            alone = Alone(here)
+            old = await alone.asked(HAZARD)
+            new = await alone.asked("x = 1\n")
+            judged: list[Path] = []
+            judge = alone.session.analysis.judge
+
+            def counting(file: Path, pulse: Callable[[], None]) -> Any:
+                judged.append(file)
+                return judge(file, pulse)
+
+            alone.session.analysis.judge = counting  # type: ignore[method-assign]
+            old()
+            assert judged == []
+            new()
+            assert judged == [alone.file]
+
+        asyncio.run(story())
+
+    @pytest.mark.parametrize("why", ["closed", "settings"])
+    def test_reading_ends_where_nobody_waits_for_it(self, here: Path, why: str) -> None:
+        (here / "b.py").write_text("")
+
+        async def story() -> None:
+            alone = Alone(here)
+            work = await alone.asked(HAZARD)
+            if why == "closed":
+                alone.session.forget(alone.uri)
+            else:
+                alone.session.changed_on_disk(None)
+            work()
+            await turn()
+            assert (alone.told, alone.session.analysis.sources()) == ([], {})
+            alone.session.documents[alone.uri] = alone.file
+            (await alone.asked(HAZARD))()
+            await turn()
+            assert alone.found() == [["FSR101"]]
+            assert len(alone.session.analysis.sources()) == 2
+
+        asyncio.run(story())
+
+    def test_reading_goes_on_where_only_a_buffer_has_changed(self, here: Path) -> None:
+        (here / "b.py").write_text("")
+
+        async def story() -> None:
+            alone = Alone(here)
+            old = await alone.asked(HAZARD)
+            await alone.asked("x = 1\n")
+            old()
+            assert len(alone.session.analysis.sources()) == 2
+
+        asyncio.run(story())
 
 
 class TestDiagnostics:
@@ -206,6 +354,8 @@ class TestDiagnostics:
             ("# coding: klingon\n", ["1 FSR001"]),
             ("\nx = '\0'\n", ["2 FSR001"]),
             ("def f(:\n", ["1 FSR001"]),
+            ("x = = 1  # noqa: check-then-mkdir\n", ["1 FSR001"]),
+            ("x = = 1  # noqa: FSR001\n", []),
             ("(" * 5000, ["1 FSR001"]),
         ],
     )
@@ -286,6 +436,13 @@ class TestDocuments:
             assert await editor.codes(name) == []
 
         session([here], story)
+
+
+def all_known(file: Path, root: Path) -> str:
+    """Write a baseline that holds all that is found in a file."""
+    seen = pipeline.Run(settings.load(root, rules.names()), [file]).check().seen
+    entries = [{**known_by._asdict(), "count": count} for known_by, count in seen.reported.items()]
+    return json.dumps({**json.loads(NOTHING_KNOWN), "findings": entries})
 
 
 class TestDisk:
@@ -371,13 +528,59 @@ class TestDisk:
             assert await editor.codes(work) == ["6 FSR101"]
             (here / "train.py").write_text(GUARDED)
             editor.forget()
-            editor.client.text_document_did_save(
-                types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(work))
-            )
+            saved(editor, work)
             assert await editor.codes(work) == []
             assert editor.registered == []
 
         session([here], story, capabilities(watch=False))
+
+    @pytest.mark.parametrize("how", ["save", "save, unwatched", "watch"])
+    def test_the_baseline_is_read_again(self, here: Path, tmp_path: Path, how: str) -> None:
+        known = (here if how == "watch" else tmp_path) / "known.json"
+        (here / "pyproject.toml").write_text(
+            f"[tool.fsrace-lint]\nbaseline = '{os.path.relpath(known, here)}'\n"
+        )
+        known.write_text(NOTHING_KNOWN)
+        (here / "a.py").write_text(HAZARD)
+        full = all_known(here / "a.py", here)
+
+        async def story(editor: Editor) -> None:
+            name = editor.open(here / "a.py", HAZARD)
+            assert await editor.codes(name) == ["4 FSR101"]
+            for state, codes in ((full, []), (NOTHING_KNOWN, ["4 FSR101"])):
+                known.write_text(state)
+                editor.forget()
+                if how == "watch":
+                    editor.changed_on_disk(known)
+                else:
+                    saved(editor, name)
+                assert await editor.codes(name) == codes
+            if how != "save, unwatched":
+                _, registration = await editor.until(
+                    lambda: editor.registered if len(editor.registered) > 1 else []
+                )
+                assert registration.register_options["watchers"] == [{"globPattern": "**/known.json"}]
+
+        session([here], story, capabilities(watch=how != "save, unwatched"))
+
+    def test_a_baseline_that_is_gone_is_told(self, here: Path) -> None:
+        (here / "pyproject.toml").write_text('[tool.fsrace-lint]\nbaseline = "known.json"\n')
+        known = here / "known.json"
+        known.write_text(NOTHING_KNOWN)
+
+        async def story(editor: Editor) -> None:
+            name = editor.open(here / "a.py", HAZARD)
+            assert await editor.codes(name) == ["4 FSR101"]
+            known.unlink()
+            editor.changed_on_disk(known, kind=types.FileChangeType.Deleted)
+            (message,) = await editor.until(lambda: editor.messages)
+            assert "there is no such baseline" in message
+            known.write_text(NOTHING_KNOWN)
+            editor.forget()
+            editor.changed_on_disk(known, kind=types.FileChangeType.Created)
+            assert await editor.codes(name) == ["4 FSR101"]
+
+        session([here], story)
 
 
 class TestActions:
@@ -464,6 +667,63 @@ class TestActions:
 
         session([here], story)
 
+    @pytest.mark.parametrize("watch", [True, False])
+    def test_an_action_makes_the_fix_of_its_own_finding_only(self, here: Path, watch: bool) -> None:
+        async def story(editor: Editor) -> None:
+            name = editor.open(here / "a.py", TWO_RULES)
+            assert sorted(await editor.codes(name)) == ["7 FSR101", "9 FSR103"]
+            first, second = await editor.actions(name, only=["quickfix"])
+            (all_safe,) = await editor.actions(name, only=["source.fixAll"])
+            assert (first.title[:6], second.title[:6]) == ("FSR101", "FSR103")
+            (here / "pyproject.toml").write_text('[tool.fsrace-lint]\nignore = ["FSR101"]\n')
+            editor.forget()
+            if watch:
+                editor.changed_on_disk(here / "pyproject.toml")
+            else:
+                saved(editor, name)
+            assert await editor.codes(name) == ["9 FSR103"]
+            for gone in (first, all_safe):
+                with pytest.raises(JsonRpcException) as caught:
+                    await editor.resolve(gone)
+                assert caught.value.code == -32801
+            fixed = applied(TWO_RULES, (await editor.resolve(second)).edit)
+            assert 'os.makedirs("a")' in fixed
+            assert "suppress(FileNotFoundError)" in fixed
+
+        session([here], story, capabilities(watch=watch))
+
+    def test_an_action_of_another_version_is_not_made_though_its_finding_stands(self, here: Path) -> None:
+        async def story(editor: Editor) -> None:
+            name = editor.open(here / "a.py", HAZARD)
+            (action,) = await editor.actions(name, only=["quickfix"])
+            editor.forget()
+            editor.change(name, HAZARD + "# more\n")
+            for _ in ("before it is looked at", "and after"):
+                with pytest.raises(JsonRpcException) as caught:
+                    await editor.resolve(action)
+                assert caught.value.code == -32801
+                assert await editor.codes(name) == ["4 FSR101"]
+            (action,) = await editor.actions(name, only=["quickfix"])
+            assert applied(HAZARD, (await editor.resolve(action)).edit) == FIXED
+
+        session([here], story)
+
+    def test_versions_that_begin_again_are_not_mixed_up(self, here: Path) -> None:
+        async def story(editor: Editor) -> None:
+            name = editor.open(here / "a.py", "")
+            editor.change(name, HAZARD)
+            (action,) = await editor.actions(name, only=["quickfix"])
+            editor.close(name)
+            editor.forget()
+            editor.open(here / "a.py", HAZARD)
+            assert await editor.codes(name) == ["4 FSR101"]
+            editor.change(name, "x = 1\n")
+            with pytest.raises(JsonRpcException) as caught:
+                await editor.resolve(action)
+            assert caught.value.code == -32801
+
+        session([here], story)
+
     def test_data_that_is_not_ours(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
@@ -472,7 +732,7 @@ class TestActions:
                 None,
                 1,
                 {"uri": name},
-                {"uri": name, "version": 1, "findings": [-1], "unsafe": True},
+                {"uri": name, "version": 1, "findings": [0], "unsafe": True},
             ):
                 action = types.CodeAction("x", data=data)
                 assert (await editor.resolve(action)).edit is None
@@ -556,6 +816,27 @@ class TestQuestions:
 
         session([here], story, capabilities(pull=True))
 
+    def test_a_document_that_is_opened_again_has_news(self, here: Path) -> None:
+        async def story(editor: Editor) -> None:
+            async def pull(previous: str | None = None) -> types.DocumentDiagnosticReport:
+                return await editor.client.text_document_diagnostic_async(
+                    types.DocumentDiagnosticParams(
+                        types.TextDocumentIdentifier(name), previous_result_id=previous
+                    )
+                )
+
+            name = editor.open(here / "a.py", HAZARD)
+            first = await pull()
+            assert isinstance(first, types.RelatedFullDocumentDiagnosticReport)
+            assert len(first.items) == 1
+            editor.close(name)
+            editor.open(here / "a.py", "x = 1\n")
+            last = await pull(first.result_id)
+            assert isinstance(last, types.RelatedFullDocumentDiagnosticReport)
+            assert list(last.items) == []
+
+        session([here], story, capabilities(pull=True))
+
     def test_what_the_server_says_it_can(self, here: Path) -> None:
         async def story() -> None:
             editor = Editor()
@@ -633,6 +914,31 @@ class TestTheEnd:
 )
 def test_edits(before: str, after: str, found: list[tuple[tuple[int, int], tuple[int, int], str]]) -> None:
     assert [tuple(edit) for edit in edits(before, after)] == found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_reading_everything_again_can_be_ended(here: Path) -> None:
+    (here / "a.py").write_text(HAZARD)
+    analysis, file = Analysis(Where(here)), here / "b.py"
+
+    analysis.update({file: HAZARD}, (), calm)
+    (here / "c.py").symlink_to("a.py")
+    with pytest.raises(SupersededError):
+        analysis.update({file: HAZARD}, None, ended)
+    analysis.update({file: "x = 1\n"}, (), calm)
+    assert analysis.judge(file, calm) == []
+    assert len(analysis.sources()) == 2
+
+
+def test_a_change_ends_the_making_of_a_fix(here: Path) -> None:
+    (here / "a.py").write_text("")
+    analysis, file = Analysis(Where(here)), here / "a.py"
+    analysis.update({file: HAZARD}, (), calm)
+    found = analysis.judge(file, calm)
+
+    with pytest.raises(SupersededError):
+        analysis.repair(file, found, ended, unsafe=False)
+    assert analysis.repair(file, found, calm, unsafe=False) is not None
 
 
 def read(folder: Path) -> pipeline.Run:

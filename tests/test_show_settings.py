@@ -108,6 +108,29 @@ class TestWhatIsShown:
         assert table(result.stdout)["profile"] == "default"
 
 
+class TestAlone:
+    @pytest.mark.parametrize(
+        "other",
+        [
+            "--write-baseline=a.json",
+            "--prune-baseline",
+            "--add-noqa",
+            "--silent",
+            "--output-file=a",
+            "--report=json=a",
+        ],
+    )
+    def test_nothing_else_is_done(self, other: str) -> None:
+        write({"a.py": HAZARD})
+        option = other.partition("=")[0]
+        done = run("check", "--show-settings", other, code=2)
+        assert f"--show-settings and {option} do not go together" in done.stderr
+
+    def test_those_of_a_file_that_is_on_standard_input(self) -> None:
+        write({"pyproject.toml": "", "sub/pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'})
+        assert table(shown("--stdin-filename=sub/new.py", "-"))["profile"] == "strict"
+
+
 class TestPasted:
     @given(table=tables().filter(lambda made: "root" not in made))
     @hypothesis_settings(

@@ -84,13 +84,18 @@ def refuse_mixtures(choices: dict[str, Any], others: dict[str, bool], *, handed:
 
 
 @contextlib.contextmanager
-def baseline_errors() -> Iterator[None]:
+def baseline_errors(watch: Watch) -> Iterator[None]:
     """End with the message and the code 2 where a baseline cannot be used."""
     try:
         yield
     except baseline.BaselineError as error:
-        click.echo(visible(f"Error: {error}"), err=True)
+        _complain(f"Error: {error}", watch)
         sys.exit(FAILED)
+
+
+def _complain(text: str, watch: Watch) -> None:
+    if not watch.silent:
+        click.echo(visible(text), err=True)
 
 
 def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watch) -> None:
@@ -103,7 +108,7 @@ def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watc
         watch: Tells of it.
     """
     if choices["write_baseline"] is not None:
-        with baseline_errors():
+        with baseline_errors(watch):
             _write_baseline(choices["write_baseline"], results, checked, watch)
         leave(checked, watch, findings=0)
     if choices["add_noqa"]:
@@ -125,20 +130,26 @@ def _write_baseline(file: Path, results: Results, checked: Checked, watch: Watch
     """
     one_project("--write-baseline", [run.settings for run, _ in results])
     if checked.outcome.errors or not results:
-        click.echo(visible(f"{file} is not written, because the run failed."), err=True)
+        _complain(f"{file} is not written, because the run failed.", watch)
         return
     ((run, one),) = results
-    known = baseline.load(file) if file.exists() else baseline.NONE
+    known = baseline.existing(file, run.settings.root)
     written = pipeline.accepted(run, one, known)
-    baseline.write(file, written)
-    new = sum(one.seen.reported.values())
-    others = f", and kept {len(written) - new} that this run could not see" if len(written) > new else ""
-    watch.hint(f"Wrote {count(new, 'finding')} to {file}{others}.")
+    baseline.write(file, written, run.settings.root)
+    _tell_written(file, known, written, sum(one.seen.reported.values()), watch)
     stays = [finding for finding in checked.outcome.findings if finding.code in baseline.ABOUT_THE_TOOL]
     for finding in stays:
-        click.echo(
-            visible(f"{finding.place.position}: {finding.code} not written: {finding.message}"), err=True
-        )
+        _complain(f"{finding.place.position}: {finding.code} not written: {finding.message}", watch)
+
+
+def _tell_written(file: Path, known: Baseline, written: Baseline, new: int, watch: Watch) -> None:
+    told = [f"Wrote {count(new, 'finding')} to {file}"]
+    lost = len(baseline.gone(known, written))
+    if lost:
+        told.append(f"took {lost} out that no longer {'occurs' if lost == 1 else 'occur'}")
+    if len(written) > new:
+        told.append(f"kept {len(written) - new} that this run could not see")
+    watch.hint(", and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told) + ".")
 
 
 def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, prune: bool) -> None:
@@ -171,8 +182,8 @@ def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, pr
             verb = "occurs" if len(gone) == 1 else "occur"
             watch.hint(f"Note: {lost} {verb}; --prune-baseline takes them out.")
             continue
-        with baseline_errors():
-            baseline.write(file, left)
+        with baseline_errors(watch):
+            baseline.write(file, left, run.settings.root)
         _tell_gone(gone, file, left, watch)
 
 
@@ -207,7 +218,7 @@ def _add_noqa(results: Results, reason: str, watch: Watch) -> int:
             else:
                 refusals += [(finding, obstacle) for finding in patch.applied]
     for finding, why in sorted(refusals, key=lambda pair: pair[0].sort_key()):
-        click.echo(visible(f"{finding.place.position}: {finding.code} not suppressed: {why}"), err=True)
+        _complain(f"{finding.place.position}: {finding.code} not suppressed: {why}", watch)
     files = len({finding.place.path for finding in suppressed})
     left = f"; {len(refusals)} left" if refusals else ""
     watch.hint(f"Suppressed {count(len(suppressed), 'problem')} in {count(files, 'file')}{left}.")

@@ -75,14 +75,14 @@ def check(  # one parameter an option
 
     Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
     """
-    if show_settings:
-        showing.show(paths, choices)
     watch = Watch(choices, color=color)
     listing = "--show-silenced" if show_silenced else "--show-suppressed" if show_suppressed else ""
     wanted = deliver.targets(form, output_file, reports, listing=listing)
-    handed = stdin.taken(paths, choices)
     others = {"--report": bool(reports), "--output-file": output_file is not None}
     others |= {"--format": form != "text", "--statistics": statistics, listing: bool(listing)}
+    if show_settings:
+        showing.show(paths, choices, [option for option, given in others.items() if given])
+    handed = stdin.taken(paths, choices)
     accepting.refuse_mixtures(choices, others, handed=handed is not None)
     # what is known already belongs into a new baseline
     choices["no_baseline"] |= choices["write_baseline"] is not None
@@ -90,6 +90,7 @@ def check(  # one parameter an option
         paths, choices, watch, silenced=show_silenced, suppressed=show_suppressed, handed=handed
     )
     accepting.act(results, checked, choices, watch)
+    deliver.spare(wanted, results)
     if deliver.showing_fixes(wanted):
         checked = pipeline.preview(results, checked)
     written = deliver.deliver(checked, wanted, watch, color=color, statistics=statistics)

@@ -14,10 +14,10 @@ from fsrace_lint.commands.words import Choice, mistaken
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fsrace_lint.commands.watching import Watch
-    from fsrace_lint.pipeline import Checked
+    from fsrace_lint.pipeline import Checked, Run
 
 LISTING: Final = ("text", "json")
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
@@ -116,6 +116,28 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: st
             raise click.UsageError(f"two reports would go to {visible(str(target.file))}")
         taken.add(place)
     return sorted(wanted, key=lambda target: target.file is None)
+
+
+def spare(wanted: Iterable[Target], results: Iterable[tuple[Run, Checked]]) -> None:
+    """Refuse a report that would go over a file that was read for it.
+
+    Args:
+        wanted: The reports.
+        results: Each project and what was found in it.
+
+    Raises:
+        click.UsageError: One would go over a source file, a baseline or the settings.
+    """
+    read: set[str] = set()
+    for run, checked in results:
+        read |= {os.path.realpath(source.file) for source in checked.sources.values()}
+        also = (run.settings.baseline, str(run.settings.root / "pyproject.toml"))
+        read |= {os.path.realpath(file) for file in also if file}
+    for target in wanted:
+        if target.file is not None and os.path.realpath(target.file) in read:
+            raise click.UsageError(
+                f"a report would go over {visible(str(target.file))}, which was read for it"
+            )
 
 
 def showing_fixes(wanted: Sequence[Target]) -> bool:

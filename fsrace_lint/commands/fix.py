@@ -54,7 +54,9 @@ def fix(
     handed = stdin.taken(paths, choices)
     results, checked = run(paths, choices, watch, handed=handed)
     with watch.progress(), watch.room("repair"):
-        patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, unsafe=unsafe_fixes)]
+        # what suppresses nothing on this filesystem may do so on that of the settings
+        how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}
+        patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, **how)]
     refusals = [(refusal.finding, refusal.reason) for patch in patches for refusal in patch.refused]
     fixed: list[Finding] = []
     for patch in patches:

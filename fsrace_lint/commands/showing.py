@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+import click
 import msgspec
 
 from fsrace_lint import discover, report, rules, settings, terminal
@@ -24,18 +25,26 @@ _BELOW: Final = ("per-file-ignores", "catalog")
 """The keys that are tables."""
 
 
-def show(paths: Sequence[Path], choices: dict[str, Any]) -> NoReturn:
+def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) -> NoReturn:
     """Print the settings of each project of which something is named, and end.
 
     Args:
         paths: What the user named; nothing is the current folder.
-        choices: The values of the options of `choosing`.
+        choices: The values of the options of check.
+        others: Options about reports that are given too.
 
     Raises:
-        SystemExit: Always.
+        click.UsageError: Something else is wanted as well.
+        SystemExit: Always else.
     """
+    acts = [key for key in ("write_baseline", "prune_baseline", "add_noqa", "silent") if choices[key]]
+    unfit = [*(f"--{key.replace('_', '-')}" for key in acts), *others]
+    if unfit:
+        raise click.UsageError(f"--show-settings and {unfit[0]} do not go together")
+    name = choices["stdin_filename"]
+    paths = paths if name is None else [name]
     given = [key.replace("_", "-") for key, value in changes_of(choices).items() if value is not None]
-    chosen, problems = load(paths, choices)
+    chosen, problems = load(paths, choices, is_there=name is None)
     projects: dict[Path, list[Path]] = {}
     for path in chosen:
         projects.setdefault(settings.find_root(path), []).append(path)

@@ -26,6 +26,7 @@ _ASKING: Final = frozenset(
 _TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
 _TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
 """Calls that only tell of a path."""
+_HANDED: Final = m.Arg() | m.FormattedStringExpression() | m.BinaryOperation()
 _LEAVING: Final = m.Return() | m.Yield() | m.Break() | m.Continue() | m.Raise() | m.Await()
 _BINDING: Final = (
     m.AssignTarget(target=m.Name()) | m.AnnAssign(target=m.Name()) | m.NamedExpr() | m.AsName(name=m.Name())
@@ -85,14 +86,14 @@ def _is_bound_anew(tree: Tree, name: cst.Name) -> bool:
 
 
 def is_used_below(target: Target) -> bool:
-    """Tell whether the name that holds the path is handed to a call below the statement."""
+    """Tell whether the name that holds the path goes into a call or a text below the statement."""
     tree = target.tree
     statement = statement_of(target)
     end = tree.span(statement).end_line
     told = {id(name) for call in m.findall(tree.module, _TELLING) for name in m.findall(call, m.Name())}
     used = (
         name
-        for argument in m.findall(_function(tree, statement), m.Arg())
+        for argument in m.findall(_function(tree, statement), _HANDED)
         for name in m.findall(argument, m.Name(target.fix.path))
         if id(name) not in told
     )
@@ -203,6 +204,23 @@ def is_asked_in(target: Target, test: cst.BaseExpression) -> bool:
     """Tell whether the existence test that the fix is about stands in a condition."""
     check = target.tree.calls.get(target.fix.check) if target.fix.check is not None else None
     return check is not None and any(node is test for node in (check, *target.tree.ancestors(check)))
+
+
+def refuse_looked_up(target: Target, statement: cst.CSTNode) -> None:
+    """Refuse to put a barrier beside a statement that is reached, or not, as the filesystem answers.
+
+    Raises:
+        RefusalError: Processes that get another answer would never come to it.
+    """
+    for around in target.tree.ancestors(statement):
+        if isinstance(around, _FUNCTIONS):
+            return
+        test = around.test if isinstance(around, cst.If | cst.While) else None
+        calls = [] if test is None else m.findall(test, m.Call())
+        for call in calls:
+            said = target.tree.module.code_for_node(cst.ensure_type(call, cst.Call).func)
+            if said.rpartition(".")[2] in _ASKING:
+                raise RefusalError(f"processes to which {said} says otherwise would not come to the barrier")
 
 
 def enclosing_if(target: Target) -> cst.If:

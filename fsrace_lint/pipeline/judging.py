@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +14,7 @@ from fsrace_lint.fingerprints import Key
 from fsrace_lint.report.lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from fsrace_lint.baseline import Baseline
     from fsrace_lint.source import Source
@@ -31,7 +32,10 @@ class Judged(msgspec.Struct, frozen=True):
     held: tuple[Suppression, ...] = ()
     """What comments suppress and the baseline holds, with the reasons."""
     reported: tuple[Key, ...] = ()
-    """What the findings to report are known by, and those that the baseline holds."""
+    """What the findings to report are known by, and those that the baseline holds.
+
+    A key stands here as often as a baseline must count it.
+    """
     occurring: tuple[Key, ...] = ()
     """The same, and what only the strict profile reports."""
 
@@ -73,9 +77,11 @@ def judge(
         return everything or not finding.strict
 
     about_tool = [f for f in judged.kept if f.code in ABOUT_THE_TOOL]
-    keys = [(f, key(f)) for f in judged.kept if f.code not in ABOUT_THE_TOOL]
+    silenced = frozenset(judged.suppressed)
+    every = sorted((*judged.kept, *judged.suppressed), key=Finding.sort_key)
+    keys = [(f, key(f)) for f in every if f.code not in ABOUT_THE_TOOL]
     reported = [(f, known_by) for f, known_by in keys if is_on(f)]
-    new, known = baseline.part(reported)
+    new, known = baseline.part(reported, silenced)
     commented = [
         Suppression(f, "comment", reason)
         for f, reason in zip(judged.suppressed, judged.reasons, strict=True)
@@ -87,6 +93,21 @@ def judge(
         suppressed=tuple(one.finding for one in commented),
         strict=tuple(f for f in (*judged.kept, *judged.suppressed) if not is_on(f)),
         held=(*commented, *(Suppression(f, "baseline") for f in known)),
-        reported=tuple(known_by for _, known_by in reported),
-        occurring=tuple(known_by for _, known_by in keys),
+        reported=_counted(reported, silenced),
+        occurring=_counted(keys, silenced),
     )
+
+
+def _counted(keys: Iterable[tuple[Finding, Key]], suppressed: Container[Finding]) -> tuple[Key, ...]:
+    """Give each key as often as a baseline must count it to hold all that no comment suppresses.
+
+    Of equal findings a baseline holds the first, so those that are suppressed before the last
+    of the others count.
+    """
+    seen: Counter[Key] = Counter()
+    needed: Counter[Key] = Counter()
+    for finding, known_by in keys:
+        seen[known_by] += 1
+        if finding not in suppressed:
+            needed[known_by] = seen[known_by]
+    return tuple(needed.elements())

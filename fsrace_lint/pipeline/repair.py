@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 
-def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
+def repair(run: Run, checked: Checked, *, unsafe: bool, comments: bool = True) -> list[Patch]:
     """Turn the fixes of a check into patches; nothing is written.
 
     Comments that suppress nothing come last, on top of the repaired text.
@@ -29,11 +29,13 @@ def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
         run: The run that was checked.
         checked: Its result.
         unsafe: Whether fixes that need a reader are wanted too.
+        comments: Whether codes that suppress nothing are taken out of comments.
 
     Returns:
         A patch for each file with a fix, in the order of the files.
     """
-    return tidy(run, checked, _repair(run, checked, unsafe=unsafe))
+    patches = _repair(run, checked, unsafe=unsafe)
+    return tidy(run, checked, patches) if comments else patches
 
 
 def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:

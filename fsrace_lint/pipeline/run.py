@@ -142,7 +142,7 @@ class Run:
         """Run the rules on one file; the project is linked the first time only.
 
         A comment that suppresses what only the strict profile reports is not
-        unused in the default profile.
+        unused in the default profile, and none is where the rule could not be asked.
 
         Args:
             relative: The file's path from the project root, one of `files`.
@@ -156,10 +156,11 @@ class Run:
         file, module = self.files[relative], modules[relative]
         if module is not None:
             with self.observer.room("query"):
-                found = self._query(project, module, problems)
+                found, failed = self._query(project, module, problems)
         else:
             found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
-        active = functools.partial(self._reports, relative=relative)
+            failed = frozenset(rules.names())
+        active = functools.partial(self._was_asked, relative=relative, failed=failed)
         everything = self.settings.profile == "strict"
         with self.observer.room("suppress"):
             return judge(file.source, found, self.baseline, active, everything=everything)
@@ -228,6 +229,11 @@ class Run:
     def _reports(self, code: str, relative: str) -> bool:
         return self.settings.selects(code, relative)
 
+    def _was_asked(self, code: str, relative: str, failed: Container[str]) -> bool:
+        """Tell whether all rules that a code or the beginning of codes means have judged a file."""
+        meant = [known for known in rules.names() if known.startswith(code)] or [code]
+        return all(self._reports(known, relative) and known not in failed for known in meant)
+
     def narrowed(self, relative: str) -> Run:
         """Give the same run with one file to report on; what was linked is shared."""
         self.link()
@@ -265,9 +271,12 @@ class Run:
         if report:
             self.targets.append(read.relative)
 
-    def _query(self, project: Project, module: Module, problems: list[Problem]) -> list[Finding]:
-        """Run every rule that is on for a file; one that fails does not stop the others."""
+    def _query(
+        self, project: Project, module: Module, problems: list[Problem]
+    ) -> tuple[list[Finding], frozenset[str]]:
+        """Run every rule that is on for a file; one that fails does not stop the others, and is told."""
         found: list[Finding] = []
+        failed: set[str] = set()
         about = project.about(module)
         for loaded in rules.load():
             self.observer.pulse()
@@ -276,12 +285,13 @@ class Run:
             try:
                 found += loaded.check(about)
             except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
+                failed.add(loaded.rule.code)
                 if self._reports(RULE_FAILURE, module.relative):
                     found.append(_failed(loaded, module, error))
                 problems.append(
                     Problem(module.path, f"{loaded.rule.code} failed: {type(error).__name__}: {error}")
                 )
-        return found
+        return found, frozenset(failed)
 
 
 def check(

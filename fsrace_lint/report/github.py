@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,4 +59,4 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return visible(_data(text)).replace(":", "%3A").replace(",", "%2C")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lsprotocol import types
@@ -12,7 +13,7 @@ from fsrace_lint.server.edits import edits
 from fsrace_lint.server.positions import BOM, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fsrace_lint.fixes import Patch
     from fsrace_lint.server.answers import Document
@@ -23,11 +24,11 @@ KINDS: Final = (types.CodeActionKind.QuickFix, FIX_ALL)
 
 
 class Wanted(NamedTuple):
-    """What an action is to do: make the fixes of findings, named by their places among the results."""
+    """What an action is to do: make the fixes of findings, which are known by all that they say."""
 
     uri: str
     version: int | None
-    findings: tuple[int, ...]
+    findings: tuple[str, ...]
     unsafe: bool
 
     @classmethod
@@ -40,7 +41,7 @@ class Wanted(NamedTuple):
                 "findings": [*found],
                 "unsafe": bool(bad),
             }:
-                if all(isinstance(index, int) and index >= 0 for index in found):
+                if all(isinstance(mark, str) for mark in found):
                     return cls(uri, version, tuple(found), bad)
         return None
 
@@ -48,9 +49,17 @@ class Wanted(NamedTuple):
         """Write it as `data` of an action."""
         return {**self._asdict(), "findings": list(self.findings)}
 
-    def chosen(self, result: Result) -> list[Finding]:
-        """Give the findings that are meant."""
-        return [result.found[index][0] for index in self.findings if index < len(result.found)]
+    def chosen(self, found: Iterable[Finding]) -> list[Finding] | None:
+        """Give those of the findings that are meant; None if one of them is not found any more."""
+        known = {_mark(finding): finding for finding in found}
+        if not known.keys() >= set(self.findings):
+            return None
+        return [known[mark] for mark in self.findings]
+
+
+def _mark(finding: Finding) -> str:
+    """Name a finding, so that nothing else has the name: not one with another place, message or fix."""
+    return hashlib.sha256(repr(finding).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def offered(
@@ -68,7 +77,7 @@ def offered(
     """
     document = result.document
     if _asks(only, types.CodeActionKind.QuickFix):
-        for index, (finding, diagnostic) in enumerate(result.found):
+        for finding, diagnostic in result.found:
             fix = finding.fix
             if fix is None or fix.applicability is Applicability.SKETCH or not _meet(diagnostic.range, where):
                 continue
@@ -79,8 +88,8 @@ def offered(
                 diagnostics=[diagnostic],
                 is_preferred=not unsafe,
             )
-            yield action, Wanted(document.uri, document.version, (index,), unsafe)
-    safe = [index for index, (finding, _) in enumerate(result.found) if _is_safe(finding)]
+            yield action, Wanted(document.uri, document.version, (_mark(finding),), unsafe)
+    safe = [_mark(finding) for finding, _ in result.found if _is_safe(finding)]
     if safe and _asks(only, FIX_ALL):
         action = types.CodeAction(title="Fix all that can be fixed safely (fsrace-lint)", kind=FIX_ALL)
         yield action, Wanted(document.uri, document.version, tuple(safe), unsafe=False)

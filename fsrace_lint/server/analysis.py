@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -15,12 +16,12 @@ from fsrace_lint.source import Source, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from fsrace_lint.fixes import Patch
 
 MISTAKES: Final = (settings.SettingsError, catalog.CatalogError)
 _NOTHING: Final = ("*",)
+_Stamp: TypeAlias = tuple[int, int, int]
 
 
 class Where(NamedTuple):
@@ -35,14 +36,17 @@ class Analysis:
 
     def __init__(self, where: Where) -> None:
         """Prepare for a project; nothing is read before it is asked for."""
+        self.baseline: Path | None = None
+        """The file that the settings name as the baseline, even if it cannot be used."""
         self._where = where
         self._chosen: Settings | None = None
+        self._stamp: _Stamp | None = None
         self._run: pipeline.Run | None = None
         self._buffers: dict[Path, str] = {}
         self._broken: dict[str, tuple[Source | None, Unreadable]] = {}
 
     def reload(self) -> None:
-        """Read the settings again, and the project anew if they have changed.
+        """Read the settings and the baseline again, and the project anew if the settings have changed.
 
         Raises:
             settings.SettingsError: They are wrong; nothing is known of the project until they are right.
@@ -54,30 +58,37 @@ class Analysis:
         else:
             chosen = settings.load(self._where.root, rules.names())
             catalog.extended(chosen.catalog, chosen.catalog_origin)
-            baseline.of(chosen)
+        self.baseline = Path(chosen.baseline) if chosen.baseline else None
+        self._stamp = _stamp(self.baseline)
+        known = baseline.of(chosen)
         self._chosen = chosen
         if old != chosen:
             self._run = None
+        elif self._run is not None:
+            self._run.baseline = known
 
-    def update(self, buffers: Mapping[Path, str], disk: Iterable[Path] | None) -> None:
+    def update(
+        self, buffers: Mapping[Path, str], disk: Iterable[Path] | None, pulse: Callable[[], None]
+    ) -> None:
         """Take over what has changed.
 
         Args:
             buffers: The text of every document that is open in the project.
             disk: The files that may have changed on the disk; None for all.
+            pulse: Called for each file when the whole project is read; what it raises ends the work.
 
         Raises:
             settings.SettingsError: The settings are wrong.
             catalog.CatalogError: What they say of libraries is wrong.
         """
-        if self._chosen is None or disk is None:
+        if self._chosen is None or disk is None or self._stamp != _stamp(self.baseline):
             self.reload()
         run, fresh = self._run, self._run is None
         if run is None:
-            run = pipeline.Run(self._reading, ())
+            run = pipeline.Run(self._reading, (), _Canceling(pulse))
             self._buffers, self._broken = {}, {}
         elif disk is None:
-            run = self._rescanned(run)
+            run = self._rescanned(run, pulse)
         closed = self._buffers.keys() - buffers.keys()
         for file in {*closed, *(() if fresh or disk is None else disk)} - buffers.keys():
             run = self._from_disk(run, file)
@@ -130,14 +141,16 @@ class Analysis:
             return run.with_sources(without=(relative,))
         return _replaced(run, read)
 
-    def _rescanned(self, run: pipeline.Run) -> pipeline.Run:
+    def _rescanned(self, run: pipeline.Run, pulse: Callable[[], None]) -> pipeline.Run:
         """Look at all files on the disk again; what has not changed is not taken apart again."""
         every = discover.find_all(self._reading)
         links = discover.links_among(every, self._settings.root)
         names = {source.names_of(file, self._settings.root)[2]: file for file in every}
         kept = names.keys() - links.keys()
         if links != run.links:
-            return pipeline.Run(self._reading, ())
+            # Where this is ended, what is known now must not be taken for the disk.
+            self._run = None
+            return pipeline.Run(self._reading, (), _Canceling(pulse))
         run = run.with_sources(without=run.files.keys() - kept)
         for relative in sorted(kept):
             read = source.read(names[relative], self._settings.root)
@@ -177,7 +190,7 @@ class Analysis:
             yield from found
         else:
             active = functools.partial(self._settings.selects, path=relative)
-            yield from suppress.apply(read, found, active).kept
+            yield from suppress.apply(read, found, active, rules.codes()).kept
 
     def sources(self) -> dict[str, Source]:
         """Give the sources of the project by the paths that findings name."""
@@ -185,8 +198,8 @@ class Analysis:
         return {file.source.path: file.source for file in files.values()}
 
     def holds(self, file: Path, text: str) -> bool:
-        """Tell whether this is what is known of a document."""
-        return self._buffers.get(file) == text
+        """Tell whether this is what is known of a document, and the settings are known."""
+        return self._chosen is not None and self._buffers.get(file) == text
 
     def repair(
         self, file: Path, findings: Sequence[Finding], pulse: Callable[[], None], *, unsafe: bool
@@ -210,6 +223,15 @@ class Analysis:
         relative = self._relative(run, file)
         patches = pipeline.repair(run.narrowed(relative), checked, unsafe=unsafe)
         return patches[0] if patches else None
+
+
+def _stamp(file: Path | None) -> _Stamp | None:
+    """Give what tells the states of a baseline apart without reading it; None where there is none."""
+    try:
+        status = None if file is None else file.stat()
+    except (OSError, ValueError):
+        return None
+    return None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 class _Canceling(pipeline.Observer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,15 @@ _CONTENT_MODIFIED: Final = -32801
 _logger: Final = logging.getLogger(__name__)
 
 
+def watching(name: str, *globs: str) -> types.RegistrationParams:
+    """Write what asks a client to tell of changed files."""
+    watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in globs]
+    options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    registration = types.Registration(id=f"{SOURCE}-{name}", method=method, register_options=options)
+    return types.RegistrationParams([registration])
+
+
 class ModifiedError(JsonRpcException):
     """The document is not any more what the question was about."""
 
@@ -51,7 +61,9 @@ class Server(LanguageServer):
         self._worker = Worker()
         self._last: str | None = None
         self._told: dict[Where, str] = {}
-        self._ids: dict[str, tuple[int, list[types.Diagnostic]]] = {}
+        self._numbers = itertools.count(1)
+        self._ids: dict[str, tuple[str, list[types.Diagnostic]]] = {}
+        self._watched: set[str] = set()
 
     def report_server_error(self, error: Exception, source: ServerErrors) -> None:
         """Write what went wrong to the log, where a user of an editor is not disturbed by it."""
@@ -199,7 +211,8 @@ class Server(LanguageServer):
         if any(file.name in _SETTINGS for file in files):
             self.regroup()
         for session in self.sessions.values():
-            mine = {file for file in changed if session.where.root in file.parents}
+            root, known = session.where.root, session.analysis.baseline
+            mine = {file for file in changed if root in file.parents or file == known}
             if mine and not session.where.alone:
                 whole = any(file.suffix not in _SUFFIXES for file in mine)
                 session.changed_on_disk(None if whole else mine)
@@ -216,6 +229,7 @@ class Server(LanguageServer):
 
     def told(self, session: Session, answer: Any) -> None:
         """Take what the work on a project came to."""
+        self._watch(session.analysis.baseline)
         if isinstance(answer, Result):
             self._told.pop(session.where, None)
             self._show(answer)
@@ -223,6 +237,13 @@ class Server(LanguageServer):
             self._complain(session, answer)
         elif self._stale(session) and self._refreshes:
             self.workspace_diagnostic_refresh(None)
+
+    def _watch(self, baseline: Path | None) -> None:
+        """Ask to be told when a baseline changes: only the settings say what it is called."""
+        if baseline is None or not self.watches or baseline.name in self._watched:
+            return
+        self._watched.add(baseline.name)
+        self.client_register_capability(watching(f"baseline-{len(self._watched)}", f"**/{baseline.name}"))
 
     def _show(self, result: Result) -> None:
         uri = result.document.uri
@@ -262,10 +283,9 @@ class Server(LanguageServer):
         )
 
     def numbered(self, result: Result | None, uri: str) -> tuple[str, list[types.Diagnostic]]:
-        """Give the diagnostics of a document with a name that changes when they do."""
+        """Give the diagnostics of a document with a name that changes when they do, and never comes again."""
         diagnostics = [] if result is None else [diagnostic for _, diagnostic in result.found]
-        number, before = self._ids.get(uri, (0, None))
-        if diagnostics != before:
-            number += 1
-            self._ids[uri] = number, diagnostics
-        return str(number), diagnostics
+        known = self._ids.get(uri)
+        if known is None or known[1] != diagnostics:
+            known = self._ids[uri] = str(next(self._numbers)), diagnostics
+        return known

@@ -12,7 +12,7 @@ from pygls import uris
 from fsrace_lint.server import actions
 from fsrace_lint.server.actions import Wanted
 from fsrace_lint.server.answers import SOURCE, page
-from fsrace_lint.server.app import WATCHED, ModifiedError, Server
+from fsrace_lint.server.app import WATCHED, ModifiedError, Server, watching
 from fsrace_lint.server.worker import SupersededError
 from fsrace_lint.source import Source, decode
 
@@ -55,11 +55,7 @@ def _lifetime(server: Server) -> None:
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
         if server.watches:
-            watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in WATCHED]
-            options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
-            method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-            registration = types.Registration(id=f"{SOURCE}-files", method=method, register_options=options)
-            await server.client_register_capability_async(types.RegistrationParams([registration]))
+            await server.client_register_capability_async(watching("files", *WATCHED))
 
     @server.feature(types.SHUTDOWN)
     def shutdown(_: None) -> None:
@@ -84,9 +80,12 @@ def _documents(server: Server) -> None:
         server.closed(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def saved(_: types.DidSaveTextDocumentParams) -> None:
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
         if not server.watches:
             server.saved_unwatched()
+        else:
+            # No watcher sees a baseline outside the folders of the client.
+            server.changed(params.text_document.uri)
 
 
 def _disk(server: Server) -> None:
@@ -174,7 +173,7 @@ async def _fill(server: Server, action: types.CodeAction, wanted: Wanted) -> boo
     """Give an action its edit; tell whether there is one, and else the user why not."""
     session = server.of.get(wanted.uri)
     result = session.results.get(wanted.uri) if session else None
-    if session is None or result is None or result.document.version != wanted.version:
+    if session is None or result is None:
         raise ModifiedError
     patch = await _repaired(server, session, result, wanted)
     if patch is None or patch.after == patch.before:
@@ -195,18 +194,20 @@ async def _fill(server: Server, action: types.CodeAction, wanted: Wanted) -> boo
 
 
 async def _repaired(server: Server, session: Session, result: Result, wanted: Wanted) -> Patch | None:
-    uri = result.document.uri
+    document = result.document
 
     def pulse() -> None:
-        known = server.document(uri)
-        if known is None or known.version != wanted.version:
+        known = server.document(document.uri)
+        if known is None or not known.version == document.version == wanted.version:
             raise SupersededError
 
     def job() -> Patch | None:
         pulse()
-        if not session.analysis.holds(result.file, result.document.text):
+        if not session.analysis.holds(result.file, document.text):
             raise SupersededError
-        chosen = wanted.chosen(result)
+        chosen = wanted.chosen(session.analysis.judge(result.file, pulse))
+        if chosen is None:
+            raise SupersededError
         return session.analysis.repair(result.file, chosen, pulse, unsafe=wanted.unsafe)
 
     try:

@@ -34,6 +34,19 @@ class Result(NamedTuple):
     found: tuple[tuple[Finding, types.Diagnostic], ...] = ()
 
 
+class _Means(NamedTuple):
+    """What the work is given beside the documents.
+
+    `pulse` is called while documents are judged, `reading` while a project is read; what
+    they raise ends the work. `post` takes the answers.
+    """
+
+    wishes: Wishes
+    pulse: Callable[[], None]
+    reading: Callable[[], None]
+    post: Callable[[Any], None]
+
+
 class Session:
     """One project: its documents, and the work on them. All but the work is done by the message loop."""
 
@@ -82,6 +95,7 @@ class Session:
         self._timer = None
         generation = self._generation
         documents, wishes = look()
+        placed = [(document, self.documents[document.uri]) for document in documents]
         disk, self._disk = self._disk, set()
         loop = asyncio.get_running_loop()
 
@@ -92,14 +106,18 @@ class Session:
             if self._generation != generation:
                 raise SupersededError
 
+        def reading() -> None:
+            # Not where only a buffer has changed: the project would have to be read from the start again.
+            if not self.documents or self._disk is None:
+                raise SupersededError
+
         def failed(future: Future[None]) -> None:
             error = future.exception()
             if error is not None:
                 _logger.error("the work on %s failed", self.where.root, exc_info=error)
                 post(f"{type(error).__name__}: {error}")
 
-        placed = [(document, self.documents[document.uri]) for document in documents]
-        job = functools.partial(_work, self.analysis, placed, disk, wishes, pulse, post)
+        job = functools.partial(_work, self.analysis, placed, disk, _Means(wishes, pulse, reading, post))
         self._worker.submit(job).add_done_callback(failed)
 
     def _answered(self, generation: int, answer: Any) -> None:
@@ -160,25 +178,23 @@ def _work(
     analysis: Analysis,
     placed: Sequence[tuple[Document, Path]],
     disk: Iterable[Path] | None,
-    wishes: Wishes,
-    pulse: Callable[[], None],
-    post: Callable[[Any], None],
+    means: _Means,
 ) -> None:
     """Bring an analysis up to date, and post what is found in each document; then None, or what is wrong."""
     try:
         with failures.guard(*MISTAKES, SupersededError):
-            analysis.update({file: document.text for document, file in placed}, disk)
+            analysis.update({file: document.text for document, file in placed}, disk, means.reading)
             for document, file in placed:
-                pulse()
-                findings = analysis.judge(file, pulse)
-                writer = Writer(document, analysis.sources(), wishes)
-                post(Result(document, file, tuple((one, writer.diagnostic(one)) for one in findings)))
+                means.pulse()
+                findings = analysis.judge(file, means.pulse)
+                writer = Writer(document, analysis.sources(), means.wishes)
+                means.post(Result(document, file, tuple((one, writer.diagnostic(one)) for one in findings)))
     except SupersededError:
         return
     except (*MISTAKES, failures.InternalError) as error:
-        post(str(error))
+        means.post(str(error))
         return
-    post(None)
+    means.post(None)
 
 
 def place(path: Path, folders: Iterable[Path]) -> Where:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fsrace_lint.fixes.blocks import beside, enclosing_if
+from fsrace_lint.fixes.blocks import beside, enclosing_if, refuse_looked_up
 from fsrace_lint.fixes.coordination import barrier_call
 from fsrace_lint.fixes.recipe import Change
 
@@ -22,5 +22,6 @@ def recipe(target: Target) -> Change:
 def placed(target: Target, *, before: bool) -> Change:
     """Put the barrier of the file behind the branch of the rank test, or in front of it."""
     branch = enclosing_if(target)
+    refuse_looked_up(target, branch)
     barrier, imports = barrier_call(target)
     return Change((beside(target, branch, cst.Expr(barrier), before=before),), imports)

@@ -29,6 +29,8 @@ def recipe(target: Target) -> Change:
     if name == "os.mkdir":
         return _mkdir(target)
     if name == "shutil.copytree":
+        if any(_is_false(argument, "dirs_exist_ok") for argument in call.args):
+            raise RefusalError("the code says that a directory that is there is an error")
         # Without its test the copy would run each time.
         return Change((Edit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
     if name == "os.makedirs":
@@ -40,6 +42,11 @@ def recipe(target: Target) -> Change:
     else:
         raise RefusalError(f"{name.lstrip('.')} does not create a directory")
     return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=True)))
+
+
+def _is_false(argument: cst.Arg, keyword: str) -> bool:
+    named = argument.keyword is not None and argument.keyword.value == keyword
+    return named and isinstance(argument.value, cst.Name) and argument.value.value == "False"
 
 
 def _mkdir(target: Target) -> Change:

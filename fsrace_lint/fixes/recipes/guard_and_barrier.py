@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 import msgspec
 
-from fsrace_lint.fixes.blocks import beside, statement_of
+from fsrace_lint.fixes.blocks import beside, refuse_looked_up, statement_of
 from fsrace_lint.fixes.coordination import barrier_call
 from fsrace_lint.fixes.recipes import rank_guard
 
@@ -19,7 +19,9 @@ def recipe(target: Target) -> Change:
     """Put the statement that makes the call under the rank test of the file, and a barrier behind it."""
     guarded = rank_guard.guarded(target)
     barrier, imports = barrier_call(target)
-    waiting = beside(target, statement_of(target), cst.Expr(barrier))
+    statement = statement_of(target)
+    refuse_looked_up(target, statement)
+    waiting = beside(target, statement, cst.Expr(barrier))
     return msgspec.structs.replace(
         guarded, edits=(*guarded.edits, waiting), imports=(*guarded.imports, *imports)
     )
