@@ -771,7 +771,9 @@ class TestOptions:
 
     def test_pruning_needs_a_baseline(self) -> None:
         write({"a.py": CODE})
-        assert "--prune-baseline needs a baseline" in failed("check", "--prune-baseline")
+        done = run("check", "--prune-baseline", code=2)
+        assert "--prune-baseline needs a baseline" in done.stderr
+        assert done.stdout == ""
 
     def test_pruning_goes_with_reports(self) -> None:
         write({"a.py": CODE})

@@ -165,7 +165,7 @@ ROOMS = (
     ),
     Room(
         "commands.fix",
-        "commands.choosing commands.stdin commands.watching commands.words findings fixes pipeline"
+        "catalog commands.choosing commands.stdin commands.watching commands.words findings fixes pipeline"
         " report.diff report.words terminal",
         "click",
     ),

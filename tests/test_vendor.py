@@ -111,3 +111,18 @@ def test_a_copy_is_clean(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.main, ["check", str(tmp_path)])
     assert result.stdout.startswith("No filesystem races found"), result.stdout
     assert result.exit_code == 0
+
+
+def test_a_fix_that_brings_the_helpers_says_so(tmp_path: Path) -> None:
+    """Who takes it makes us one of the dependencies of the project, unless it has a copy."""
+    hazard = 'import os\n\nif not os.path.isdir("data"):\n    shutil.unpack_archive("a.zip", "data")\n'
+    (tmp_path / "main.py").write_text(f"import shutil\n{hazard}")
+    arguments = ["fix", "--unsafe-fixes", "--diff", str(tmp_path)]
+    (tmp_path / "pyproject.toml").write_text("")
+    told = CliRunner().invoke(cli.main, arguments)
+    assert "+from fsrace_lint.safe import" in told.stdout
+    assert "Note: 1 file would import fsrace_lint.safe. `fsrace-lint vendor` and" in told.stderr
+    (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nhelper-module = "fs_safe"\n')
+    own = CliRunner().invoke(cli.main, arguments)
+    assert "+from fs_safe import" in own.stdout
+    assert "Note: " not in own.stderr

@@ -106,7 +106,16 @@ def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watc
         checked: All of it.
         choices: The values of the options of check.
         watch: Tells of it.
+
+    Raises:
+        click.UsageError: There is nothing to prune.
+        SystemExit: That was done.
     """
+    known = any(run.settings.baseline for run, _ in results) or checked.outcome.errors
+    if choices["prune_baseline"] and not known:
+        raise click.UsageError(
+            "--prune-baseline needs a baseline: --baseline FILE, or `baseline` in the settings"
+        )
     if choices["write_baseline"] is not None:
         with baseline_errors(watch):
             _write_baseline(choices["write_baseline"], results, checked, watch)
@@ -162,15 +171,10 @@ def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, pr
         prune: Whether to rewrite the files.
 
     Raises:
-        click.UsageError: There is nothing to prune.
         SystemExit: A baseline cannot be written.
     """
     if checked.outcome.errors:
         return
-    if prune and not any(run.settings.baseline for run, _ in results):
-        raise click.UsageError(
-            "--prune-baseline needs a baseline: --baseline FILE, or `baseline` in the settings"
-        )
     for run, one in results:
         file = Path(run.settings.baseline)
         left = pipeline.pruned(run, one, run.baseline)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fsrace_lint import pipeline, terminal
+from fsrace_lint import catalog, pipeline, terminal
 from fsrace_lint.commands import stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline import Checked
+
+
+_OWN: Final = "`fsrace-lint vendor` and `helper-module` in the settings make it a file of your own."
 
 
 @click.command(
@@ -75,8 +78,18 @@ def fix(
     if not watch.silent:
         _tell_refusals(refusals)
     watch.hint(_summary(checked, fixed, only_diff=only_diff, unsafe=unsafe_fixes))
+    borrowing = sum(1 for patch in patches if _borrows(patch))
+    if borrowing:
+        verb = "would import" if only_diff else "import"
+        watch.hint(f"Note: {count(borrowing, 'file')} {verb} {catalog.HELPERS}. {_OWN}")
     left = len(checked.outcome.findings) - len(fixed)
     leave(checked, watch, findings=len(fixed) if only_diff else left)
+
+
+def _borrows(patch: Patch) -> bool:
+    """Tell whether a patch makes a file import our helpers, and so makes us one of its dependencies."""
+    name = catalog.HELPERS.encode()
+    return name in patch.after and name not in patch.before
 
 
 def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
