@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from test_cli import here, reported, run, write  # noqa: F401  # a fixture for all tests
 
 from fsrace_lint import noqa, rules
+from fsrace_lint.pipeline import comments
 
 NAMES = rules.codes()
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
@@ -207,6 +208,13 @@ class TestTakingOut:
         run("fix", code=0)
         assert Path("a.py").read_text() == "x = 1\n"
 
+    def test_what_would_change_the_code_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = "x = 1  # noqa: FSR101\n"
+        write({"a.py": text})
+        monkeypatch.setattr(comments, "_without", lambda source, unused: "x = 2\n")
+        assert "not fixed" in run("fix", code=1).stderr
+        assert Path("a.py").read_text() == text
+
     def test_another_filesystem_takes_none_out(self) -> None:
         """What suppresses nothing on the one may be needed on the other."""
         write({"a.py": "x = 1  # noqa: FSR405\n"})
@@ -393,6 +401,12 @@ class TestAdding:
     def test_reasons_that_cannot_be(self, reason: str) -> None:
         write({"a.py": HAZARD})
         assert "--reason must be one line" in run("check", "--add-noqa", "--reason", reason, code=2).stderr
+        assert Path("a.py").read_text() == HAZARD
+
+    def test_a_comment_that_says_too_much_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"a.py": HAZARD})
+        monkeypatch.setattr(noqa, "with_codes", lambda *_: "# noqa: FSR101, FSR301")
+        assert "would bring something new" in noqa_added(code=1)
         assert Path("a.py").read_text() == HAZARD
 
     def test_a_reason_alone(self) -> None:
