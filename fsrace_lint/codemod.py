@@ -80,6 +80,5 @@ class FixCommand(CodemodCommand):
 @functools.cache
 def _project(root: Path, select: str) -> Run:
     """Read a project once a process."""
-    chosen = settings.load(root, rules.names())
     codes = settings.normalize_selectors([select], rules.names(), origin="--select") if select else None
-    return Run(settings.with_overrides(chosen, select=codes), ())
+    return Run(pipeline.read_settings(root, select=codes), ())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from flake8.exceptions import ExecutionError  # type: ignore[import-untyped,unused-ignore]
 from flake8.violation import Violation  # type: ignore[import-untyped,unused-ignore]
 
-from fsrace_lint import __version__, baseline, catalog, discover, failures, pipeline, rules, settings, source
+from fsrace_lint import __version__, discover, failures, pipeline, settings, source
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
 STDIN: Final = "-"
-MISTAKES: Final = (settings.SettingsError, catalog.CatalogError)
 
 
 class Plugin:
@@ -73,21 +72,21 @@ class Plugin:
                 in one of flake8's processes can leave the others, and flake8, waiting for a lock.
         """
         try:
-            with failures.guard(*MISTAKES):
+            with failures.guard(*pipeline.MISTAKES):
                 for root in dict.fromkeys(settings.find_root(Path(name)) for name in cls.named):
                     chosen = _settings(root, cls.profile)
                     is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
                     if is_project and cls.stdin is None and _forks():
                         _run(chosen).link()
-        except (*MISTAKES, failures.InternalError) as error:
+        except (*pipeline.MISTAKES, failures.InternalError) as error:
             raise ExecutionError(f"fsrace-lint: {error}") from error
 
     def run(self) -> Iterator[Row]:
         """Yield the findings; a failure is one of them."""
         try:
-            with failures.guard(*MISTAKES):
+            with failures.guard(*pipeline.MISTAKES):
                 found = list(self._found())
-        except (*MISTAKES, failures.InternalError) as error:
+        except (*pipeline.MISTAKES, failures.InternalError) as error:
             yield 1, 0, f"{pipeline.RULE_FAILURE} {error}", type(self)
             return
         for finding in found:
@@ -143,10 +142,7 @@ def _forks() -> bool:
 
 @functools.cache
 def _settings(root: Path, profile: str | None) -> Settings:
-    chosen = settings.with_overrides(settings.load(root, rules.names()), profile=profile)
-    catalog.extended(chosen.catalog, chosen.catalog_origin)
-    baseline.of(chosen)
-    return chosen
+    return pipeline.read_settings(root, profile=profile)
 
 
 @functools.cache

@@ -105,6 +105,7 @@ ROOMS = (
         "msgspec",
     ),
     Room("pipeline.observer", "settings"),
+    Room("pipeline.configured", "baseline catalog rules settings"),
     Room(
         "pipeline.judging",
         "baseline findings fingerprints report.lines rules source spans suppress",
@@ -122,20 +123,21 @@ ROOMS = (
     ),
     Room(
         "pipeline.preview",
-        "catalog findings fixes pipeline.comments pipeline.run report report.edits source spans suppress",
+        "findings fixes pipeline.comments pipeline.repair pipeline.run report report.edits source"
+        " spans suppress",
         "msgspec",
     ),
     Room("pipeline.handed", "discover pipeline.observer pipeline.run settings source"),
     Room(
         "pipeline",
-        "pipeline.accepting pipeline.comments pipeline.handed pipeline.judging pipeline.observer"
-        " pipeline.preview pipeline.repair pipeline.run",
+        "pipeline.accepting pipeline.comments pipeline.configured pipeline.handed pipeline.judging"
+        " pipeline.observer pipeline.preview pipeline.repair pipeline.run",
     ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
         "commands.choosing",
-        "baseline catalog commands.completing commands.stdin commands.watching commands.words pipeline report"
+        "commands.completing commands.stdin commands.watching commands.words pipeline report"
         " report.words rules settings terminal",
         "click",
     ),
@@ -184,7 +186,7 @@ ROOMS = (
     Room("rules.references", "", "msgspec"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
     Room("commands.server", "server.handlers terminal", "click"),
-    Room("server server.worker server.edits"),
+    Room("server server.worker"),
     Room("server.positions", "spans", "lsprotocol"),
     Room(
         "server.analysis",
@@ -197,14 +199,14 @@ ROOMS = (
         "findings report.pages report.words rules server.positions source suppress",
         "lsprotocol pygls",
     ),
-    Room("server.sessions", "failures findings server.* settings", "lsprotocol"),
-    Room("server.actions", "findings fixes report.words server.*", "lsprotocol"),
-    Room("server.app", "__init__ server.*", "lsprotocol pygls"),
+    Room("server.sessions", "failures findings pipeline server.* settings", "lsprotocol"),
+    Room("server.actions", "findings fixes report.edits report.words server.*", "lsprotocol"),
+    Room("server.app", "__init__ discover server.*", "lsprotocol pygls"),
     Room("server.handlers", "fixes server.* source", "lsprotocol pygls"),
     Room("commands.prove", "commands.words explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",
-        "__init__ baseline catalog discover failures findings pipeline rules settings source",
+        "__init__ discover failures findings pipeline rules settings source",
         "ast flake8",
     ),
     Room("codemod", "fixes pipeline rules settings", "libcst"),

@@ -17,9 +17,10 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from fsrace_lint import pipeline, rules, settings, source
+from fsrace_lint.report.edits import between
 from fsrace_lint.server.analysis import Analysis, Where
 from fsrace_lint.server.answers import Document, Wishes
-from fsrace_lint.server.edits import edits
+from fsrace_lint.server.positions import Text
 from fsrace_lint.server.sessions import Result, Session
 from fsrace_lint.server.worker import Answer, SupersededError, Worker
 
@@ -913,7 +914,11 @@ class TestTheEnd:
     ],
 )
 def test_edits(before: str, after: str, found: list[tuple[tuple[int, int], tuple[int, int], str]]) -> None:
-    assert [tuple(edit) for edit in edits(before, after)] == found
+    """As a client takes them: from 0."""
+    lines = Text(before, "utf-32")
+    ranges = [(lines.range(edit.span), edit.text) for edit in between(before, after)]
+    told = [((r.start.line, r.start.character), (r.end.line, r.end.character), text) for r, text in ranges]
+    assert told == found
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from fsrace_lint import baseline, catalog, pipeline, report, rules, settings
+from fsrace_lint import pipeline, report, rules, settings
 from fsrace_lint.commands import completing, stdin
-from fsrace_lint.commands.watching import Watch
 from fsrace_lint.commands.words import Choice
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report.words import visible
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from fsrace_lint.commands.stdin import Handed
+    from fsrace_lint.commands.watching import Watch
     from fsrace_lint.pipeline import Run
 
 
@@ -74,7 +74,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 def run(
     paths: Sequence[Path],
     choices: dict[str, Any],
-    watch: Watch | None = None,
+    watch: Watch,
     *,
     silenced: bool = False,
     suppressed: bool = False,
@@ -87,7 +87,7 @@ def run(
     Args:
         paths: What the user named; nothing is the current folder.
         choices: The values of the options of `choosing`.
-        watch: Tells of the run; None for one that the choices ask for.
+        watch: Tells of the run.
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
         handed: The file on standard input that is checked instead, in its place in its project.
@@ -101,7 +101,6 @@ def run(
     chosen, problems = load([handed.name] if handed else paths, choices, is_there=handed is None)
     if choices["baseline"] is not None:
         one_project("--baseline", chosen.values())
-    watch = Watch(choices, color=None) if watch is None else watch
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())
@@ -153,7 +152,7 @@ def load(
         click.UsageError: An option does not say what can be done.
     """
     changes = changes_of(choices)
-    read = functools.cache(lambda root: _settings(root, changes))
+    read = functools.cache(lambda root: pipeline.read_settings(root, **changes))
     chosen: dict[Path, Settings] = {}
     problems: list[report.Problem] = []
     for path in paths or [Path()]:
@@ -162,7 +161,7 @@ def load(
             continue
         try:
             chosen[path] = read(settings.find_root(path))
-        except (settings.SettingsError, catalog.CatalogError) as error:
+        except pipeline.MISTAKES as error:
             problems.append(report.Problem("", str(error)))
     return chosen, problems
 
@@ -197,13 +196,6 @@ def _baseline(file: Path | None, *, ignored: bool) -> str | None:
     if file is not None and ignored:
         raise click.UsageError("--baseline and --no-baseline do not go together")
     return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links stay
-
-
-def _settings(root: Path, changes: dict[str, Any]) -> Settings:
-    chosen = settings.with_overrides(settings.load(root, rules.names()), **changes)
-    catalog.extended(chosen.catalog, chosen.catalog_origin)
-    baseline.of(chosen)
-    return chosen
 
 
 def leave(checked: Checked, watch: Watch | None = None, *, findings: int, written: bool = True) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from fsrace_lint.pipeline.accepting import accepted, pruned
 from fsrace_lint.pipeline.comments import add_noqa
+from fsrace_lint.pipeline.configured import MISTAKES, read_settings
 from fsrace_lint.pipeline.handed import check_handed
 from fsrace_lint.pipeline.judging import Judged
 from fsrace_lint.pipeline.observer import SILENT, Observer, Room
@@ -10,6 +11,7 @@ from fsrace_lint.pipeline.repair import repair, write
 from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Run, check, merge, unreadable
 
 __all__ = [
+    "MISTAKES",
     "RULE_FAILURE",
     "SILENT",
     "UNREADABLE",
@@ -25,6 +27,7 @@ __all__ = [
     "merge",
     "preview",
     "pruned",
+    "read_settings",
     "repair",
     "unreadable",
     "write",

@@ -27,7 +27,6 @@ class Judged(msgspec.Struct, frozen=True):
     kept: tuple[Finding, ...]
     unused: tuple[Finding, ...]
     """Comments that suppress nothing."""
-    suppressed: tuple[Finding, ...]
     strict: tuple[Finding, ...]
     held: tuple[Suppression, ...] = ()
     """What comments suppress and the baseline holds, with the reasons."""
@@ -38,6 +37,11 @@ class Judged(msgspec.Struct, frozen=True):
     """
     occurring: tuple[Key, ...] = ()
     """The same, and what only the strict profile reports."""
+
+    @property
+    def suppressed(self) -> tuple[Finding, ...]:
+        """What comments suppress."""
+        return tuple(one.finding for one in self.held if one.by == "comment")
 
     def kept_back(self) -> dict[Span, tuple[str, str]]:
         """Give the places of what is kept back, each with the reason in one word and in a sentence."""
@@ -90,7 +94,6 @@ def judge(
     return Judged(
         kept=tuple(sorted((*about_tool, *new), key=Finding.sort_key)),
         unused=judged.unused,
-        suppressed=tuple(one.finding for one in commented),
         strict=tuple(f for f in (*judged.kept, *judged.suppressed) if not is_on(f)),
         held=(*commented, *(Suppression(f, "baseline") for f in known)),
         reported=_counted(reported, silenced),

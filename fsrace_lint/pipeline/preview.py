@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint import catalog, suppress
+from fsrace_lint import suppress
 from fsrace_lint.findings import Applicability
 from fsrace_lint.pipeline import comments
+from fsrace_lint.pipeline.repair import surroundings
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report import Preview
 from fsrace_lint.report.edits import between
@@ -17,11 +18,10 @@ from fsrace_lint.report.edits import between
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsrace_lint.findings import Finding, Idiom
+    from fsrace_lint.findings import Finding
     from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline.run import Run
     from fsrace_lint.source import Source
-    from fsrace_lint.spans import Span
 
 
 def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked:
@@ -58,13 +58,8 @@ def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked
 def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Preview]:
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
 
-    def spelled(span: Span) -> Idiom:
-        return run.idiom(source.relative, span)
-
     code = [finding for finding in findings if finding.code != suppress.CODE]
-    helpers = run.settings.helper_module or catalog.HELPERS
-    surroundings = fixes.Surroundings(spelled, helpers)
-    told = zip(code, fixes.alone(source, code, surroundings), strict=True)
+    told = zip(code, fixes.alone(source, code, surroundings(run, source)), strict=True)
     made = {finding: _told(source, patch) for finding, patch in told}
     return [made.get(finding) or _tidied(source, finding) for finding in findings]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.findings import Idiom
-    from fsrace_lint.fixes import Patch
+    from fsrace_lint.fixes import Patch, Surroundings
     from fsrace_lint.pipeline.run import Checked, Run
     from fsrace_lint.source import Source
     from fsrace_lint.spans import Span
@@ -50,15 +50,10 @@ def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
     changed: dict[str, Source] = {}
     trial = _Trial(run, sorted(by_path), everywhere=unsafe)
-    helpers = run.settings.helper_module or catalog.HELPERS
 
     def attempt(path: str, verify: fixes.Verify) -> Patch:
         source = checked.sources[path]
-
-        def spelled(span: Span) -> Idiom:
-            return run.idiom(source.relative, span)
-
-        return fixes.repair(source, by_path[path], verify, fixes.Surroundings(spelled, helpers))
+        return fixes.repair(source, by_path[path], verify, surroundings(run, source))
 
     def draft(path: str) -> Patch:
         def take(repaired: Source, _fixed: tuple[Finding, ...]) -> None:
@@ -73,6 +68,16 @@ def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     applied = [finding for patch in drafts for finding in patch.applied]
     suspects = trial.suspects(changed.values(), applied) if changed else frozenset[str]()
     return [attempt(patch.path, trial.verify) if patch.path in suspects else patch for patch in drafts]
+
+
+def surroundings(run: Run, source: Source) -> Surroundings:
+    """Give what the fixes of a file ask of its project."""
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+
+    def spelled(span: Span) -> Idiom:
+        return run.idiom(source.relative, span)
+
+    return fixes.Surroundings(spelled, run.settings.helper_module or catalog.HELPERS)
 
 
 def write(patch: Patch) -> str | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from lsprotocol import types
 
 from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.report.edits import between
 from fsrace_lint.report.words import visible
-from fsrace_lint.server.edits import edits
 from fsrace_lint.server.positions import BOM, Text
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def workspace_edit(
     before = document.text.removeprefix(BOM)
     lines = Text(document.text, encoding)
     changes = [
-        types.TextEdit(types.Range(lines.position(*edit.start), lines.position(*edit.end)), edit.text)
-        for edit in edits(before, decode(patch.after))
+        types.TextEdit(lines.range(edit.span), edit.text) for edit in between(before, decode(patch.after))
     ]
     if not versioned:
         return types.WorkspaceEdit(changes={document.uri: changes})

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.fixes import Patch
 
-MISTAKES: Final = (settings.SettingsError, catalog.CatalogError)
 _NOTHING: Final = ("*",)
 _Stamp: TypeAlias = tuple[int, int, int]
 

@@ -15,6 +15,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from fsrace_lint import __version__
+from fsrace_lint.discover import SUFFIXES
 from fsrace_lint.server.analysis import Where
 from fsrace_lint.server.answers import SOURCE, Document, Wishes
 from fsrace_lint.server.sessions import Result, Session, place
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pygls.server import ServerErrors
     from pygls.workspace import TextDocument
 
-_SUFFIXES: Final = (".py", ".pyw")
 _SETTINGS: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 WATCHED: Final = ("**/*.py", "**/*.pyw", "**/pyproject.toml", "**/setup.cfg", "**/.gitignore")
 _CONTENT_MODIFIED: Final = -32801
@@ -140,7 +140,7 @@ class Server(LanguageServer):
         if document is None:
             return None
         path = uris.to_fs_path(uri)
-        if document.language_id != "python" and not (path or "").endswith(_SUFFIXES):
+        if document.language_id != "python" and not (path or "").endswith(SUFFIXES):
             return None
         if path is not None:
             return Path(path), place(Path(path), self.folders)
@@ -214,7 +214,7 @@ class Server(LanguageServer):
             root, known = session.where.root, session.analysis.baseline
             mine = {file for file in changed if root in file.parents or file == known}
             if mine and not session.where.alone:
-                whole = any(file.suffix not in _SUFFIXES for file in mine)
+                whole = any(file.suffix not in SUFFIXES for file in mine)
                 session.changed_on_disk(None if whole else mine)
                 self.look(session)
 

@@ -8,7 +8,8 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fsrace_lint import failures, settings
-from fsrace_lint.server.analysis import MISTAKES, Analysis, Where
+from fsrace_lint.pipeline import MISTAKES
+from fsrace_lint.server.analysis import Analysis, Where
 from fsrace_lint.server.answers import Document, Wishes, Writer
 from fsrace_lint.server.worker import SupersededError, Worker
 
