@@ -137,7 +137,7 @@ ROOMS = (
     Room("commands"),
     Room(
         "commands.choosing",
-        "commands.completing commands.stdin commands.watching commands.words pipeline report"
+        "commands.completing commands.stdin commands.watching commands.words findings fixes pipeline report"
         " report.words rules settings terminal",
         "click",
     ),

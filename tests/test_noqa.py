@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_baseline import CODE as TWO
 from test_cli import here, reported, run, write  # noqa: F401  # a fixture for all tests
 
 from fsrace_lint import noqa, rules
@@ -21,20 +22,6 @@ from fsrace_lint.pipeline import comments
 
 NAMES = rules.codes()
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
-TWO = """
-import os
-import shutil
-
-
-def prepare(out):
-    if not os.path.exists(out):
-        os.makedirs(out)
-
-
-def clean(out):
-    if os.path.exists(out):
-        shutil.rmtree(out)
-"""
 
 
 def codes(comment: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import baseline, pipeline
-from fsrace_lint.commands.choosing import leave, one_project
+from fsrace_lint.commands.choosing import leave, one_project, write
 from fsrace_lint.report.words import count, visible
 from fsrace_lint.terminal import FAILED
 
@@ -215,12 +215,9 @@ def _add_noqa(results: Results, reason: str, watch: Watch) -> int:
     for run, one in results:
         patches, refused = pipeline.add_noqa(run, one, reason)
         refusals += [(refusal.finding, refusal.reason) for refusal in refused]
-        for patch in patches:
-            obstacle = pipeline.write(patch)
-            if obstacle is None:
-                suppressed += patch.applied
-            else:
-                refusals += [(finding, obstacle) for finding in patch.applied]
+        done, left_alone = write(patches)
+        suppressed += done
+        refusals += left_alone
     for finding, why in sorted(refusals, key=lambda pair: pair[0].sort_key()):
         _complain(f"{finding.place.position}: {finding.code} not suppressed: {why}", watch)
     files = len({finding.place.path for finding in suppressed})

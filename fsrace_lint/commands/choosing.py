@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.commands.stdin import Handed
     from fsrace_lint.commands.watching import Watch
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline import Run
 
 
@@ -196,6 +198,26 @@ def _baseline(file: Path | None, *, ignored: bool) -> str | None:
     if file is not None and ignored:
         raise click.UsageError("--baseline and --no-baseline do not go together")
     return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links stay
+
+
+def write(patches: Iterable[Patch]) -> tuple[list[Finding], list[tuple[Finding, str]]]:
+    """Write patches.
+
+    Args:
+        patches: The patches.
+
+    Returns:
+        What they were made for: the findings of those that are written, and of the others, with the reasons.
+    """
+    done: list[Finding] = []
+    refused: list[tuple[Finding, str]] = []
+    for patch in patches:
+        obstacle = pipeline.write(patch)
+        if obstacle is None:
+            done += patch.applied
+        else:
+            refused += [(finding, obstacle) for finding in patch.applied]
+    return done, refused
 
 
 def leave(checked: Checked, watch: Watch | None = None, *, findings: int, written: bool = True) -> NoReturn:

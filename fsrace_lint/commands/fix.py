@@ -8,7 +8,7 @@ import click
 
 from fsrace_lint import catalog, pipeline, terminal
 from fsrace_lint.commands import stdin
-from fsrace_lint.commands.choosing import choosing, leave, run
+from fsrace_lint.commands.choosing import choosing, leave, run, write
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped
 from fsrace_lint.report import diff
@@ -61,19 +61,14 @@ def fix(
         how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}
         patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, **how)]
     refusals = [(refusal.finding, refusal.reason) for patch in patches for refusal in patch.refused]
-    fixed: list[Finding] = []
-    for patch in patches:
-        reason = None
-        if only_diff:
-            if not watch.silent:
-                _show(patch, checked, color)
-        elif handed is None:
-            reason = pipeline.write(patch)
-        if reason is None:
-            fixed += patch.applied
-        else:
-            refusals += [(finding, reason) for finding in patch.applied]
-    if handed is not None and results and not only_diff:
+    fixed = [finding for patch in patches for finding in patch.applied]
+    if only_diff:
+        for patch in patches if not watch.silent else ():
+            _show(patch, checked, color)
+    elif handed is None:
+        fixed, left_alone = write(patches)
+        refusals += left_alone
+    elif results:
         terminal.emit(patches[0].after if patches else handed.data)
     if not watch.silent:
         _tell_refusals(refusals)

@@ -209,6 +209,8 @@ def is_asked_in(target: Target, test: cst.BaseExpression) -> bool:
 def refuse_looked_up(target: Target, statement: cst.CSTNode) -> None:
     """Refuse to put a barrier beside a statement that is reached, or not, as the filesystem answers.
 
+    FSR403 says so of a repaired project; a fix that is only shown is not judged by it.
+
     Raises:
         RefusalError: Processes that get another answer would never come to it.
     """

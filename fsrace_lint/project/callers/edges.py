@@ -9,7 +9,7 @@ from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
-from fsrace_lint.project.names.entities import as_function, qualified_name
+from fsrace_lint.project.names.entities import as_function, package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of, given_for, received
 from fsrace_lint.project.names.resolve import is_super
 from fsrace_lint.project.names.values import Value
@@ -38,7 +38,8 @@ class Edge:
     `only` is who the helper it is handed to lets run it, `position` the argument
     it is handed over in, None for a keyword; `spawn` says that it starts
     processes, which run it; `first` is the scope whose first process the helper
-    lets run it before the others; `mutes` that collectives return at once in it.
+    lets run it before the others; `mutes` is the library whose collectives return at
+    once in it.
     `receiver` is the class of the object whose method is called; `helper` is the
     project's function that is handed it, as `parameter`. `passing` is the call that
     hands over its arguments, where that is another: `delayed(f)(value)`.
@@ -50,7 +51,7 @@ class Edge:
     position: int | None = None
     spawn: Spawn | None = None
     first: str | None = None
-    mutes: bool = False
+    mutes: str = ""
     receiver: LinkedClass | None = None
     helper: LinkedFunction | None = None
     parameter: str | None = None
@@ -190,7 +191,7 @@ class Edges:
         helper = as_function(entity)
         edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
         if once is not None:
-            return replace(edge, only=FIRST[once.scope], mutes=once.mutes)
+            return replace(edge, only=FIRST[once.scope], mutes=package_of(name) if once.mutes else "")
         if spawn is not None and spawn.curried:
             outer = (other.call for other in self.linker.events(event.function))
             return replace(edge, passing=next((call for call in outer if call.function is event.call), None))

@@ -15,7 +15,7 @@ from fsrace_lint.project.callers.protection import Protection
 from fsrace_lint.project.callers.summarize import Summaries
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.names.entities import qualified_name
+from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Propagation:
         self._edges = Edges(linker, self.summaries)
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[int, Processes] = {}
-        self._muted: Memo[LinkedFunction, bool] = Memo(unknown=False)
+        self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
         linker.guards.arguments = Arguments(linker, self.edges)
 
     def leading_names(self, kinds: Iterable[str], depth: int) -> frozenset[str]:
@@ -238,21 +238,22 @@ class Propagation:
                 return name.rpartition(".")[2]
         return ""
 
-    def is_muted(self, function: LinkedFunction) -> bool:
-        """Tell whether a function is meant for where the library's own collectives return at once.
+    def muted_in(self, function: LinkedFunction) -> frozenset[str]:
+        """Give the libraries whose own collectives return at once in a function.
 
-        One call that hands it to such a helper shows that, whoever else calls it.
+        One call that hands it to a helper of such a library shows that, whoever else calls it.
         """
         return self._muted.get(function, lambda: self._find_muted(function))
 
-    def _find_muted(self, function: LinkedFunction) -> bool:
-        entries = (self.catalog.find("decorator", name) for name, _ in self._decorators(function))
-        if any(entry is not None and entry.mutes for entry in entries):
-            return True
+    def _find_muted(self, function: LinkedFunction) -> frozenset[str]:
+        entries = ((self.catalog.find("decorator", name), name) for name, _ in self._decorators(function))
+        found = frozenset(package_of(name) for entry, name in entries if entry is not None and entry.mutes)
         edges = self.edges(function)
-        if any(edge.mutes for edge in edges):
-            return True
-        return bool(edges) and all(self.is_muted(edge.event.function) for edge in edges)
+        found |= {edge.mutes for edge in edges if edge.mutes}
+        if found or not edges:
+            return found
+        first, *others = (self.muted_in(edge.event.function) for edge in edges)
+        return first.intersection(*others)
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""

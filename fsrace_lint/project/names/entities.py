@@ -47,6 +47,11 @@ def qualified_name(entity: Entity | None) -> str | None:
             return None
 
 
+def package_of(name: str) -> str:
+    """Give the package that a qualified name begins with."""
+    return name.partition(".")[0]
+
+
 def as_function(entity: Entity | None) -> LinkedFunction | None:
     """Give the function that calling an entity runs."""
     if isinstance(entity, LinkedFunction):

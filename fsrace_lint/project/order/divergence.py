@@ -18,6 +18,7 @@ from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import ALL, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of
 from fsrace_lint.project.names.values import Value
 from fsrace_lint.project.order.meetings import Meetings, meetings_of, names_a_group
@@ -89,8 +90,9 @@ class Divergences:
         to the others.
         """
         flow = self.linker.flow(function)
-        meetings = list(meetings_of(self.sequences.of(function)))
-        if flow is None or not meetings or self.propagation.is_muted(function):
+        muted = self.propagation.muted_in(function)
+        meetings = [one for one in meetings_of(self.sequences.of(function)) if not self._returns(one, muted)]
+        if flow is None or not meetings:
             return
         counted = Meetings((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
         first: dict[Place, Divergence] = {}
@@ -103,6 +105,16 @@ class Divergences:
                 if found.place not in first or (found.certain and not first[found.place].certain):
                     first[found.place] = found
         yield from first.values()
+
+    def _returns(self, meeting: Step, muted: frozenset[str]) -> bool:
+        """Tell whether a call of one of these libraries, or of an unknown one, is or leads to a meeting."""
+        if not muted:
+            return False
+        called = (
+            qualified_name(self.linker.resolver.entity(event.call.function, event.state.scope))
+            for event in (meeting.event, *meeting.way, meeting.origin)
+        )
+        return any(name is None or package_of(name) in muted for name in called)
 
     def _other_end(self, function: LinkedFunction) -> Iterator[Step]:
         """Give the meetings at the other end of a `with`, where the function is one end of it."""
