@@ -296,10 +296,8 @@ class TestProgress:
         pipeline.repair(ran, checked, unsafe=False)
         assert counts.stages == [
             ["Reading", 4, 4],
-            ["Linking", 2, 2],
             ["Checking", 3, 3],
             ["Repairing", 2, 2],
-            ["Linking", 2, 2],
         ]
 
 

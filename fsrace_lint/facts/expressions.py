@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import denoted, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,6 +52,17 @@ class Scope:
     attributes: set[str] = field(default_factory=set)
     outer_names: list[str] = field(default_factory=list)
     yields: bool = False
+    is_property: bool = False
+    has_loop: bool = False
+    has_context: bool = False
+    first: str = ""
+    parameters: frozenset[str] = frozenset()
+    runs: dict[str, None] = field(default_factory=dict)
+    aliases: dict[m.Alias, None] = field(default_factory=dict)
+
+    def is_local(self, name: str) -> bool:
+        """Tell whether a name that is bound here is a variable of the function alone."""
+        return self.index != 0 and self.owner < 0 and name not in self.outer_names
 
 
 class Expressions:
@@ -62,6 +74,34 @@ class Expressions:
         self.read_lambda = read_lambda
         self.scope = Scope(0, "<module>")
         self.fstring_depth = 0
+
+    def bound(self, target: m.Expr | None, value: m.Expr | None) -> None:
+        """Note that a target may be another name of what a value denotes."""
+        if target is None or value is None:
+            return
+        if isinstance(target, m.Sequence):
+            if isinstance(value, m.Sequence):
+                for one, other in zip(target.items, value.items, strict=False):
+                    self.bound(one, other)
+        elif isinstance(target, (m.Name, m.Attribute)):
+            self._known_as(last_name(target), value, kind=self._kind(target))
+
+    def _kind(self, target: m.Name | m.Attribute) -> str:
+        if isinstance(target, m.Name):
+            return "local" if self.scope.is_local(target.id) else "name"
+        return "own" if target.value == m.Name(self.scope.first) else "attribute"
+
+    def returned(self, value: m.Expr | None) -> None:
+        """Note that a call of the function being read gives what a value denotes."""
+        name = self.scope.qualname.rpartition(".")[2]
+        if value is not None:
+            self._known_as(name, value, returned=True)
+            if self.scope.is_property:
+                self._known_as(name, value)
+
+    def _known_as(self, known_as: str, value: m.Expr, *, returned: bool = False, kind: str = "name") -> None:
+        for name, called, of in denoted(value):
+            self.scope.aliases[m.Alias(name, known_as, called, returned, of, kind)] = None
 
     def read(self, node: ast.expr) -> m.Expr:
         """Convert one expression."""
@@ -97,6 +137,8 @@ class Expressions:
         return m.Opaque()
 
     def _call(self, node: ast.Call) -> m.Expr:
+        if isinstance(node.func, ast.Name) and node.func.id in self.scope.parameters:
+            self.scope.runs[node.func.id] = None
         return m.Call(
             self.read(node.func),
             self.several(node.args),
@@ -163,7 +205,9 @@ class Expressions:
         return m.Comprehension(self.several(results), generators)
 
     def _walrus(self, node: ast.NamedExpr) -> m.Expr:
-        return m.Walrus(node.target.id, self.read(node.value))
+        value = self.read(node.value)
+        self.bound(m.Name(node.target.id), value)
+        return m.Walrus(node.target.id, value)
 
     def _await(self, node: ast.Await) -> m.Expr:
         return self.read(node.value)

@@ -10,6 +10,7 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
+from fsrace_lint.facts.names import PROPERTIES, last_name
 from fsrace_lint.source import Columns
 from fsrace_lint.spans import Span
 
@@ -71,7 +72,21 @@ class Extractor:
         body = self.block(tree.body)
         mentions = tuple(sorted(self.scope.mentions))
         start = Span(1, 1, 1, 1)
-        self.functions[0] = m.Function("<module>", "<module>", -1, -1, (), (), body, start, (), mentions)
+        self.functions[0] = m.Function(
+            "<module>",
+            "<module>",
+            -1,
+            -1,
+            (),
+            (),
+            body,
+            start,
+            (),
+            mentions,
+            has_loop=self.scope.has_loop,
+            has_context=self.scope.has_context,
+            aliases=tuple(self.scope.aliases),
+        )
         return m.FileFacts(
             tuple(function for function in self.functions if function is not None),
             tuple(class_ for class_ in self.classes if class_ is not None),
@@ -94,11 +109,15 @@ class Extractor:
 
     def _assign(self, node: ast.Assign) -> m.Statement:
         value = self.expressions.read(node.value)
-        return m.Assign(tuple(self._target(target) for target in node.targets), value)
+        targets = tuple(self._target(target) for target in node.targets)
+        for target in targets:
+            self.expressions.bound(target, value)
+        return m.Assign(targets, value)
 
     def _annotated(self, node: ast.AnnAssign) -> m.Statement:
         value = self.expressions.optional(node.value)
         target = self._target(node.target)
+        self.expressions.bound(target, value)
         return m.Assign((target,), value, self.expressions.read(node.annotation))
 
     def _augmented(self, node: ast.AugAssign) -> m.Statement:
@@ -113,7 +132,9 @@ class Extractor:
         return self.expressions.read(node)
 
     def _return(self, node: ast.Return) -> m.Statement:
-        return m.Return(self.expressions.optional(node.value), self.columns.span(node))
+        value = self.expressions.optional(node.value)
+        self.expressions.returned(value)
+        return m.Return(value, self.columns.span(node))
 
     def _raise(self, node: ast.Raise) -> m.Statement:
         return m.Raise(self.expressions.optional(node.exc), self.columns.span(node))
@@ -135,10 +156,12 @@ class Extractor:
         return m.If(test, self.block(node.body), self.block(node.orelse), self.columns.span(node.test))
 
     def _while(self, node: ast.While) -> m.Statement:
+        self.scope.has_loop = True
         test = self.expressions.read(node.test)
         return m.While(test, self.block(node.body), self.block(node.orelse), self.columns.span(node.test))
 
     def _for(self, node: ast.For | ast.AsyncFor) -> m.Statement:
+        self.scope.has_loop = True
         iterable = self.expressions.read(node.iter)
         target = self._target(node.target)
         body, orelse = self.block(node.body), self.block(node.orelse)
@@ -154,12 +177,13 @@ class Extractor:
         return m.Handler(caught, node.name, self.block(node.body), self.columns.span(node))
 
     def _with(self, node: ast.With | ast.AsyncWith) -> m.Statement:
+        self.scope.has_context = True
+        read = self.expressions
         items = tuple(
-            m.WithItem(
-                self.expressions.read(item.context_expr), self.expressions.optional(item.optional_vars)
-            )
-            for item in node.items
+            m.WithItem(read.read(item.context_expr), read.optional(item.optional_vars)) for item in node.items
         )
+        for item in items:
+            read.bound(item.target, item.context)
         return m.With(items, self.block(node.body), self.columns.span(node.items[0].context_expr))
 
     def _match(self, node: ast.Match) -> m.Statement:
@@ -193,7 +217,7 @@ class Extractor:
 
     def _lambda(self, node: ast.Lambda) -> m.Lambda:
         result = ast.copy_location(ast.Return(value=node.body), node.body)
-        index = self._function(node, "<lambda>", [result], ())
+        index = self._function(node, m.LAMBDA, [result], ())
         function = self.functions[index]
         if function is not None:
             self.scope.mentions.update(function.mentions)
@@ -215,6 +239,9 @@ class Extractor:
         parameters = self._parameters(node.args)
         enclosing = self.scope
         scope = Scope(index, self._qualname(name))
+        scope.is_property = not PROPERTIES.isdisjoint(map(last_name, decorators))
+        scope.first = parameters[0].name if parameters else ""
+        scope.parameters = enclosing.parameters.union(parameter.name for parameter in parameters)
         self.expressions.scope = scope
         statements = self.block(body)
         self.expressions.scope = enclosing
@@ -231,6 +258,10 @@ class Extractor:
             tuple(sorted(scope.mentions)),
             tuple(sorted(scope.attributes)),
             scope.yields,
+            scope.has_loop,
+            scope.has_context,
+            tuple(scope.runs),
+            tuple(scope.aliases),
         )
         return index
 

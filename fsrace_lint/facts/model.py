@@ -8,11 +8,14 @@ cycles, so that it can be cached and sent between processes.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from fsrace_lint.spans import Span
+
+LAMBDA: Final = "<lambda>"
+"""The name of a function that has none."""
 
 
 class _Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
@@ -344,13 +347,32 @@ class Parameter(_Node, frozen=True):
     annotation: Expr | None = None
 
 
+class Alias(_Node, frozen=True):
+    """A further name of what a name or an attribute may denote: `known_as = name`.
+
+    `called` says that it is what a call of `name` gives, `returned` that it is what
+    a call of `known_as` gives: the function `known_as` returns it. Where `name` is an
+    attribute, `of` is the variable that has it, or `?`. `kind` says what `known_as` is:
+    a variable of the function (`local`), of a module or class (`name`), or an attribute
+    of the object that the function is a method of (`own`) or of any other (`attribute`).
+    """
+
+    name: str
+    known_as: str
+    called: bool = False
+    returned: bool = False
+    of: str = ""
+    kind: str = "name"
+
+
 class Function(_Node, frozen=True):
-    """A function, a lambda (`<lambda>`) or the module's own code (`<module>`).
+    """A function, a lambda (`LAMBDA`) or the module's own code (`<module>`).
 
     `parent` and `owner` index the enclosing function and class (-1: none).
     `mentions` holds every identifier its code reads, sorted: the index by which
     callers are looked up. `attributes` holds the names it assigns as attributes
-    (`x` for `self.x = …`), sorted.
+    (`x` for `self.x = …`), sorted; `aliases` what else it calls what its names denote;
+    `runs` the parameters that it calls, its own and those of functions around it.
     """
 
     name: str
@@ -365,6 +387,10 @@ class Function(_Node, frozen=True):
     mentions: tuple[str, ...]
     attributes: tuple[str, ...] = ()
     is_generator: bool = False
+    has_loop: bool = False
+    has_context: bool = False
+    runs: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
 
 
 class Class(_Node, frozen=True):

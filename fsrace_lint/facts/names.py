@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from fsrace_lint.facts import model as m
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROPERTIES: Final = frozenset({"property", "cached_property"})
+"""The decorators of a function that runs when an attribute is read."""
 
 
 def dotted(expr: m.Expr) -> str | None:
@@ -53,3 +61,31 @@ def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression
             return value, index
         case _:
             return ()
+
+
+def denoted(expr: m.Expr) -> Iterator[tuple[str, bool, str]]:
+    """Give the last names of the functions and classes that an expression may denote.
+
+    Yields:
+        Each name, whether it is what a call of it gives, and for an attribute the variable that
+        has it, or `?`.
+    """
+    match expr:
+        case m.Name(id=name):
+            yield name, False, ""
+        case m.Attribute(value=value, name=name):
+            yield name, False, value.id if isinstance(value, m.Name) else "?"
+        case m.Lambda():
+            yield m.LAMBDA, False, ""
+        case m.Call(function=function):
+            yield from ((name, True, of) for name, _, of in denoted(function))
+        case m.Conditional(body=body, orelse=orelse):
+            yield from denoted(body)
+            yield from denoted(orelse)
+        case m.Boolean(values=values):
+            for value in values:
+                yield from denoted(value)
+        case m.Walrus(value=value) | m.Subscript(value=value):
+            yield from denoted(value)
+        case _:
+            return

@@ -41,7 +41,7 @@ class Observer:
         """Hear that another file of the stage is done; what this raises ends the work."""
 
     def pulse(self) -> None:
-        """Hear that the next rule is run; what this raises ends the work."""
+        """Hear that the next rule is run, or the next function followed; what this raises ends the work."""
 
     def room(self, name: Room) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
         """Give a context around the work of a room."""

@@ -216,13 +216,12 @@ class Run:
         parsed = [module for module in modules.values() if module is not None]
         chosen = self.settings
         known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
-        self.observer.stage("Linking", len(parsed))
         project = Project(
             parsed,
             known,
             also={link: modules[file] for link, file in self.links.items()},
             storage=Storage(*self.settings.storage),
-            pulse=self.observer.step,
+            pulse=self.observer.pulse,
         )
         return modules, project
 

@@ -14,6 +14,38 @@ _OFTEN_ENOUGH: Final = 4
 _NOTHING: Final = 1 << 30
 
 
+class Circle:
+    """The questions that are being answered, by all memos that share them."""
+
+    def __init__(self) -> None:
+        """Start with no question asked."""
+        self.depth = 0
+        self.incomplete = 0
+        """Counts the answers that could come out otherwise once what is being answered is known."""
+        self._open_until = _NOTHING
+
+    def leads_back(self, depth: int) -> None:
+        """Note that an answer was given that depends on the question asked at a depth."""
+        self.incomplete += 1
+        self._open_until = min(self._open_until, depth)
+
+    def answer(self, find: Callable[[], Answer]) -> tuple[Answer, bool]:
+        """Find an answer, and tell whether it is final.
+
+        It is not where it depends on a question that was asked before this one.
+        """
+        depth = self.depth
+        outer, self._open_until = self._open_until, _NOTHING
+        self.depth += 1
+        try:
+            answer = find()
+        finally:
+            self.depth -= 1
+            final = self._open_until >= depth
+            self._open_until = min(outer, _NOTHING if final else self._open_until)
+        return answer, final
+
+
 class Memo(Generic[Key, Answer]):
     """Remembers answers so that they do not depend on what was asked first.
 
@@ -22,14 +54,20 @@ class Memo(Generic[Key, Answer]):
     that the circle started from: asked by itself, it could come out otherwise.
     """
 
-    def __init__(self, unknown: Answer, deepest: int = 40) -> None:
-        """Start with nothing known; past `deepest` questions within questions the answer is `unknown`."""
+    def __init__(self, unknown: Answer, deepest: int = 40, circle: Circle | None = None) -> None:
+        """Start with nothing known.
+
+        Args:
+            unknown: The answer to what is being answered.
+            deepest: Past so many questions within questions the answer is `unknown`, too.
+            circle: Shared by memos whose questions lead to those of the others.
+        """
         self._unknown = unknown
         self._deepest = deepest
+        self._circle = Circle() if circle is None else circle
         self._known: dict[Key, Answer] = {}
         self._asked: dict[Key, int] = {}
         self._tries: dict[Key, int] = {}
-        self._open_until = _NOTHING
 
     def get(self, key: Key, find: Callable[[], Answer]) -> Answer:
         """Give the answer for a key.
@@ -44,19 +82,23 @@ class Memo(Generic[Key, Answer]):
         if key in self._known:
             return self._known[key]
         if key in self._asked:
-            self._open_until = min(self._open_until, self._asked[key])
+            self._circle.leads_back(self._asked[key])
             return self._unknown
-        depth = len(self._asked)
-        if depth >= self._deepest:
+        if self._circle.depth >= self._deepest:
             return self._unknown
-        outer, self._open_until = self._open_until, _NOTHING
-        self._asked[key] = depth
+        self._asked[key] = self._circle.depth
         try:
-            answer = find()
+            answer, final = self._circle.answer(find)
         finally:
             del self._asked[key]
         self._tries[key] = self._tries.get(key, 0) + 1
-        if self._open_until >= depth or self._tries[key] >= _OFTEN_ENOUGH:
+        if final or self._tries[key] >= _OFTEN_ENOUGH:
             self._known[key] = answer
-        self._open_until = min(outer, self._open_until if self._open_until < depth else _NOTHING)
         return answer
+
+    def is_being_answered(self, key: Key) -> bool:
+        """Tell whether a question is being answered; who asks goes on with what is known so far."""
+        if key not in self._asked:
+            return False
+        self._circle.leads_back(self._asked[key])
+        return True

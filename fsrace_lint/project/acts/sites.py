@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.acts.effects import Effects
 from fsrace_lint.project.acts.ownership import Ownership
 from fsrace_lint.project.acts.probes import Probes
 from fsrace_lint.project.acts.responses import Responses
 from fsrace_lint.project.callers.evidence import Evidences
+from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import ASKING, Reach, Site
@@ -23,6 +25,7 @@ from fsrace_lint.project.paths.storage import Storage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.processes import Processes
@@ -235,8 +238,8 @@ class Sites:
         return not site.settled and self._depends_on_callers(site)
 
     @functools.cached_property
-    def _leading(self) -> frozenset[str]:
-        return self.propagation.leading_names(("effect", "program"), _CALLERS_DEPTH)
+    def _leading(self) -> Leading:
+        return leading(self.propagation, ("effect", "program"), _CALLERS_DEPTH + 1)
 
     def _settled(self, site: Site) -> Site:
         """Judge a site where it stands if it is what it is whoever calls.
@@ -283,9 +286,11 @@ class Sites:
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         """Give the open sites of the functions that a function calls, as they look from the call."""
-        if depth > _CALLERS_DEPTH or self._leading.isdisjoint(function.facts.mentions):
+        if depth > _CALLERS_DEPTH or function not in self._leading.functions:
             return
         for event in self.linker.events(function):
+            if last_name(event.call.function) not in self._leading.names:
+                continue
             named = self.linker.resolver.callee(event.call, event.state.scope)
             if named is None or named is function or self._saves_for_all(named):
                 continue

@@ -13,7 +13,7 @@ from fsrace_lint.project.names.given import passed, positional
 from fsrace_lint.project.names.values import Element, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Arguments:
     """Joins what all callers pass for a parameter."""
 
-    def __init__(self, linker: Linker, edges: Callable[[LinkedFunction], tuple[Edge, ...]]) -> None:
-        """Prepare for a project whose functions are all followed; `edges` gives the ways into one."""
+    def __init__(self, linker: Linker, edges: Callable[[LinkedFunction], Iterable[Edge]]) -> None:
+        """Prepare for a project; `edges` gives the ways into a function, of which not all may be needed."""
         self.linker = linker
         self.guards = linker.guards
         self.edges = edges
@@ -35,11 +35,15 @@ class Arguments:
 
     def split(self, argument: Argument) -> Split:
         """Tell which processes can be passed something true for a parameter, and which something false."""
+        if _is_object(argument):
+            return UNDIVIDED
         key = argument.function, argument.parameter.name
         return self._splits.get(key, lambda: self._split(argument))
 
     def rank(self, argument: Argument) -> str | None:
         """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
+        if _is_object(argument):
+            return None
         key = argument.function, argument.parameter.name
         return self._ranks.get(key, lambda: self._rank(argument))
 
@@ -50,31 +54,47 @@ class Arguments:
                 return UNDIVIDED
             one = self.guards.split(value.expr, value.scope)
             true, false = true | one[0], false | one[1]
+            if (true, false) == UNDIVIDED:
+                return UNDIVIDED
         return (true, false) if true or false else UNDIVIDED
 
     def _rank(self, argument: Argument) -> str | None:
-        edges = self.edges(argument.function)
-        scopes: set[str | None] = {"global" for edge in edges if is_spawned_number(edge, argument)}
-        for value in self._values(argument):
-            scopes.add(None if value is None else self.guards.rank_scope(value.expr, value.scope))
+        function, parameter = argument.function, argument.parameter
+        scopes: set[str] = set()
+        for edge in self.edges(function):
+            scope: str | None = "global"
+            if not is_spawned_number(edge, argument):
+                value = self._value(edge, parameter, function)
+                scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
+            if scope is None:
+                return None
+            scopes.add(scope)
         return scopes.pop() if len(scopes) == 1 else None
 
     def _values(self, argument: Argument) -> Iterator[Value | None]:
         """Give what each caller passes, None where that is not known."""
         function, parameter = argument.function, argument.parameter
         for edge in self.edges(function):
-            if is_spawned_number(edge, argument):
-                continue
-            scope: Scope | None = edge.event.state.scope
-            value = given_by(edge, parameter, function)
-            if value is None and not edge.handed:
-                value, scope = parameter.default, self._outside(function)
-            yield None if value is None or scope is None else Value(value, scope)
+            if not is_spawned_number(edge, argument):
+                yield self._value(edge, parameter, function)
+
+    def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
+        scope: Scope | None = edge.event.state.scope
+        value = given_by(edge, parameter, function)
+        if value is None and not edge.handed:
+            value, scope = parameter.default, self._outside(function)
+        return None if value is None or scope is None else Value(value, scope)
 
     def _outside(self, function: LinkedFunction) -> Scope | None:
         """Give the names with which the defaults of a function are read."""
         outer = function.enclosing
         return None if outer is None else self.linker.final_scope(outer)
+
+
+def _is_object(argument: Argument) -> bool:
+    """Tell whether a parameter is the object or the class whose method is called."""
+    function = argument.function
+    return function.takes_object and function.facts.parameters[:1] == (argument.parameter,)
 
 
 def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:

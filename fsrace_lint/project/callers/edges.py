@@ -9,13 +9,14 @@ from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
-from fsrace_lint.project.names.entities import as_function, package_of, qualified_name
+from fsrace_lint.project.names.entities import as_function, is_property, package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of, given_for, received
+from fsrace_lint.project.names.mentions import Mentions
 from fsrace_lint.project.names.resolve import is_super
-from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.names.values import Argument, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.callers.linker import Linker
@@ -89,10 +90,14 @@ class _Use:
     exact: bool = False
     receiver: LinkedClass | None = None
 
-    def may_run(self, owner: LinkedClass) -> bool:
+    def may_run(self, method: LinkedFunction, owner: LinkedClass) -> bool:
         """Tell whether it may run the method of a class that overrides the one it names."""
         if self.exact:
             return False
+        if method.facts.name == "__init__":
+            called = self.event.call.function
+            bound = self.event.state.scope.get(called.id) if isinstance(called, m.Name) else None
+            return isinstance(bound, Argument)
         return self.receiver is None or self.receiver in owner.ancestors()
 
 
@@ -100,29 +105,23 @@ class Edges:
     """Finds the ways into functions, each function's once."""
 
     def __init__(self, linker: Linker, summaries: Summaries) -> None:
-        """Prepare for a project whose functions are all followed; nothing is looked at yet."""
+        """Prepare for a project; nothing is looked at yet."""
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = summaries
-        self._uses: dict[LinkedFunction, list[_Use]] = {}
-        self._are_noted = False
+        self.mentions = Mentions(linker.table.modules)
+        self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
+        self._noted: set[LinkedFunction] = set()
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
-        self._aliases: dict[str, set[str]] = {}
-        for module in linker.table.modules:
-            for row in module.facts.imports:
-                if row.name is not None and row.local != row.name:
-                    self._aliases.setdefault(row.name, set()).add(row.local)
-
-    def aliases(self, name: str) -> set[str]:
-        """Give the names under which imports of the project bind `name`."""
-        return self._aliases.get(name, set())
 
     def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
         if function not in self._edges:
             self._edges[function] = ()
-            self._edges[function] = tuple(self._edge(use) for use in self._uses_of(function))
+            self._edges[function] = tuple(
+                self._edge(use) for use in self._uses_of(function, self.mentions.of)
+            )
         return self._edges[function]
 
     def presumed(self, function: LinkedFunction) -> tuple[Edge, ...]:
@@ -133,24 +132,53 @@ class Edges:
         """
         if function.owner is None or self.of(function):
             return ()
-        return tuple(self._unresolved.get((function.module, function.facts.name), ()))
+        name, module = function.facts.name, function.module
+        self._look_at(caller for caller in self.mentions.of_name(name) if caller.module is module)
+        found = self._unresolved.get((module, name), ())
+        return tuple(sorted(found, key=lambda edge: edge.event.function.order))
 
-    def _uses_of(self, function: LinkedFunction) -> Iterator[_Use]:
+    def search(self, function: LinkedFunction) -> Iterator[Edge]:
+        """Give every way into a function as it is found, in no order: for those who need not see all."""
+        if function in self._edges:
+            yield from self._edges[function]
+        else:
+            yield from (self._edge(use) for use in self._uses_of(function, self._search_callers))
+
+    def _uses_of(
+        self, function: LinkedFunction, callers: Callable[[LinkedFunction], Iterable[LinkedFunction]]
+    ) -> Iterator[_Use]:
         """Give the uses of a function, and of the methods of base classes that it stands in for."""
-        if function.facts.name == "__call__":
+        if function.facts.name == "__call__" or is_property(function):
             return
-        if not self._are_noted:
-            self._are_noted = True
-            for module in self.linker.table.modules:
-                for caller in module.functions:
-                    for event in self.linker.events(caller):
-                        self._note(event)
-        yield from self._uses.get(function, ())
+        yield from self._calls_of(function, callers)
         owner = function.owner
         for class_ in owner.ancestors() if owner is not None else ():
             inherited = class_.methods.get(function.facts.name)
             if owner is not None and inherited is not None and inherited is not function:
-                yield from (use for use in self._uses.get(inherited, ()) if use.may_run(owner))
+                calls = self._calls_of(inherited, callers)
+                yield from (use for use in calls if use.may_run(function, owner))
+
+    def _search_callers(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
+        seen: set[LinkedFunction] = set()
+        for caller in self.mentions.search(function):
+            if caller not in seen:
+                seen.add(caller)
+                yield caller
+
+    def _calls_of(
+        self, function: LinkedFunction, callers: Callable[[LinkedFunction], Iterable[LinkedFunction]]
+    ) -> Iterator[_Use]:
+        for caller in callers(function):
+            self._look_at((caller,))
+            yield from self._uses.get(function, {}).get(caller, ())
+
+    def _look_at(self, callers: Iterable[LinkedFunction]) -> None:
+        """Note what some functions call and hand on, where that was not done yet."""
+        for caller in callers:
+            if caller not in self._noted:
+                self._noted.add(caller)
+                for event in self.linker.events(caller):
+                    self._note(event)
 
     def _note(self, event: Event) -> None:
         """Note which functions of the project a call runs or is handed."""
@@ -170,7 +198,7 @@ class Edges:
         if isinstance(expr, m.Attribute):
             use = replace(use, exact=is_super(expr.value), receiver=receiver)
         for target in _targets(expr, entity, receiver):
-            self._uses.setdefault(target, []).append(use)
+            self._uses.setdefault(target, {}).setdefault(use.event.function, []).append(use)
         if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
             key = use.event.function.module, expr.name
             self._unresolved.setdefault(key, []).append(Edge(use.event, handed=False))

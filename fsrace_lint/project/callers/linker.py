@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsrace_lint.project.flow.evaluate import Semantics
 from fsrace_lint.project.flow.processes import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.walk import Walker
-from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.memo import Circle, Memo
 from fsrace_lint.project.names.modules import ModuleTable
 from fsrace_lint.project.names.resolve import Resolver
 from fsrace_lint.project.names.values import Value
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction, Module
     from fsrace_lint.project.names.values import Scope
 
+Answer = TypeVar("Answer")
+
 _DEEPEST: Final = 20
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
@@ -36,33 +39,35 @@ class Linker:
     """Holds the flows of a project's functions and answers what they mean.
 
     While a function is being followed, its own result and its later bindings are
-    unknown to the functions that it leads to. All are followed in the order of
-    the files, so that what is found does not depend on what is asked for.
+    unknown to the functions that it leads to. What is found with their help is found
+    anew when it is asked for by itself, so that it does not depend on who asks first.
+    What callers pass is known to nobody then: that is for those who ask later.
     """
 
     def __init__(
-        self, modules: Iterable[Module], catalog: Catalog, also: Mapping[str, Module | None] = _NOTHING
+        self,
+        modules: Iterable[Module],
+        catalog: Catalog,
+        also: Mapping[str, Module | None] = _NOTHING,
+        pulse: Callable[[], None] | None = None,
     ) -> None:
-        """Link `modules` by name, `also` by further paths; nothing is followed before follow_all."""
+        """Link `modules` by name, `also` by further paths; nothing is followed yet.
+
+        `pulse` is called before a function is; what it raises ends the work.
+        """
+        self._pulse = pulse
         self.catalog = catalog
         self.table = ModuleTable(modules, also)
-        self.resolver = Resolver(self.table, catalog, self.final_scope)
+        circle = Circle()
+        self.resolver = Resolver(self.table, catalog, self.final_scope, circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
         self._semantics = Semantics(self.guards.split, self.resolver.qualify, self._kind, self._survivors)
-        self._flows: dict[LinkedFunction, Flow] = {}
-        self._following: dict[LinkedFunction, Walker] = {}
-        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED)
-
-    def follow_all(self, pulse: Callable[[], None] | None = None) -> None:
-        """Follow every function, in the order of the files, and call `pulse` before each file."""
-        for module in self.table.modules:
-            if pulse is not None:
-                pulse()
-            for function in module.functions:
-                self.flow(function)
-        self.resolver.is_settled = True
+        self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, circle)
+        self._followed: dict[LinkedFunction, None] = {}
+        self._walkers: dict[LinkedFunction, Walker] = {}
+        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED, _DEEPEST, circle)
 
     def flow(self, function: LinkedFunction) -> Flow | None:
         """Follow a function.
@@ -74,17 +79,29 @@ class Linker:
             What was found, or None while it is being followed already, or where
             too many functions are.
         """
-        if function in self._flows:
-            return self._flows[function]
-        if function in self._following or len(self._following) >= _DEEPEST:
-            return None
+        code = function.module.code
+        if function is not code and function not in self._followed:
+            self._flows.get(code, lambda: self._follow(code))
+        return self._flows.get(function, lambda: self._follow(function))
+
+    def _follow(self, function: LinkedFunction) -> Flow:
+        if self._pulse is not None:
+            self._pulse()
         walker = Walker(function, self._semantics)
-        self._following[function] = walker
+        self._walkers[function] = walker
+        self._followed[function] = None
         try:
-            self._flows[function] = walker.follow()
+            return self._by_code_alone(walker.follow)
         finally:
-            del self._following[function]
-        return self._flows[function]
+            del self._walkers[function]
+
+    def _by_code_alone(self, find: Callable[[], Answer]) -> Answer:
+        """Find something without asking what callers pass."""
+        passed, self.guards.arguments = self.guards.arguments, None
+        try:
+            return find()
+        finally:
+            self.guards.arguments = passed
 
     def events(self, function: LinkedFunction) -> tuple[Event, ...]:
         """Give the calls of a function; none are known while it is being followed."""
@@ -99,8 +116,8 @@ class Linker:
 
     def final_scope(self, function: LinkedFunction) -> Scope | None:
         """Give the bindings at the end of a function's code, or those so far while it is being followed."""
-        if function in self._following:
-            return self._following[function].latest
+        if self._flows.is_being_answered(function):
+            return self._walkers[function].latest
         flow = self.flow(function)
         return None if flow is None else flow.scope
 
@@ -113,7 +130,8 @@ class Linker:
         """Tell which processes can see a function return something true, and which something false."""
         if function.facts.is_generator:
             return UNDIVIDED
-        return self._returned.get(function, lambda: self._split_by_result(function))
+        find = functools.partial(self._split_by_result, function)
+        return self._returned.get(function, lambda: self._by_code_alone(find))
 
     def _split_by_result(self, function: LinkedFunction) -> Split:
         flow = self.flow(function)
@@ -134,12 +152,12 @@ class Linker:
 
     def counts(self) -> dict[str, int]:
         """Count the functions followed, their calls, and the calls whose callee is not known."""
-        events = [event for flow in self._flows.values() for event in flow.events]
+        events = [event for function in self._followed for event in self.events(function)]
         unresolved = sum(
             1 for event in events if self.resolver.entity(event.call.function, event.state.scope) is None
         )
         return {
-            "functions-followed": len(self._flows),
+            "functions-followed": len(self._followed),
             "calls-followed": len(events),
             "calls-unresolved": unresolved,
         }

@@ -19,7 +19,7 @@ from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
@@ -62,39 +62,18 @@ class Propagation:
     """Joins what callers bring, over all call sites, to a fixpoint."""
 
     def __init__(self, linker: Linker) -> None:
-        """Prepare for a project whose functions are all followed."""
+        """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = Summaries(linker)
         self.protection = Protection(linker, self.summaries)
         self.hooks = Hooks(linker)
         self._edges = Edges(linker, self.summaries)
+        self.mentions = self._edges.mentions
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[int, Processes] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
-        linker.guards.arguments = Arguments(linker, self.edges)
-
-    def leading_names(self, kinds: Iterable[str], depth: int) -> frozenset[str]:
-        """Name the functions that may lead to a call of what the catalog knows.
-
-        Args:
-            kinds: The kinds of the catalog.
-            depth: How many calls deep that is followed.
-
-        Returns:
-            What is called so by the catalog, and the functions and classes of the
-            project that lead there, also under the names that imports give them.
-        """
-        known = frozenset().union(*(self.catalog.last_names[kind] for kind in kinds))
-        names = set(known)
-        functions = [function for module in self.linker.table.modules for function in module.functions]
-        for _ in range(depth):
-            leading = (f for f in functions if not known.isdisjoint((*f.facts.mentions, *_decorating(f))))
-            names |= {f.facts.name for f in leading}
-            known = frozenset(names)
-        names |= {alias for name in tuple(names) for alias in self._edges.aliases(name)}
-        owners = (f.owner for f in functions if f.facts.name == "__init__")
-        return frozenset(names | {owner.facts.name for owner in owners if owner is not None})
+        linker.guards.arguments = Arguments(linker, self._edges.search)
 
     def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
@@ -262,8 +241,3 @@ class Propagation:
             target = expr.function if isinstance(expr, m.Call) else expr
             entity = self.linker.resolver.entity(target, decorator.scope)
             yield qualified_name(entity) or f"*.{last_name(target)}", entity
-
-
-def _decorating(function: LinkedFunction) -> Iterator[str]:
-    """Name the decorators of a function."""
-    return (last_name(decorator) for decorator in function.facts.decorators)

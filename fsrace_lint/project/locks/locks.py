@@ -71,11 +71,11 @@ class Locks:
         return entry is not None and _releases(entry, event.call)
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
+        imported = {i.local for i in function.module.imports.values() if i.name in self._names}
+        if not function.facts.has_context and (self._names | imported).isdisjoint(function.facts.mentions):
+            return
         events = self.linker.events(function)
         contexts = {id(context.expr): context for event in events for context in event.contexts}
-        imported = {i.local for i in function.module.imports.values() if i.name in self._names}
-        if not contexts and (self._names | imported).isdisjoint(function.facts.mentions):
-            return
         own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
         for event in events:
             name = self.linker.resolver.qualify(event.call.function, event.state.scope)

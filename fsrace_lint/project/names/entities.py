@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import PROPERTIES, last_name
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
 
 
@@ -63,6 +63,4 @@ def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
     """Tell whether reading an attribute runs this function."""
     if not isinstance(entity, LinkedFunction):
         return False
-    return any(
-        last_name(decorator) in {"property", "cached_property"} for decorator in entity.facts.decorators
-    )
+    return any(last_name(decorator) in PROPERTIES for decorator in entity.facts.decorators)

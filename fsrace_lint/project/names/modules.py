@@ -50,12 +50,13 @@ class Module:
 
 @dataclass(eq=False, repr=False)
 class LinkedFunction:
-    """A function of the project: its syntax and where it stands."""
+    """A function of the project: its syntax and where it stands; `order` counts through all files."""
 
     module: Module
     facts: m.Function
     index: int
     owner: LinkedClass | None = None
+    order: int = 0
     nested: dict[str, LinkedFunction] = field(default_factory=dict)
 
     @property
@@ -178,6 +179,8 @@ class ModuleTable:
     def __init__(self, modules: Iterable[Module], also: Mapping[str, Module | None]) -> None:
         """Index the modules of a project, under further relative paths too."""
         self.modules = tuple(modules)
+        for order, function in enumerate(f for module in self.modules for f in module.functions):
+            function.order = order
         linked = {module_name(path): module for path, module in also.items() if module is not None}
         self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
         self._by_short_name: dict[str, list[Module]] = {}

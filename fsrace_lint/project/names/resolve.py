@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.values import Binding
 
 _DEEPEST: Final = 16
@@ -46,7 +47,11 @@ class Resolver(Members):
     """Resolves expressions in the scopes of a project."""
 
     def __init__(
-        self, table: ModuleTable, catalog: Catalog, final_scope: Callable[[LinkedFunction], Scope | None]
+        self,
+        table: ModuleTable,
+        catalog: Catalog,
+        final_scope: Callable[[LinkedFunction], Scope | None],
+        circle: Circle,
     ) -> None:
         """Prepare for a project.
 
@@ -55,11 +60,11 @@ class Resolver(Members):
             catalog: What library names mean.
             final_scope: Gives the bindings at the end of a function's code, or
                 None while that very code is being followed.
+            circle: Tells whether what was found is final.
         """
         super().__init__(table, final_scope)
         self.catalog = catalog
-        self.is_settled = False
-        """Whether all functions are followed, so that what is found is final."""
+        self._circle = circle
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
         self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
@@ -85,15 +90,19 @@ class Resolver(Members):
         """
         if depth > _DEEPEST:
             return None
-        if depth or not self.is_settled:
+        if depth:
             return self._entity(expr, scope, depth)
         key = id(expr), scope
-        if key not in self._entities:
+        if key in self._entities:
+            return self._entities[key][1]
+        incomplete = self._circle.incomplete
+        found = self._entity(expr, scope, depth)
+        if incomplete == self._circle.incomplete:
             if len(self._entities) >= _REMEMBERED:
                 self._entities.clear()
-            # Held on to, so that its id is not given to another one.
-            self._entities[key] = expr, self._entity(expr, scope, depth)
-        return self._entities[key][1]
+            # The expression is held on to, so that its id is not given to another one.
+            self._entities[key] = expr, found
+        return found
 
     def _entity(self, expr: m.Expr, scope: Scope, depth: int) -> Entity | None:  # one line a kind
         match expr:
@@ -269,6 +278,7 @@ class Resolver(Members):
         key = class_, name
         if key in self._attribute_values:
             return self._attribute_values[key]
+        incomplete = self._circle.incomplete
         found: list[Binding] = []
         for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
@@ -276,7 +286,7 @@ class Resolver(Members):
             if bound is not None:
                 found.append(bound)
             found += self._bound_in_methods(relative, name)
-        if self.is_settled:
+        if incomplete == self._circle.incomplete:
             self._attribute_values[key] = found
         return found
 

@@ -56,7 +56,7 @@ class Differences:
     """Follows values back to what differs between ranks; what was broadcast or gathered is equal again."""
 
     def __init__(self, linker: Linker, effects: Effects) -> None:
-        """Prepare for a project whose functions are all followed."""
+        """Prepare for a project."""
         self.linker = linker
         self.catalog = linker.catalog
         self.effects = effects

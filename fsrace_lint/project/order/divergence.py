@@ -89,10 +89,11 @@ class Divergences:
         Of several that are missed for the same reason it is the first: nobody gets
         to the others.
         """
-        flow = self.linker.flow(function)
-        muted = self.propagation.muted_in(function)
-        meetings = [one for one in meetings_of(self.sequences.of(function)) if not self._returns(one, muted)]
-        if flow is None or not meetings:
+        meetings = list(meetings_of(self.sequences.of(function)))
+        muted = self.propagation.muted_in(function) if meetings else frozenset()
+        meetings = [meeting for meeting in meetings if not self._returns(meeting, muted)]
+        flow = self.linker.flow(function) if meetings else None
+        if flow is None:
             return
         counted = Meetings((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
         first: dict[Place, Divergence] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -43,7 +44,9 @@ class Misuses:
 
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it."""
-        bare = {id(call) for call in _statements(function.facts.body)}
+        known = self._contexts, function.module.imports
+        called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
+        bare = {id(call) for call, name in called if any(name in names for names in known)}
         for event in self.linker.events(function) if bare else ():
             what = self._entering(event) if id(event.call) in bare else ""
             if what:
@@ -82,6 +85,8 @@ class Misuses:
 
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
+        if function not in self._handing:
+            return
         for event in self.linker.events(function):
             for position, name, value in arguments_of(event.call):
                 if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
@@ -89,6 +94,41 @@ class Misuses:
                 if self._gives_no_function(value, event.state.scope):
                     called = spell(value.function)
                     yield Misuse(event, self._evidence(event), called, argument=spell(value))
+
+    @functools.cached_property
+    def _contexts(self) -> frozenset[str]:
+        """The last names of what may make a context: a framework's, or the project's own."""
+        names = {name for kind in ("first", "lock") for name in self.catalog.last_names[kind]}
+        for module in self.linker.table.modules:
+            names.update(function.facts.name for function in module.functions if _makes_context(function))
+            names.update(class_.facts.name for class_ in module.classes)
+        return frozenset(names)
+
+    @functools.cached_property
+    def _handing(self) -> frozenset[LinkedFunction]:
+        """The functions that may hand something to what runs it once."""
+        mentions = self.propagation.mentions
+        known = self.catalog.last_names["run-once"] | self.catalog.last_names["decorator"]
+        names = known.union(*map(mentions.imported_as, known))
+        found = {function for name in names for function in mentions.of_name(name)}
+        waiting = [f for module in self.linker.table.modules for f in module.functions if f.facts.runs]
+        helpers = dict.fromkeys(waiting)
+        while waiting:
+            helper = waiting.pop()
+            further = [outer for outer in (helper.enclosing,) if outer is not None and outer.index != 0]
+            if self._is_once(helper):
+                callers = mentions.of(helper)
+                found.update(callers)
+                further += callers
+            new = dict.fromkeys(each for each in further if each not in helpers)
+            helpers |= new
+            waiting += new
+        return frozenset(found)
+
+    def _is_once(self, helper: LinkedFunction) -> bool:
+        """Tell whether a function runs what it is given in one process of the job, or of each node."""
+        given = self.propagation.summaries.runs_given
+        return any(runs(given(helper, name)) in _ONCE for name in helper.parameters)
 
     def _evidence(self, event: Event) -> Evidence:
         return self.sites.evidences.trace(event).evidence

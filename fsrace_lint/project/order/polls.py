@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -80,17 +81,42 @@ class Polls:
         self.linker = linker
         self.sites = sites
         self.limits = Limits(linker)
+        self.mentions = sites.propagation.mentions
+        self._sleeps = linker.catalog.last_names["sleep"]
         self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
         self._waiting: dict[str, dict[LinkedFunction, _Waiter]] | None = None
 
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
         """Give the polls of a function, in the order of the code."""
+        body = function.facts.body if function.facts.has_loop else ()
+        loops = [loop for loop in loops_in(body) if self._may_wait(loop)]
+        handed = function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
+        if not loops and not handed:
+            return
         events = {id(event.call): event for event in self.linker.events(function)}
-        for loop in loops_in(function.facts.body):
+        for loop in loops:
             if self._is_waiting(loop, events):
                 yield from self._of_loop(loop, events)
-        for event in events.values():
+        for event in events.values() if handed else ():
             yield from self._of_call(event)
+
+    def _may_wait(self, loop: Loop) -> bool:
+        """Tell whether a loop has no body, or calls what has the name of a sleep."""
+        return _is_idle(loop) or any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
+
+    @functools.cached_property
+    def _handing(self) -> frozenset[LinkedFunction]:
+        """The functions that may call one that sleeps."""
+        mentions = self.mentions
+        sleeping = {function: None for name in sorted(self._sleeps) for function in mentions.of_name(name)}
+        return frozenset(caller for function in sleeping for caller in mentions.of(function))
+
+    @functools.cached_property
+    def _polling(self) -> frozenset[str]:
+        """The last names of what the catalog knows to wait for a file by itself."""
+        catalog = self.linker.catalog
+        polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
+        return frozenset(name.rpartition(".")[2] for name in polling)
 
     def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
@@ -100,8 +126,7 @@ class Polls:
             return False
         if isinstance(loop, m.For) and any(isinstance(inner, m.Try) for inner in all_in(loop.body)):
             return False
-        idle = isinstance(loop, m.While) and all(isinstance(inner, m.Continue) for inner in loop.body)
-        return idle or any(self.limits.is_sleep(event) for event in called)
+        return _is_idle(loop) or any(self.limits.is_sleep(event) for event in called)
 
     def _of_loop(self, loop: Loop, events: dict[int, Event]) -> Iterator[Poll]:
         for call, truth in asked_by(loop):
@@ -160,7 +185,7 @@ class Polls:
 
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
         """Give the loops of a function that wait for a path which its callers hand to it."""
-        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+        if self._sleeps.isdisjoint(function.facts.mentions):
             return ()
         if function not in self._of_parameters:
             events = {id(event.call): event for event in self.linker.events(function)}
@@ -187,16 +212,14 @@ class Polls:
         """Give the functions that wait for what they are handed, by name."""
         if self._waiting is None:
             self._waiting = {}
-            for module in self.linker.table.modules:
-                for function in module.functions:
-                    waiter = self._waiter(function)
-                    if waiter is not None:
-                        self._waiting.setdefault(function.facts.name, {})[function] = waiter
+            sleeping = {f: None for name in self._sleeps for f in self.mentions.of_name(name)}
+            for function in sorted(sleeping, key=lambda function: function.order):
+                waiter = self._waiter(function)
+                if waiter is not None:
+                    self._waiting.setdefault(function.facts.name, {})[function] = waiter
         return self._waiting
 
     def _waiter(self, function: LinkedFunction) -> _Waiter | None:
-        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
-            return None
         events = {id(event.call): event for event in self.linker.events(function)}
         for loop in loops_in(function.facts.body):
             for call, truth in asked_by(loop) if self._is_waiting(loop, events) else ():
@@ -204,3 +227,7 @@ class Polls:
                 if name in function.parameters:
                     return _Waiter(function.parameters[name], truth, self.limits.of(loop, events, call))
         return None
+
+
+def _is_idle(loop: Loop) -> bool:
+    return isinstance(loop, m.While) and all(isinstance(inner, m.Continue) for inner in loop.body)

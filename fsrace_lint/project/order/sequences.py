@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import AtCall, Evidence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog.entries import CollectiveSaver
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.acts.sites import Sites
+    from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.flow.states import Event, Literal
     from fsrace_lint.project.model import Act, Sign, Site
     from fsrace_lint.project.names.modules import LinkedFunction
@@ -88,7 +90,7 @@ class Sequences:
 
     def of(self, function: LinkedFunction, depth: int = 0) -> tuple[Step, ...]:
         """Give what happens in a function and in what it calls, in order."""
-        if depth > _DEEPEST or self._leading.isdisjoint(function.facts.mentions):
+        if depth > _DEEPEST or function not in self._leading.functions:
             return ()
         return self._found.get((function, depth), lambda: tuple(self._find(function, depth)))
 
@@ -110,7 +112,7 @@ class Sequences:
 
     def _read(self, event: Event) -> Iterator[Step | tuple[Event, LinkedFunction]]:
         called = last_name(event.call.function)
-        if called not in self._leading:
+        if called not in self._leading.names:
             return
         scope = event.state.scope
         meeting, certain = self._meeting(event)
@@ -211,6 +213,6 @@ class Sequences:
         return self.linker.guards.split(literal.test, literal.scope) != (ALL, ALL)
 
     @functools.cached_property
-    def _leading(self) -> frozenset[str]:
-        """The names of functions that may lead to an act or a meeting, as far as that is followed."""
-        return self.propagation.leading_names(_LEADING, _DEEPEST)
+    def _leading(self) -> Leading:
+        """The functions that may lead to an act or a meeting, as far as that is followed."""
+        return leading(self.propagation, _LEADING, _DEEPEST + 1)

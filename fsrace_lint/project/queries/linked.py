@@ -56,11 +56,10 @@ class Linked:
             targets: The relative paths of the files to report on; all where None.
             also: Further relative paths under which modules can be imported.
             storage: What the user says of the filesystems.
-            pulse: Called before each file; what it raises ends the work.
+            pulse: Called before a function is followed; what it raises ends the work.
         """
         self.storage = storage or Storage()
-        self.linker = Linker(modules, catalog, also or {})
-        self.linker.follow_all(pulse)
+        self.linker = Linker(modules, catalog, also or {}, pulse)
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)

@@ -56,7 +56,7 @@ class Ranks:
         self.catalog = catalog
         self.exits = exits
         self.arguments: Passed | None = None
-        """What callers pass, once all functions are followed."""
+        """What callers pass; None while a function is followed, which is done by its code alone."""
 
     def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
         """Tell whether an expression is the number of this process.

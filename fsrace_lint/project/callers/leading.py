@@ -1,0 +1,72 @@
+"""Which functions may lead to what the catalog knows, by the calls in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsrace_lint.facts.names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.names.modules import LinkedFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The functions that lead there, and the last names of the calls by which they do."""
+
+    functions: frozenset[LinkedFunction]
+    names: frozenset[str]
+
+
+def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
+    """Find the functions that may lead to a call of what the catalog knows.
+
+    Args:
+        propagation: Gives the ways into functions.
+        kinds: The kinds of the catalog.
+        depth: How many calls deep that is followed.
+
+    Returns:
+        The functions in which such a call stands, and those that call them, also
+        by methods of base classes.
+    """
+    kinds = tuple(kinds)
+    known = frozenset().union(*(propagation.catalog.last_names[kind] for kind in kinds))
+    names = set(known)
+    found = dict.fromkeys(_calling(propagation, kinds, known))
+    newest = list(found)
+    for _ in range(depth):
+        callers: dict[LinkedFunction, None] = {}
+        for function in newest:
+            for edge in propagation.edges(function):
+                if not edge.handed:
+                    names.add(last_name(edge.event.call.function))
+                    callers[edge.event.function] = None
+        newest = [caller for caller in callers if caller not in found]
+        found |= dict.fromkeys(newest)
+    return Leading(frozenset(found), frozenset(names))
+
+
+def _calling(
+    propagation: Propagation, kinds: tuple[str, ...], known: frozenset[str]
+) -> Iterator[LinkedFunction]:
+    """Give the functions that call something of these kinds, or are decorated with it."""
+    resolver, catalog = propagation.linker.resolver, propagation.catalog
+    locals_ = {local for name in known for local in propagation.mentions.imported_as(name)}
+    mentioning = {f: None for name in sorted(known | locals_) for f in propagation.mentions.of_name(name)}
+    for function in mentioning:
+        for event in propagation.linker.events(function):
+            called = last_name(event.call.function)
+            if called in known or called in locals_:
+                entity = resolver.entity(event.call.function, event.state.scope)
+                if catalog.is_any(kinds, resolver.type_name(entity) or f"*.{called}"):
+                    yield function
+                    break
+    for module in propagation.linker.table.modules:
+        for function in module.functions:
+            if any(last_name(decorator) in known for decorator in function.facts.decorators):
+                yield function

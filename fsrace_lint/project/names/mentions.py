@@ -1,0 +1,195 @@
+"""Where the functions of a project are mentioned, by their names and by others that they are given."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, TypeAlias
+
+from fsrace_lint.facts.model import LAMBDA
+from fsrace_lint.project.names.bindings import bound_names
+from fsrace_lint.project.names.modules import LinkedFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.modules import LinkedClass, Module
+
+_Home: TypeAlias = "LinkedFunction | LinkedClass | None"
+
+_Known: TypeAlias = "tuple[str, bool, _Home]"
+"""A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
+function, an attribute of the objects of a class; None where anybody may have it."""
+
+
+class Mentions:
+    """Finds the functions in whose code another one may be meant: a few of all, which need a closer look."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self._modules = tuple(modules)
+        self._aliases: dict[LinkedFunction, _Aliases] = {}
+        self._defined: dict[Module, set[str]] = {}
+        self._found: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, list[LinkedFunction]]:
+        found: dict[str, list[LinkedFunction]] = {}
+        for module in self._modules:
+            for function in module.functions:
+                for name in function.facts.mentions:
+                    if name in found:
+                        found[name].append(function)
+                    else:
+                        found[name] = [function]
+        return found
+
+    @functools.cached_property
+    def _imported_as(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for module in self._modules:
+            for row in module.facts.imports:
+                if row.name is not None and row.local != row.name:
+                    found.setdefault(row.name, set()).add(row.local)
+        return found
+
+    def imported_as(self, name: str) -> set[str]:
+        """Give the names under which imports of the project bind `name`."""
+        return self._imported_as.get(name, set())
+
+    def of_name(self, name: str) -> list[LinkedFunction]:
+        """Give the functions whose code reads or binds a name, in the order of the project."""
+        return self._by_name.get(name, [])
+
+    def of(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
+        """Give the functions that may call a function or hand it on, in the order of the project."""
+        if function not in self._found:
+            found = sorted(dict.fromkeys(self.search(function)), key=lambda each: each.order)
+            self._found[function] = tuple(found)
+        return self._found[function]
+
+    def search(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
+        """Give the same functions one by one as they are found, in no order, some of them again."""
+        if function in self._found:
+            yield from self._found[function]
+        elif function.facts.name == LAMBDA:
+            yield from self._with_lambda(function)
+        elif function.facts.name == "__init__" and function.owner is not None:
+            heirs = function.owner.descendants()
+            yield from _constructing(function.owner, heirs)
+            yield from self._mentioning((class_.facts.name, False, None) for class_ in heirs)
+        else:
+            yield from self._mentioning([(function.facts.name, False, function.owner)])
+
+    def _with_lambda(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
+        outer = function.enclosing
+        if outer is not None:
+            yield outer
+            names = self._aliases_in(outer).known(LAMBDA, called=False)
+            yield from self._mentioning(_bound(alias, outer, called=False) for alias in names)
+
+    def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
+        """Give the functions that mention what some names denote, also by their further names."""
+        waiting = list(start)
+        found = set(waiting)
+        while waiting:
+            name, called, home = waiting.pop()
+            further: list[_Known] = []
+            if isinstance(home, LinkedFunction):
+                readers = [function for function in _within(home) if name in function.facts.mentions]
+            else:
+                readers = self.of_name(name)
+                further += ((local, called, None) for local in self.imported_as(name))
+            for reader in readers:
+                aliases = self._aliases_in(reader).known(name, called=called)
+                means = (alias for alias in aliases if self._means(alias, reader, home))
+                further += (_bound(alias, reader, called=called) for alias in means)
+            if not called:
+                yield from readers
+            waiting += (new := set(further) - found)
+            found |= new
+
+    def _means(self, alias: m.Alias, reader: LinkedFunction, home: _Home) -> bool:
+        """Tell whether what a function gives a further name can be what has a name at home."""
+        if isinstance(home, LinkedFunction):
+            return not alias.of
+        if alias.of:
+            own = home is not None and alias.of == _object_of(reader)
+            return not own or home is None or _are_related(home, reader.owner)
+        module = reader.module
+        return alias.name not in self._aliases_in(reader).own and (
+            bool(module.stars) or alias.name in module.imports or alias.name in self._defined_in(module)
+        )
+
+    def _defined_in(self, module: Module) -> set[str]:
+        if module not in self._defined:
+            aliases = (alias for function in module.functions for alias in function.facts.aliases)
+            known = {alias.known_as for alias in aliases if alias.kind == "name"}
+            known |= {function.facts.name for function in module.functions}
+            self._defined[module] = known | {class_.facts.name for class_ in module.classes}
+        return self._defined[module]
+
+    def _aliases_in(self, function: LinkedFunction) -> _Aliases:
+        if function not in self._aliases:
+            self._aliases[function] = _Aliases(function)
+        return self._aliases[function]
+
+
+class _Aliases:
+    """The further names that one function gives, by the name."""
+
+    def __init__(self, function: LinkedFunction) -> None:
+        self._by_name: dict[str, list[m.Alias]] = {}
+        for alias in function.facts.aliases:
+            self._by_name.setdefault(alias.name, []).append(alias)
+        self._function = function
+
+    @functools.cached_property
+    def own(self) -> frozenset[str]:
+        """The parameters and variables of the function."""
+        facts = self._function.facts
+        if self._function.index == 0:
+            return frozenset()
+        variables = set(bound_names(facts.body)).difference(facts.outer_names)
+        return frozenset(variables | {parameter.name for parameter in facts.parameters})
+
+    def known(self, name: str, *, called: bool) -> list[m.Alias]:
+        """Give the aliases of a name, or also those of what calls of it give."""
+        return [alias for alias in self._by_name.get(name, ()) if called or not alias.called]
+
+
+def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
+    returned = alias.returned or (called and not alias.called)
+    own = alias.kind == "own" or (alias.returned and function.owner is not None)
+    return alias.known_as, returned, function if alias.kind == "local" else function.owner if own else None
+
+
+def _object_of(function: LinkedFunction) -> str:
+    """Name the parameter by which a method has its object."""
+    parameters = function.facts.parameters
+    return parameters[0].name if function.owner is not None and parameters else ""
+
+
+def _are_related(one: LinkedClass, other: LinkedClass | None) -> bool:
+    return other is not None and (one in other.ancestors() or other in one.ancestors())
+
+
+def _within(function: LinkedFunction) -> Iterator[LinkedFunction]:
+    """Give a function and those defined in it, lambdas and methods too."""
+    inside = {function.index}
+    for other in function.module.functions:
+        if other.index in inside or other.facts.parent in inside:
+            inside.add(other.index)
+            yield other
+
+
+def _constructing(class_: LinkedClass, heirs: Iterable[LinkedClass]) -> Iterator[LinkedFunction]:
+    """Give the code of a class and its relatives that calls its constructor by no name of the class."""
+    for heir in heirs:
+        inside = (function for method in heir.methods.values() for function in _within(method))
+        yield from (function for function in inside if "__init__" in function.facts.mentions)
+    for relative in dict.fromkeys((*class_.ancestors(), *heirs)):
+        for method in relative.methods.values():
+            if method.facts.decorators and method.facts.parameters:
+                first = method.facts.parameters[0].name
+                yield from (f for f in _within(method) if first in f.facts.mentions)
