@@ -34,6 +34,8 @@ _SHARES: Final = 8
 """The shares for each process: enough to end at about the same time, and few enough to stay in one folder."""
 _MOST: Final = 512
 """The most shares: their numbers fit into any pipe, so that nobody waits while they are written."""
+QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux tells a container how much it may use: microseconds, and of how many."""
 _NUMBER: Final = struct.Struct("=H")
 _LENGTH: Final = struct.Struct("=Q")
 _CHUNK: Final = 1 << 20
@@ -82,11 +84,8 @@ def cpus() -> int:
         allowed = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # there is no such call on macOS and Windows
         allowed = os.cpu_count() or 1
-    with (
-        contextlib.suppress(OSError, ValueError),
-        Path("/sys/fs/cgroup/cpu.max").open(encoding="ascii") as stream,
-    ):
-        quota, period = map(int, stream.read().split())  # the word `max` is no number
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = map(int, QUOTA.read_text("ascii").split())  # the word `max` is no number
         allowed = min(allowed, -(-quota // period))
     return max(allowed, 1)
 
@@ -212,11 +211,11 @@ def _shares(sizes: Sequence[int], count: int) -> list[range]:
     wanted = min(count * _SHARES, _MOST)
     limit = sum(sizes) / wanted
     shares: list[range] = []
-    start, held = 0, 0
+    start, held, end = 0, 0, limit
     for index, size in enumerate(sizes):
-        if index > start and held + size / 2 > limit and len(shares) < wanted - 1:
+        if index > start and held + size / 2 > end and len(shares) < wanted - 1:
             shares.append(range(start, index))
-            start, held = index, 0
+            start, end = index, max(end + limit, held // limit * limit)
         held += size
     shares.append(range(start, len(sizes)))
     return sorted(shares, key=lambda share: -sum(sizes[index] for index in share))
