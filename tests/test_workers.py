@@ -252,7 +252,8 @@ class TestSpread:
 
 class TestWhereItDoesNotPay:
     def each(self, sizes: list[int], jobs: int) -> set[int]:
-        return set(Task(lambda _: os.getpid(), int, "query").each(sizes, sizes, jobs, SILENT))
+        task: Task[int, int] = Task(lambda _: os.getpid(), int, "query")
+        return set(task.each(sizes, sizes, jobs, SILENT))
 
     @pytest.fixture(autouse=True)
     def _nobody_forks(self, monkeypatch: pytest.MonkeyPatch) -> None:
