@@ -101,16 +101,19 @@ ROOMS = (
     Room(
         "pipeline.run",
         "baseline cache catalog discover facts.extract facts.model findings fingerprints pipeline.judging"
-        " pipeline.observer project.names.modules project.queries report rules settings source spans",
+        " pipeline.observer pipeline.workers project.names.modules project.queries report rules settings"
+        " source spans",
         "msgspec",
     ),
     Room("pipeline.observer", "settings"),
     Room("pipeline.configured", "baseline catalog rules settings"),
     Room(
         "pipeline.judging",
-        "baseline findings fingerprints report.lines rules source spans suppress",
+        "baseline findings fingerprints report report.lines rules source spans suppress",
         "msgspec",
     ),
+    Room("pipeline.workers", "facts.extract facts.model pipeline.observer source", "msgspec"),
+    Room("pipeline.merging", "findings pipeline.run report source"),
     Room("pipeline.accepting", "baseline fingerprints pipeline.run source"),
     Room(
         "pipeline.comments",
@@ -131,7 +134,7 @@ ROOMS = (
     Room(
         "pipeline",
         "pipeline.accepting pipeline.comments pipeline.configured pipeline.handed pipeline.judging"
-        " pipeline.observer pipeline.preview pipeline.repair pipeline.run",
+        " pipeline.merging pipeline.observer pipeline.preview pipeline.repair pipeline.run pipeline.workers",
     ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),

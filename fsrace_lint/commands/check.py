@@ -10,7 +10,7 @@ from fsrace_lint import pipeline
 from fsrace_lint.commands import accepting, deliver, showing, stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
-from fsrace_lint.commands.words import Grouped
+from fsrace_lint.commands.words import Grouped, Jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,8 +54,17 @@ Examples:
     is_flag=True,
     help="Check nothing; print the settings that count, and where each comes from.",
 )
+@click.option(
+    "-j",
+    "--jobs",
+    type=Jobs(),
+    default="auto",
+    metavar="N",
+    help="Work in at most so many processes.  [default: auto, one for each processor]",
+)
 @talking
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
+@pipeline.uncollected()
 def check(  # one parameter an option
     paths: tuple[Path, ...],
     form: str,
@@ -67,6 +76,7 @@ def check(  # one parameter an option
     show_settings: bool,
     show_suppressed: bool,
     color: bool | None,
+    jobs: int | None,
     **choices: Any,
 ) -> None:
     """Report the races in files and folders (by default in the current folder).
@@ -87,7 +97,13 @@ def check(  # one parameter an option
     # what is known already belongs into a new baseline
     choices["no_baseline"] |= choices["write_baseline"] is not None
     results, checked = run(
-        paths, choices, watch, silenced=show_silenced, suppressed=show_suppressed, handed=handed
+        paths,
+        choices,
+        watch,
+        silenced=show_silenced,
+        suppressed=show_suppressed,
+        handed=handed,
+        jobs=jobs or pipeline.cpus(),
     )
     accepting.act(results, checked, choices, watch)
     deliver.spare(wanted, results)

@@ -81,6 +81,7 @@ def run(
     silenced: bool = False,
     suppressed: bool = False,
     handed: Handed | None = None,
+    jobs: int = 1,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -93,6 +94,7 @@ def run(
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
         handed: The file on standard input that is checked instead, in its place in its project.
+        jobs: The most processes to use.
 
     Returns:
         Each project's run with what it found, and all of it together.
@@ -114,9 +116,11 @@ def run(
     }
     with watch.progress():
         if handed:
-            results = [pipeline.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
+            results = [
+                pipeline.check_handed(handed.data, path, of, jobs=jobs, **how) for path, of in chosen.items()
+            ]
         else:
-            results = pipeline.check(list(chosen), chosen.__getitem__, **how)
+            results = pipeline.check(list(chosen), chosen.__getitem__, jobs=jobs, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in results)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:

@@ -15,7 +15,7 @@ from fsrace_lint import pipeline, terminal
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rich.progress import Progress
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 0.5
 """The seconds after which somebody wonders whether anything happens."""
+PERIOD: Final = 0.1
+"""The seconds between two drawings."""
 
 
 def talking(command: Callable[..., None]) -> Callable[..., None]:
@@ -59,12 +61,13 @@ class Watch(pipeline.Observer):
         self.curious = "verbose" in given
         self._color = terminal.is_colored(color, sys.stderr)
         self._shows = not given and terminal.is_terminal(sys.stderr)
-        self._seconds: dict[Room, float] = {}
+        self._seconds: dict[str, float] = {}
         self._rooms: list[Room] = []
         self._since = 0.0
         self._began = monotonic()
         self._bar: Progress | None = None
         self._title, self._total, self._done = "", 0, 0
+        self._drawn = 0.0
 
     def hint(self, message: str) -> None:
         """Say what may help, unless only findings are wanted."""
@@ -123,7 +126,16 @@ class Watch(pipeline.Observer):
     def seconds(self) -> dict[str, float]:
         """Tell what each room took so far."""
         self._clock()
-        return {str(room): seconds for room, seconds in self._seconds.items()}
+        return dict(self._seconds)
+
+    def books(self, seconds: Mapping[str, float]) -> None:
+        """Add what was measured elsewhere."""
+        for room, taken in seconds.items():
+            self._seconds[room] = self._seconds.get(room, 0.0) + taken
+
+    def is_copied(self) -> None:
+        """Show nothing any more: the other process does."""
+        self._shows = self.curious = False
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[None]:
@@ -148,9 +160,17 @@ class Watch(pipeline.Observer):
             self._bar = _bar(color=self._color)
             self._bar.add_task(self._title, total=self._total)
             self._bar.start()
-        self._bar.update(
-            self._bar.task_ids[0], description=self._title, total=self._total, completed=self._done
-        )
+        now = monotonic()
+        is_due = self._done in {0, self._total} or now - self._drawn >= PERIOD
+        if is_due:
+            self._drawn = now
+            self._bar.update(
+                self._bar.task_ids[0],
+                description=self._title,
+                total=self._total,
+                completed=self._done,
+                refresh=True,
+            )
 
 
 def _bar(*, color: bool) -> Progress:
@@ -159,4 +179,6 @@ def _bar(*, color: bool) -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
-    return Progress(*columns, console=Console(stderr=True, no_color=not color), transient=True)
+    console = Console(stderr=True, no_color=not color)
+    # a thread that draws by itself would be in the way of processes
+    return Progress(*columns, console=console, transient=True, auto_refresh=False)

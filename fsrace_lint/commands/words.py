@@ -24,9 +24,14 @@ _GROUPS: Final = {
     ),
     "Fixes": ("unsafe_fixes", "only_diff"),
     "Report": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
+    "Work": ("jobs",),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }
 """The options by the group in which the help lists them; the others come last."""
+
+
+MOST_JOBS: Final = 1024
+"""What is more is a slip of the finger."""
 
 
 class Grouped(click.Command):
@@ -46,7 +51,7 @@ class Grouped(click.Command):
                     formatter.write_dl(listed)
 
 
-# click's own class is generic only since 8.2
+# click's own classes are generic only since 8.2
 _Choice: Any = click.Choice
 
 
@@ -72,6 +77,29 @@ class Choice(_Choice):  # type: ignore[misc]
         except click.BadParameter as error:
             message = mistaken(error.message, str(value), self.choices)
             raise click.BadParameter(message, ctx, param) from None
+
+
+_ParamType: Any = click.ParamType
+
+
+class Jobs(_ParamType):  # type: ignore[misc]
+    """A number of processes, or `auto`, which is None."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """Take a number.
+
+        Raises:
+            click.BadParameter: It is none, or less than 1.
+        """
+        if value is None or value == "auto":
+            return None
+        text = str(value)
+        digits = text if text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_JOBS)) else "0"
+        if not 0 < int(digits) <= MOST_JOBS:
+            self.fail(f"{text!r} is neither 'auto' nor a number from 1 to {MOST_JOBS}", param, ctx)
+        return int(digits)
 
 
 def mistaken(message: str, word: str, known: Sequence[str]) -> str:

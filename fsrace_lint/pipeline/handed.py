@@ -24,6 +24,7 @@ def check_handed(
     silenced: bool,
     suppressed: bool = False,
     observer: Observer = SILENT,
+    jobs: int = 1,
 ) -> tuple[Run, Checked]:
     """Check the bytes of one file as if they were on the disk.
 
@@ -35,11 +36,12 @@ def check_handed(
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
         observer: Is told how far it is.
+        jobs: The most processes to use.
 
     Returns:
         The run and its result.
     """
-    run = Run(settings, (), observer)
+    run = Run(settings, (), observer, jobs=jobs)
     if not (force_exclude and discover.leaves_out(file, settings)):
         run = with_file(run, data, file)
     return run, run.check(silenced=silenced, suppressed=suppressed)

@@ -9,8 +9,9 @@ import msgspec
 
 from fsrace_lint import fingerprints, rules, suppress
 from fsrace_lint.baseline import ABOUT_THE_TOOL
-from fsrace_lint.findings import Finding, Suppression
+from fsrace_lint.findings import Finding, Silenced, Suppression
 from fsrace_lint.fingerprints import Key
+from fsrace_lint.report import Problem
 from fsrace_lint.report.lines import Lines
 
 if TYPE_CHECKING:
@@ -49,6 +50,14 @@ class Judged(msgspec.Struct, frozen=True):
         back |= {f.place.span: ("suppressed", f"a comment suppresses {f.code}") for f in self.suppressed}
         known = [one.finding for one in self.held if one.by == "baseline"]
         return back | {f.place.span: ("baseline", f"the baseline holds {f.code}") for f in known}
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What came of one file: its findings, the failures of rules, and what is silent if that is asked."""
+
+    judged: Judged
+    problems: tuple[Problem, ...] = ()
+    silenced: tuple[Silenced, ...] = ()
 
 
 def judge(

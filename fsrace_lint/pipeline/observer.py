@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from fsrace_lint.settings import Settings
@@ -46,6 +47,16 @@ class Observer:
     def room(self, name: Room) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
         """Give a context around the work of a room."""
         return _NOTHING
+
+    def seconds(self) -> dict[str, float]:
+        """Tell what each room took so far; one that does not measure tells nothing."""
+        return {}
+
+    def books(self, seconds: Mapping[str, float]) -> None:
+        """Hear what rooms took in other processes: the time that passed here meanwhile."""
+
+    def is_copied(self) -> None:
+        """Hear that this process is now a copy of the one that tells."""
 
 
 SILENT: Final = Observer()

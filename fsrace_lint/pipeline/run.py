@@ -13,7 +13,8 @@ from fsrace_lint import baseline, catalog, discover, fingerprints, rules, source
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.findings import Finding, Idiom, Severity, Silenced, Suppression
-from fsrace_lint.pipeline.judging import Judged, judge
+from fsrace_lint.pipeline import workers
+from fsrace_lint.pipeline.judging import Judged, Looked, judge
 from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.project.queries import Project, Storage
@@ -54,7 +55,12 @@ class Run:
     """One project, read once; it can be checked, and checked again with one file changed."""
 
     def __init__(
-        self, settings: Settings, targets: Sequence[Path | Unreadable], observer: Observer = SILENT
+        self,
+        settings: Settings,
+        targets: Sequence[Path | Unreadable],
+        observer: Observer = SILENT,
+        *,
+        jobs: int = 1,
     ) -> None:
         """Read the files of a project.
 
@@ -62,12 +68,14 @@ class Run:
             settings: The settings of the project.
             targets: The files to report on, and the folders that could not be listed.
             observer: Is told how far this is, and later what is done with the run.
+            jobs: The most processes to use, to read the files and later to check them.
 
         Raises:
             BaselineError: The settings name a baseline that cannot be used.
         """
         self.settings = settings
         self.observer = observer
+        self.jobs = jobs
         self.baseline = baseline.of(settings)
         self.named: tuple[str, ...] = ()
         """What the user named, as absolute paths."""
@@ -83,11 +91,13 @@ class Run:
         asked = {self.links.get(name, name) for name in map(self._relative, named)}
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
         observer.stage("Reading", len(every) - len(self.links))
+        found: list[Source] = []
         for path in every:
             relative = self._relative(path)
             if relative not in self.links:
-                self._read(path, report=relative in asked)
-                observer.step()
+                found += self._read(path, report=relative in asked)
+        for read, facts in zip(found, workers.extracted(found, jobs, observer), strict=True):
+            self.files[read.relative] = _File(read, facts)
 
     def _relative(self, path: Path) -> str:
         return source.names_of(path, self.settings.root)[2]
@@ -103,17 +113,15 @@ class Run:
             What was found.
         """
         findings = unreadable(self.unreadable, self.settings)
-        problems: list[Problem] = []
-        silent: list[Silenced] = []
-        results: list[Judged] = []
         self.link()
         self.observer.stage("Checking", len(self.targets))
-        for relative in self.targets:
-            result = self.check_file(relative, problems)
-            results.append(result)
-            findings += (*result.kept, *result.unused)
-            silent += self._silenced(relative, result) if silenced else ()
-            self.observer.step()
+        look = workers.Task(functools.partial(self._look, silenced=silenced), Looked, "query")
+        sizes = [len(self.files[relative].source.data) for relative in self.targets]
+        looked = look.each(self.targets, sizes, self.jobs, self.observer)
+        results = [one.judged for one in looked]
+        findings += (finding for result in results for finding in (*result.kept, *result.unused))
+        silent = [item for one in looked for item in one.silenced]
+        problems = [problem for one in looked for problem in one.problems]
         held = sorted((one for result in results for one in result.held), key=Suppression.sort_key)
         by_comment = sum(len(result.suppressed) for result in results)
         statistics = {
@@ -137,6 +145,12 @@ class Run:
             Counter(known_by for result in results for known_by in result.occurring),
             frozenset(map(fingerprints.spelled, parsed)),
         )
+
+    def _look(self, relative: str, *, silenced: bool) -> Looked:
+        problems: list[Problem] = []
+        judged = self.check_file(relative, problems)
+        silent = tuple(self._silenced(relative, judged)) if silenced else ()
+        return Looked(judged, tuple(problems), silent)
 
     def check_file(self, relative: str, problems: list[Problem]) -> Judged:
         """Run the rules on one file; the project is linked the first time only.
@@ -247,7 +261,7 @@ class Run:
         """
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
-        other.observer = self.observer
+        other.observer, other.jobs = self.observer, self.jobs
         other.unreadable = []
         other.links = self.links
         other.targets = [source.relative for source in changed]
@@ -258,17 +272,18 @@ class Run:
         other._linked = self._linked if same and len(other.files) == len(old) else None
         return other
 
-    def _read(self, path: Path, *, report: bool) -> None:
+    def _read(self, path: Path, *, report: bool) -> list[Source]:
+        """Read a file, and give it unless that failed."""
         with self.observer.room("read"):
             read = source.read(path, self.settings.root)
         if isinstance(read, Unreadable):
             if report:
                 self.unreadable.append(read)
-            return
-        with self.observer.room("extract"):
-            self.files[read.relative] = _File(read, extract(read))
+            self.observer.step()
+            return []
         if report:
             self.targets.append(read.relative)
+        return [read]
 
     def _query(
         self, project: Project, module: Module, problems: list[Problem]
@@ -301,6 +316,7 @@ def check(
     silenced: bool = False,
     suppressed: bool = False,
     observer: Observer = SILENT,
+    jobs: int = 1,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -311,6 +327,7 @@ def check(
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
         observer: Is told how far it is.
+        jobs: The most processes to use.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
@@ -326,7 +343,7 @@ def check(
         with observer.room("find"):
             told = observer.leaves_out if observer.curious else None
             found = [*discover.find(named, settings, force_exclude=force_exclude, told=told)]
-        run = Run(settings, found, observer)
+        run = Run(settings, found, observer, jobs=jobs)
         run.named = tuple(source.absolute_path(path) for path in named)
         results.append((run, run.check(silenced=silenced, suppressed=suppressed)))
     return results
@@ -339,31 +356,6 @@ def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]
         for item in items
         if settings.selects(UNREADABLE, item.relative)
     ]
-
-
-def merge(results: Iterable[Checked]) -> Checked:
-    """Join the results of several projects into one."""
-    findings: list[Finding] = []
-    errors: list[Problem] = []
-    statistics: dict[str, int] = {}
-    sources: dict[str, Source] = {}
-    silenced: list[Silenced] | None = None
-    suppressed: list[Suppression] | None = None
-    for checked in results:
-        findings += checked.outcome.findings
-        if checked.outcome.silenced is not None:
-            silenced = [*(silenced or ()), *checked.outcome.silenced]
-        if checked.outcome.suppressed is not None:
-            suppressed = [*(suppressed or ()), *checked.outcome.suppressed]
-        errors += checked.outcome.errors
-        sources |= checked.sources
-        for key, count in checked.outcome.statistics.items():
-            statistics[key] = statistics.get(key, 0) + count
-    once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
-    listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
-    held = None if suppressed is None else sorted(dict.fromkeys(suppressed), key=Suppression.sort_key)
-    taken_out = None if held is None else tuple(held)
-    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed, taken_out), sources)
 
 
 def _link(file: _File) -> Module | None:

@@ -1,0 +1,283 @@
+"""How fast a check is beside another command, on any tree: pairs of runs, medians, peak memory, in Markdown.
+
+    python scripts/bench.py FOLDER...
+    python scripts/bench.py --installed transformers scipy
+    python scripts/bench.py --growth FOLDER...
+    python scripts/bench.py --rooms FOLDER...
+
+The two commands run in turns, so that what else the machine does hits both. Memory is that of the largest
+process of a run. Each tree is copied first, so it is a project of its own and stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+OURS: Final = (sys.executable, "-m", "fsrace_lint", "check", "--quiet")
+BARE: Final = (sys.executable, "-c", "import click")
+REFERENCE: Final = "ruff check --isolated --no-cache --preview --select ALL -q ."
+ENDS: Final = (0, 1)
+"""The exit codes of a command that did its work."""
+MARKERS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+COLUMNS: Final = ("tree", "situation", "reference", "fsrace-lint", "ratio", "memory")
+GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
+
+
+class Usage(NamedTuple):
+    """What one run of a command took."""
+
+    seconds: float
+    megabytes: float
+
+
+class Pair(NamedTuple):
+    """One run of the reference, where there is one, and the run of ours after it."""
+
+    reference: Usage | None
+    ours: Usage
+
+
+def run(command: Sequence[str], folder: Path) -> Usage:
+    """Run a command, and measure it with all that it starts.
+
+    Raises:
+        RuntimeError: It failed, or there is no such command.
+    """
+    since = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=said)
+        except OSError as error:
+            raise RuntimeError(f"{shlex.join(command)}: {error.strerror}") from error
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - since
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        words = said.read().decode(errors="replace").strip()
+    if process.returncode not in ENDS:
+        raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}: {words}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Usage(seconds, usage.ru_maxrss * unit / 1e6)
+
+
+def pairs(reference: Sequence[str] | None, ours: Sequence[str], folder: Path, count: int) -> list[Pair]:
+    """Run two commands in turns."""
+    return [Pair(run(reference, folder) if reference else None, run(ours, folder)) for _ in range(count)]
+
+
+def row(tree: str, situation: str, found: Sequence[Pair]) -> list[str]:
+    """Give the cells of a table: medians, the least and the most in brackets, and the largest process."""
+    ours = [pair.ours.seconds for pair in found]
+    known = [(pair.reference.seconds, pair.ours.seconds) for pair in found if pair.reference is not None]
+    reference = spread([there for there, _ in known], " s") if known else "-"
+    ratio = spread([here / there for there, here in known], "") if known else "-"
+    memory = f"{max(pair.ours.megabytes for pair in found):.0f} MB"
+    return [tree, situation, reference, spread(ours, " s"), ratio, memory]
+
+
+def spread(numbers: Sequence[float], unit: str) -> str:
+    """Spell a median, and between what it lies."""
+    found = (statistics.median(numbers), min(numbers), max(numbers))
+    middle, least, most = (f"{number:.2f}" for number in found)
+    return f"{middle}{unit} ({least} to {most})" if len(numbers) > 1 else f"{middle}{unit}"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Give the lines of a table in Markdown."""
+    yield line(columns)
+    yield line(["---"] * len(columns))
+    yield from map(line, rows)
+
+
+def line(cells: Iterable[str]) -> str:
+    """Give one line of a table."""
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def sources(tree: Path) -> list[Path]:
+    """Give the Python files of a tree in order."""
+    return sorted(path for path in tree.rglob("*.py") if path.is_file())
+
+
+def lines(tree: Path) -> int:
+    """Count the lines of the Python files of a tree."""
+    return sum(path.read_bytes().count(b"\n") for path in sources(tree))
+
+
+def copied(tree: Path, target: Path) -> Path:
+    """Copy the Python files of a tree, and what says that it is a project."""
+    for path in sources(tree):
+        place = target / path.relative_to(tree)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    for name in ("pyproject.toml", ".gitignore"):
+        if (tree / name).is_file():
+            shutil.copyfile(tree / name, target / name)
+    if not any((target / name).exists() for name in MARKERS):
+        target.mkdir(parents=True, exist_ok=True)
+        (target / "pyproject.toml").touch()
+    return target
+
+
+def installed(name: str) -> Path:
+    """Find the folder of an installed package by the name that is imported.
+
+    Raises:
+        RuntimeError: There is no such package, or it is one file.
+    """
+    found = importlib.util.find_spec(name) if name.isidentifier() else None
+    places = [*(found.submodule_search_locations or ())] if found is not None else []
+    if not places:
+        raise RuntimeError(f"no package {name!r} is installed; it is the name that is imported")
+    return Path(places[0])
+
+
+def has_cache() -> bool:
+    """Tell whether this fsrace-lint keeps what it read."""
+    return "--cache-dir" in subprocess.check_output([*OURS, "--help"], text=True)
+
+
+def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: Path) -> Iterator[list[str]]:
+    """Measure a tree in all situations."""
+    reference = wanted.reference and shlex.split(wanted.reference)
+    count, is_kept = wanted.pairs, has_cache()
+    without = ["--no-cache"] if is_kept else []
+    copy = copied(tree, scratch / "copy")
+    yield row(name, "cold", pairs(reference, [*OURS, *without, "."], copy, count))
+    kept = [f"--cache-dir={scratch / 'cache'}"] if is_kept else []
+    if is_kept:
+        run([*OURS, *kept, "."], copy)
+        yield row(name, "warm", pairs(reference, [*OURS, *kept, "."], copy, count))
+    yield row(name, "one file", one_file(reference, [*OURS, *kept], copy, count))
+
+
+def one_file(reference: Sequence[str] | None, ours: Sequence[str], copy: Path, count: int) -> list[Pair]:
+    """Check one file, which is another one each time; it is that of middle size."""
+    file = sorted(sources(copy), key=lambda path: path.stat().st_size)[len(sources(copy)) // 2]
+    before = file.read_bytes()
+    found = []
+    try:
+        for number in range(count):
+            file.write_bytes(before + b"\n# changed %d\n" % number)
+            found += pairs(reference, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
+    finally:
+        file.write_bytes(before)
+    return found
+
+
+def growth_rows(trees: Sequence[tuple[str, Path]], scratch: Path, count: int) -> Iterator[list[str]]:
+    """Measure trees that are joined one by one, the smallest first."""
+    without = ["--no-cache"] if has_cache() else []
+    joined = scratch / "joined"
+    names: list[str] = []
+    joined.mkdir()
+    (joined / "pyproject.toml").touch()
+    for name, tree in sorted(trees, key=lambda item: lines(item[1])):
+        copied(tree, joined / f"{len(names)}-{name}")
+        names.append(name)
+        usages = [run([*OURS, *without, "."], joined) for _ in range(count)]
+        yield growth_row(names, lines(joined), usages)
+
+
+def growth_row(names: Sequence[str], total: int, usages: Sequence[Usage]) -> list[str]:
+    """Give the cells of one size."""
+    seconds = statistics.median(usage.seconds for usage in usages)
+    per = f"{seconds / total * 100_000:.2f}" if total else "-"
+    memory = f"{max(usage.megabytes for usage in usages):.0f} MB"
+    return [f"{len(names)}: + {names[-1]}", f"{total:,}", f"{seconds:.2f}", per, memory]
+
+
+def rooms(tree: Path) -> dict[str, float]:
+    """Tell what each room takes, in one process."""
+    without = ["--no-cache"] if has_cache() else []
+    command = [*OURS, *without, "--jobs=1", "--statistics", "--format=json", "."]
+    done = subprocess.run(command, cwd=tree, capture_output=True, check=False)
+    if done.returncode not in ENDS:
+        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
+    found: dict[str, float] = json.loads(done.stdout)["statistics"]["seconds"]
+    return found
+
+
+def room_row(name: str, seconds: dict[str, float]) -> list[str]:
+    """Give the cells of one tree: seconds, and the part of the whole."""
+    total = sum(seconds.values())
+    return [name, *(f"{spent:.2f} s ({spent / (total or 1):.0%})" for spent in seconds.values())]
+
+
+def options() -> argparse.Namespace:
+    """Read the command line."""
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
+    parser.add_argument("trees", nargs="*", type=Path, help="folders with Python files")
+    parser.add_argument("--installed", nargs="+", default=[], metavar="NAME", help="installed packages too")
+    parser.add_argument("--reference", help=f"what to run beside it in each tree; by default {REFERENCE}")
+    parser.add_argument("--pairs", type=int, default=5, help="how often each is run (5)")
+    parser.add_argument("--growth", action="store_true", help="join the trees one by one")
+    parser.add_argument("--rooms", action="store_true", help="show where the time goes")
+    wanted = parser.parse_args()
+    if wanted.reference is None:
+        folders = os.pathsep.join((os.fspath(Path(sys.executable).parent), os.environ.get("PATH", "")))
+        found = shutil.which("ruff", path=folders)
+        wanted.reference = found and shlex.quote(found) + REFERENCE.removeprefix("ruff")
+    for tree in wanted.trees:
+        if not sources(tree):
+            parser.error(f"no Python files below {tree}")
+    if wanted.pairs < 1:
+        parser.error("--pairs must be at least 1")
+    if not wanted.trees and not wanted.installed:
+        parser.error("name a folder, or --installed with a package")
+    return wanted
+
+
+def report(wanted: argparse.Namespace, scratch: Path) -> Iterator[str]:
+    """Give the lines of what was asked for."""
+    trees = [(tree.resolve().name, tree.resolve()) for tree in wanted.trees]
+    trees += [(name, copied(installed(name), scratch / "installed" / name)) for name in wanted.installed]
+    if wanted.growth:
+        yield from table(GROWTH, growth_rows(trees, scratch, wanted.pairs))
+    elif wanted.rooms:
+        found = {name: rooms(copied(tree, scratch / "rooms" / name)) for name, tree in trees}
+        columns = ("tree", *next(iter(found.values())))
+        yield from table(columns, (room_row(name, seconds) for name, seconds in found.items()))
+    else:
+        yield from table(COLUMNS, every_row(trees, wanted, scratch))
+
+
+def every_row(
+    trees: Sequence[tuple[str, Path]], wanted: argparse.Namespace, scratch: Path
+) -> Iterator[list[str]]:
+    """Measure all trees in all situations, and a program that does nothing."""
+    for number, (name, tree) in enumerate(trees):
+        title = f"{name}, {lines(tree):,} lines"
+        yield from situation_rows(tree, title, wanted, scratch / str(number))
+    yield row("-", "import click", pairs(None, BARE, scratch, wanted.pairs))
+
+
+def main() -> None:
+    """Print the table, line by line."""
+    wanted = options()
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            for text in report(wanted, Path(scratch).resolve()):
+                print(text, flush=True)
+        except RuntimeError as error:
+            sys.exit(f"bench.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""One tree, checked in every way there is: the findings must be the same to the byte.
+
+    python tests/identical.py FOLDER...
+
+The ways are: one, two and four processes; without a cache, with an empty and with a full one, where the
+command line has one; and flake8 with two processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PROGRAMS: Final = Path(sys.executable).parent
+JOBS: Final = (1, 2, 4)
+ROW: Final = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+): (?P<code>FSR\d{3}) (?P<message>.*)")
+
+
+class Way(NamedTuple):
+    """One way to check a tree: the options, and what came of it."""
+
+    options: tuple[str, ...]
+    report: bytes
+
+
+def check(tree: Path, *options: str) -> Way:
+    """Check a tree with the command line; JSON, and what was listed on standard error."""
+    command = [os.fspath(PROGRAMS / "fsrace-lint"), "check", "--format=json", *options, "."]
+    done = subprocess.run(command, cwd=tree, capture_output=True, check=False)
+    if done.returncode not in {0, 1, 2} or b"Traceback" in done.stderr:
+        raise RuntimeError(f"{tree}: {command}: {done.returncode}: {done.stderr.decode(errors='replace')}")
+    return Way(options, done.stdout + b"\n" + done.stderr + b"\nexit code %d\n" % done.returncode)
+
+
+def has_cache() -> bool:
+    """Tell whether the command line keeps what it read."""
+    command = [os.fspath(PROGRAMS / "fsrace-lint"), "check", "--help"]
+    return b"--cache-dir" in subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def ways(tree: Path, *options: str) -> list[Way]:
+    """Check a tree in all ways of the command line; the first is that of one process without a cache."""
+    if not has_cache():
+        return [check(tree, f"--jobs={jobs}", *options) for jobs in JOBS]
+    found = [check(tree, f"--jobs={jobs}", "--no-cache", *options) for jobs in JOBS]
+    for jobs in JOBS:
+        with tempfile.TemporaryDirectory() as folder:
+            # the first fills it
+            found += [check(tree, f"--jobs={jobs}", f"--cache-dir={folder}", *options) for _ in range(2)]
+    return found
+
+
+def different(tree: Path, *options: str) -> list[tuple[str, ...]]:
+    """Give the ways that do not come to what the first of them does."""
+    first, *others = ways(tree, *options)
+    return [way.options for way in others if way.report != first.report]
+
+
+def by_flake8(tree: Path, jobs: int, *options: str) -> list[tuple[str, ...]]:
+    """Give what flake8 says of a tree: path, line, column, code, message."""
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", f"--jobs={jobs}", *options, "."]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    if done.returncode not in {0, 1} or done.stderr:
+        raise RuntimeError(f"{tree}: {command}: {done.stderr}")
+    rows = [ROW.fullmatch(line) for line in done.stdout.splitlines()]
+    return sorted(_plain(row.groupdict()) for row in rows if row is not None)
+
+
+def by_us(tree: Path, *options: str) -> list[tuple[str, ...]]:
+    """Give the same of the command line, in the order of flake8."""
+    document = json.JSONDecoder().raw_decode(check(tree, "--jobs=2", *options).report.decode())[0]
+    # of a file that does not parse flake8 says so itself, and asks no plugin
+    known = [row for row in document["findings"] if row["code"] != "FSR001"]
+    return sorted(_plain({key: str(value) for key, value in row.items()}) for row in known)
+
+
+def _plain(row: dict[str, str]) -> tuple[str, ...]:
+    path = row["path"].removeprefix("./")
+    return path, row["line"], row["column"], row["code"], row["message"]
+
+
+def main() -> None:
+    """Say of each tree whether all ways come to the same."""
+    failed = False
+    for name in sys.argv[1:]:
+        tree = Path(name)
+        for options in ((), ("--profile=strict", "--show-silenced")):
+            wrong = different(tree, *options)
+            failed |= bool(wrong)
+            print(f"{name} {' '.join(options)}: {wrong or 'the same in all ways'}", flush=True)
+        ours, theirs = by_us(tree), by_flake8(tree, 2)
+        failed |= ours != theirs
+        only = [row[:4] for row in {*ours} ^ {*theirs}]
+        print(f"{name} flake8: {len(ours)} findings, {sorted(only) or 'the same'}", flush=True)
+    sys.exit(int(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""The benchmark: what it measures, and the tables it makes of that."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_cli import HAZARD, here, write
+
+if TYPE_CHECKING:
+    import argparse
+    from types import ModuleType
+
+__all__ = ["here"]
+
+SCRIPT = Path(__file__).parent.parent / "scripts" / "bench.py"
+TRUE = (sys.executable, "-c", "")
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table(script: ModuleType, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[list[str]]:
+    """The cells of the table that these arguments print."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["bench.py", "--pairs=2", *arguments])
+        script.main()
+    rows = [text.split("|") for text in capsys.readouterr().out.splitlines()]
+    assert all(row[0] == row[-1] == "" for row in rows)
+    assert {cell.strip() for cell in rows[1][1:-1]} == {"---"}
+    return [[cell.strip() for cell in row[1:-1]] for row in (rows[0], *rows[2:])]
+
+
+class TestRow:
+    def pairs(self, script: ModuleType, *numbers: tuple[float, float, float]) -> list[Any]:
+        return [script.Pair(script.Usage(there, 5), script.Usage(mine, mb)) for there, mine, mb in numbers]
+
+    def test_medians(self, script: ModuleType) -> None:
+        found = self.pairs(script, (1, 3, 40), (2, 2, 50), (4, 4, 45.6))
+        assert script.row("t", "cold", found) == [
+            *("t", "cold", "2.00 s (1.00 to 4.00)", "3.00 s (2.00 to 4.00)", "1.00 (1.00 to 3.00)", "50 MB")
+        ]
+
+    def test_the_ratio_is_that_of_pairs(self, script: ModuleType) -> None:
+        """A machine that is slow for one pair does not change what the others say."""
+        found = self.pairs(script, (1, 2, 1), (10, 20, 1), (3, 6, 1))
+        assert script.row("t", "cold", found)[4] == "2.00 (2.00 to 2.00)"
+
+    def test_one_pair(self, script: ModuleType) -> None:
+        assert script.row("t", "cold", self.pairs(script, (1, 2, 3)))[2:] == [
+            "1.00 s",
+            "2.00 s",
+            "2.00",
+            "3 MB",
+        ]
+
+    def test_no_reference(self, script: ModuleType) -> None:
+        found = [script.Pair(None, script.Usage(1.5, 3))]
+        assert script.row("t", "cold", found)[2:] == ["-", "1.50 s", "-", "3 MB"]
+
+    def test_growth(self, script: ModuleType) -> None:
+        usages = [script.Usage(seconds, 10 * seconds) for seconds in (3, 1, 2)]
+        assert script.growth_row(["a", "b"], 400_000, usages) == [
+            "2: + b",
+            "400,000",
+            "2.00",
+            "0.50",
+            "30 MB",
+        ]
+        assert script.growth_row(["a"], 0, usages)[3] == "-"
+
+    def test_rooms(self, script: ModuleType) -> None:
+        assert script.room_row("t", {"find": 1.0, "read": 3.0}) == ["t", "1.00 s (25%)", "3.00 s (75%)"]
+        assert script.room_row("t", {"find": 0.0}) == ["t", "0.00 s (0%)"]
+
+    def test_a_table(self, script: ModuleType) -> None:
+        assert list(script.table(["a", "b"], [["1", "x|y"]])) == [
+            "| a | b |",
+            "| --- | --- |",
+            "| 1 | x&#124;y |",
+        ]
+
+
+class TestRun:
+    def test_the_memory_is_that_of_the_largest_process(self, here: Path) -> None:
+        """A process is measured from the size of the one that starts it, so that is small here."""
+        large = "x = b'x' * 150_000_000"
+        nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {large!r}])"
+        measure = f"import sys; sys.path.insert(0, {os.fspath(SCRIPT.parent)!r}); import bench, pathlib"
+        found = []
+        for text in ("", large, nested):
+            command = (
+                f"{measure}; print(bench.run((sys.executable, '-c', {text!r}), pathlib.Path()).megabytes)"
+            )
+            found.append(float(subprocess.check_output([sys.executable, "-c", command])))
+        assert found[0] < 50
+        assert 150 < found[1] < 250
+        assert 150 < found[2] < 250
+
+    def test_a_command_that_fails(self, script: ModuleType, here: Path) -> None:
+        with pytest.raises(RuntimeError, match="ended with 3: oh no"):
+            script.run(
+                (sys.executable, "-c", "import sys; print('oh no', file=sys.stderr); sys.exit(3)"), here
+            )
+
+    def test_findings_are_no_failure(self, script: ModuleType, here: Path) -> None:
+        assert script.run((sys.executable, "-c", "raise SystemExit(1)"), here).seconds > 0
+
+
+class TestTables:
+    def test_situations(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write({"tree/a.py": HAZARD, "tree/b/c.py": HAZARD})
+        before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+        rows = table(script, capsys, "tree", "--reference", f"{sys.executable} -c pass")
+        assert tuple(rows[0]) == script.COLUMNS
+        warm = ["warm"] if script.has_cache() else []
+        assert [row[1] for row in rows[1:]] == ["cold", *warm, "one file", "import click"]
+        assert {row[0] for row in rows[1:-1]} == {"tree, 8 lines"}
+        assert all(" s (" in cell for row in rows[1:-1] for cell in row[2:4])
+        assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+
+    def test_growth(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write({"large/a.py": HAZARD * 3, "small/a.py": HAZARD})
+        rows = table(script, capsys, "--growth", "large", "small")
+        assert tuple(rows[0]) == script.GROWTH
+        assert [row[:2] for row in rows[1:]] == [["1: + small", "4"], ["2: + large", "16"]]
+
+    def test_rooms(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        write({"tree/a.py": HAZARD})
+        rows = table(script, capsys, "--rooms", "tree")
+        assert {"find", "read", "extract", "link", "query"} < {*rows[0]}
+        assert [row[0] for row in rows[1:]] == ["tree"]
+        assert len({len(row) for row in rows}) == 1
+
+    def test_installed_packages(
+        self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """What is below site-packages is left out of a check, so it is copied."""
+        rows = table(script, capsys, "--growth", "--installed", "iniconfig")
+        assert rows[1][0] == "1: + iniconfig"
+        assert int(rows[1][1].replace(",", "")) == script.lines(script.installed("iniconfig")) > 100
+
+
+class TestOneFile:
+    def test_it_is_another_one_each_time_and_is_put_back(self, script: ModuleType, here: Path) -> None:
+        write({"copy/small.py": "", "copy/middle.py": "x = 1\n", "copy/large.py": "x = 1\n" * 9})
+        keep = "import sys; open(sys.argv[2], 'a').write(open(sys.argv[1]).read() + '---')"
+        ours = [sys.executable, "-c", keep]
+        seen = here / "seen"
+        real = script.pairs
+
+        def pairs(reference: Any, command: list[str], folder: Path, count: int) -> Any:
+            return real(reference, [*command, os.fspath(seen)], folder, count)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(script, "pairs", pairs)
+            assert len(script.one_file(None, ours, here / "copy", 2)) == 2
+        assert seen.read_text() == "x = 1\n\n# changed 0\n---x = 1\n\n# changed 1\n---"
+        assert (here / "copy" / "middle.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name a folder"),
+        (["nowhere"], "no Python files below nowhere"),
+        (["--pairs=0", "a"], "must be at least 1"),
+        (["--installed", "no_such_package"], "no package 'no_such_package' is installed"),
+        (["--installed", "six.moves"], "no package 'six.moves' is installed"),
+        (["a", "--reference", f"{sys.executable} -c 'raise SystemExit(3)'"], "ended with 3"),
+        (["a", "--reference", "no-such-program"], "no-such-program"),
+    ],
+)
+def test_what_cannot_be_measured(
+    script: ModuleType,
+    arguments: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write({"a/a.py": ""})
+    monkeypatch.setattr(sys, "argv", ["bench.py", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        script.main()
+    assert told in capsys.readouterr().err + str(ended.value.code)
+
+
+def test_the_reference_is_ruff_where_it_is(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    write({"a/a.py": ""})
+    monkeypatch.setattr(sys, "argv", ["bench.py", "a"])
+    wanted: argparse.Namespace = script.options()
+    assert wanted.reference.endswith(" check --isolated --no-cache --preview --select ALL -q .")
+    monkeypatch.setattr(script.shutil, "which", lambda *_, **__: None)
+    assert script.options().reference is None

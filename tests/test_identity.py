@@ -1,0 +1,68 @@
+"""However it is run, the findings are the same to the byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import identical
+import pytest
+from test_cli import here, start, write
+from test_workers import HAZARD, project
+
+__all__ = ["here", "project"]
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+LISTINGS = ((), ("--profile=strict", "--show-silenced"), ("--show-suppressed",), ("--ignore=FSR101",))
+
+
+@pytest.mark.parametrize("options", LISTINGS)
+def test_a_project_for_several_processes(project: Path, options: tuple[str, ...]) -> None:
+    first = identical.check(project, "--jobs=1", *options)
+    assert b'"FSR' in first.report
+    assert identical.different(project, *options) == []
+
+
+def test_with_a_baseline(project: Path) -> None:
+    for jobs in identical.JOBS:
+        assert start("check", f"--jobs={jobs}", f"--write-baseline=b{jobs}.json").returncode == 0
+    one, two, four = (Path(f"b{jobs}.json").read_bytes() for jobs in identical.JOBS)
+    assert one == two == four
+    assert one.count(b"FSR101") == 12
+    write({"pkg0/m0.py": HAZARD.format(n="new")})
+    assert identical.different(project, "--baseline=b1.json") == []
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="file names are text there")
+def test_names_that_are_no_text(project: Path) -> None:
+    shutil.copy("pkg0/m0.py", os.fsdecode(b"pkg0/m\xff.py"))
+    assert b"udcff" in identical.check(project, "--jobs=1").report
+    assert identical.different(project) == []
+
+
+def test_flake8(project: Path) -> None:
+    ours = identical.by_us(project)
+    assert len(ours) > 24
+    assert identical.by_flake8(project, 2) == ours
+
+
+def test_the_examples(here: Path) -> None:
+    tree = Path(shutil.copytree(EXAMPLES, here / "examples"))
+    assert identical.different(tree) == []
+    assert identical.by_flake8(tree, 2) == identical.by_us(tree)
+
+
+def test_a_difference_is_seen(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write({"a.py": ""})
+    real = identical.check
+
+    def check(tree: Path, *options: str) -> identical.Way:
+        way = real(tree, *options)
+        return way._replace(report=b"") if "--jobs=2" in options else way
+
+    monkeypatch.setattr(identical, "check", check)
+    found = identical.different(here)
+    assert found
+    assert all("--jobs=2" in options for options in found)
