@@ -94,6 +94,7 @@ class Expressions:
     def returned(self, value: m.Expr | None) -> None:
         """Note that a call of the function being read gives what a value denotes."""
         name = self.scope.qualname.rpartition(".")[2]
+        name += str(self.scope.index) if name == m.LAMBDA else ""
         if value is not None:
             self._known_as(name, value, returned=True)
             if self.scope.is_property:

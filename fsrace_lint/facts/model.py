@@ -15,7 +15,7 @@ import msgspec
 from fsrace_lint.spans import Span
 
 LAMBDA: Final = "<lambda>"
-"""The name of a function that has none."""
+"""The name of a function that has none; an alias adds its index."""
 
 
 class _Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):

@@ -75,8 +75,8 @@ def denoted(expr: m.Expr) -> Iterator[tuple[str, bool, str]]:
             yield name, False, ""
         case m.Attribute(value=value, name=name):
             yield name, False, value.id if isinstance(value, m.Name) else "?"
-        case m.Lambda():
-            yield m.LAMBDA, False, ""
+        case m.Lambda(function=index):
+            yield f"{m.LAMBDA}{index}", False, ""
         case m.Call(function=function):
             yield from ((name, True, of) for name, _, of in denoted(function))
         case m.Conditional(body=body, orelse=orelse):

@@ -102,10 +102,11 @@ class Run:
     def _relative(self, path: Path) -> str:
         return source.names_of(path, self.settings.root)[2]
 
-    def check(self, *, silenced: bool = False, suppressed: bool = False) -> Checked:
+    def check(self, *, silenced: bool = False, suppressed: bool = False, statistics: bool = False) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
 
         Args:
+            statistics: Whether to count what could not be resolved in all functions of the project.
             silenced: Whether to list the sites that are no findings too.
             suppressed: Whether to list the findings that are taken out too.
 
@@ -124,18 +125,18 @@ class Run:
         problems = [problem for one in looked for problem in one.problems]
         held = sorted((one for result in results for one in result.held), key=Suppression.sort_key)
         by_comment = sum(len(result.suppressed) for result in results)
-        statistics = {
+        counts = {
             "files": len(self.targets) + len(self.unreadable),
             "files-linked": len(self.files),
             "suppressed": by_comment,
             **({"baseline": len(held) - by_comment} if self.settings.baseline else {}),
-            **self.link()[1].statistics(),
+            **(self.link()[1].statistics() if statistics else {}),
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         sources = {file.source.path: file.source for file in self.files.values()}
         listed = tuple(sorted(silent, key=Silenced.sort_key)) if silenced else None
         taken_out = tuple(held) if suppressed else None
-        outcome = Outcome(ordered, tuple(problems), statistics, listed, taken_out)
+        outcome = Outcome(ordered, tuple(problems), counts, listed, taken_out)
         return Checked(outcome, sources, self._seen(results))
 
     def _seen(self, results: Sequence[Judged]) -> baseline.Seen:

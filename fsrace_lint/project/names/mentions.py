@@ -28,7 +28,7 @@ class Mentions:
     def __init__(self, modules: Iterable[Module]) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self._modules = tuple(modules)
-        self._aliases: dict[LinkedFunction, _Aliases] = {}
+        self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._found: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
 
@@ -42,6 +42,16 @@ class Mentions:
                         found[name].append(function)
                     else:
                         found[name] = [function]
+        return found
+
+    @functools.cached_property
+    def _aliases(self) -> dict[str, list[tuple[m.Alias, LinkedFunction]]]:
+        """The further names that functions give, by the name that they give them to."""
+        found: dict[str, list[tuple[m.Alias, LinkedFunction]]] = {}
+        for module in self._modules:
+            for function in module.functions:
+                for alias in function.facts.aliases:
+                    found.setdefault(alias.name, []).append((alias, function))
         return found
 
     @functools.cached_property
@@ -85,8 +95,9 @@ class Mentions:
         outer = function.enclosing
         if outer is not None:
             yield outer
-            names = self._aliases_in(outer).known(LAMBDA, called=False)
-            yield from self._mentioning(_bound(alias, outer, called=False) for alias in names)
+            name = f"{LAMBDA}{function.index}"
+            aliases = (alias for alias in outer.facts.aliases if alias.name == name and not alias.called)
+            yield from self._mentioning(_bound(alias, outer, called=False) for alias in aliases)
 
     def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
         """Give the functions that mention what some names denote, also by their further names."""
@@ -97,15 +108,16 @@ class Mentions:
             further: list[_Known] = []
             if isinstance(home, LinkedFunction):
                 readers = [function for function in _within(home) if name in function.facts.mentions]
+                aliases = [
+                    (a, inner) for inner in _within(home) for a in inner.facts.aliases if a.name == name
+                ]
             else:
-                readers = self.of_name(name)
+                readers, aliases = self.of_name(name), self._aliases.get(name, [])
                 further += ((local, called, None) for local in self.imported_as(name))
-            for reader in readers:
-                aliases = self._aliases_in(reader).known(name, called=called)
-                means = (alias for alias in aliases if self._means(alias, reader, home))
-                further += (_bound(alias, reader, called=called) for alias in means)
-            if not called:
-                yield from readers
+            for alias, reader in aliases:
+                if (called or not alias.called) and self._means(alias, reader, home):
+                    further.append(_bound(alias, reader, called=called))
+            yield from () if called else readers
             waiting += (new := set(further) - found)
             found |= new
 
@@ -117,7 +129,7 @@ class Mentions:
             own = home is not None and alias.of == _object_of(reader)
             return not own or home is None or _are_related(home, reader.owner)
         module = reader.module
-        return alias.name not in self._aliases_in(reader).own and (
+        return alias.name not in self._own_names(reader) and (
             bool(module.stars) or alias.name in module.imports or alias.name in self._defined_in(module)
         )
 
@@ -129,39 +141,27 @@ class Mentions:
             self._defined[module] = known | {class_.facts.name for class_ in module.classes}
         return self._defined[module]
 
-    def _aliases_in(self, function: LinkedFunction) -> _Aliases:
-        if function not in self._aliases:
-            self._aliases[function] = _Aliases(function)
-        return self._aliases[function]
-
-
-class _Aliases:
-    """The further names that one function gives, by the name."""
-
-    def __init__(self, function: LinkedFunction) -> None:
-        self._by_name: dict[str, list[m.Alias]] = {}
-        for alias in function.facts.aliases:
-            self._by_name.setdefault(alias.name, []).append(alias)
-        self._function = function
-
-    @functools.cached_property
-    def own(self) -> frozenset[str]:
-        """The parameters and variables of the function."""
-        facts = self._function.facts
-        if self._function.index == 0:
-            return frozenset()
-        variables = set(bound_names(facts.body)).difference(facts.outer_names)
-        return frozenset(variables | {parameter.name for parameter in facts.parameters})
-
-    def known(self, name: str, *, called: bool) -> list[m.Alias]:
-        """Give the aliases of a name, or also those of what calls of it give."""
-        return [alias for alias in self._by_name.get(name, ()) if called or not alias.called]
+    def _own_names(self, function: LinkedFunction) -> frozenset[str]:
+        """Give the parameters and variables of a function; those of a module are for all."""
+        if function not in self._own:
+            facts = function.facts
+            variables = (
+                set(bound_names(facts.body)).difference(facts.outer_names) if function.index else set()
+            )
+            self._own[function] = frozenset(variables | {parameter.name for parameter in facts.parameters})
+        return self._own[function]
 
 
 def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
     returned = alias.returned or (called and not alias.called)
-    own = alias.kind == "own" or (alias.returned and function.owner is not None)
-    return alias.known_as, returned, function if alias.kind == "local" else function.owner if own else None
+    home: _Home = None
+    if alias.known_as.startswith(LAMBDA):
+        home = function.enclosing
+    elif alias.kind == "local":
+        home = function
+    elif alias.kind == "own" or (alias.returned and function.owner is not None):
+        home = function.owner
+    return alias.known_as, returned, home
 
 
 def _object_of(function: LinkedFunction) -> str:
