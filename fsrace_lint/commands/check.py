@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import pipeline
-from fsrace_lint.commands import accepting, deliver, showing, stdin
+from fsrace_lint.commands import accepting, deliver, stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped
@@ -81,13 +81,15 @@ def check(  # one parameter an option
     others = {"--report": bool(reports), "--output-file": output_file is not None}
     others |= {"--format": form != "text", "--statistics": statistics, listing: bool(listing)}
     if show_settings:
+        from fsrace_lint.commands import showing  # noqa: PLC0415  # it looks at everything
+
         showing.show(paths, choices, [option for option, given in others.items() if given])
     handed = stdin.taken(paths, choices)
     accepting.refuse_mixtures(choices, others, handed=handed is not None)
     # what is known already belongs into a new baseline
     choices["no_baseline"] |= choices["write_baseline"] is not None
     results, checked = run(
-        paths, choices, watch, silenced=show_silenced, suppressed=show_suppressed, handed=handed
+        paths, choices, watch, silenced=show_silenced, suppressed=show_suppressed, counted=statistics, handed=handed
     )
     accepting.act(results, checked, choices, watch)
     deliver.spare(wanted, results)
