@@ -15,7 +15,7 @@ from fsrace_lint import __version__, discover, failures, pipeline, settings, sou
 if TYPE_CHECKING:
     import argparse
     import ast
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.pipeline import Run
@@ -77,7 +77,7 @@ class Plugin:
                     chosen = _settings(root, cls.profile)
                     is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
                     if is_project and cls.stdin is None and _forks():
-                        _run(chosen).link()
+                        _run(chosen)
         except (*pipeline.MISTAKES, failures.InternalError) as error:
             raise ExecutionError(f"fsrace-lint: {error}") from error
 
@@ -85,7 +85,10 @@ class Plugin:
         """Yield the findings; a failure is one of them."""
         try:
             with failures.guard(*pipeline.MISTAKES):
-                found = list(self._found())
+                try:
+                    found = list(self._found(_run))
+                except pipeline.ChangedError:
+                    found = list(self._found(_run_anew))
         except (*pipeline.MISTAKES, failures.InternalError) as error:
             yield 1, 0, f"{pipeline.RULE_FAILURE} {error}", type(self)
             return
@@ -93,10 +96,10 @@ class Plugin:
             span = finding.place.span
             yield span.line, span.column - 1, f"{finding.code} {finding.message}", type(self)
 
-    def _found(self) -> Iterator[Finding]:
+    def _found(self, run_of: Callable[[Settings], Run]) -> Iterator[Finding]:
         file = Path(self.filename)
         chosen = _settings(settings.find_root(self._through()), self.profile)
-        run = _run(chosen)
+        run = run_of(chosen)
         _, _, relative = source.names_of(file, chosen.root)
         if relative in run.links:
             return
@@ -147,4 +150,23 @@ def _settings(root: Path, profile: str | None) -> Settings:
 
 @functools.cache
 def _run(chosen: Settings) -> Run:
-    return pipeline.Run(chosen, ())
+    """Read a project with its cache, and link it unless it is known what the rules say of all its files."""
+    memory = pipeline.Memory.of(chosen, pipeline.Cached.RESULTS)
+    run = pipeline.Run(chosen, (), memory=memory)
+    if run.verdicts.know(run.files):
+        return run
+    try:
+        run.link()
+    except pipeline.ChangedError:
+        return _run_anew(chosen)
+    if memory is not None:
+        pipeline.keep(memory, run, pipeline.SILENT)
+    return run
+
+
+@functools.cache
+def _run_anew(chosen: Settings) -> Run:
+    """Read a project without its cache, because files of it are being changed."""
+    run = pipeline.Run(chosen, ())
+    run.link()
+    return run

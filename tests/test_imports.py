@@ -97,13 +97,28 @@ ROOMS = (
     Room("noqa", "", "msgspec tokenize"),
     Room("suppress", "findings noqa source spans", "msgspec"),
     Room("baseline", "findings fingerprints placing settings", "msgspec"),
-    Room("cache", "facts.model facts.extract source", "msgspec"),
+    Room("cache", "cache.*"),
+    Room("cache.*", "cache.folder cache.version facts.model facts.extract", "msgspec"),
     Room(
         "pipeline.run",
-        "baseline cache catalog discover facts.extract facts.model findings fingerprints pipeline.judging"
-        " pipeline.observer project.names.modules project.queries report rules settings source spans",
+        "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
+        " pipeline.memory pipeline.observer project.names.modules project.queries report settings source"
+        " spans",
         "msgspec",
     ),
+    Room("pipeline.files", "cache discover facts.extract facts.model settings source"),
+    Room(
+        "pipeline.linking",
+        "catalog facts.extract findings pipeline.files pipeline.judging pipeline.run project.names.modules"
+        " project.queries report rules settings source spans",
+    ),
+    Room(
+        "pipeline.memory",
+        "cache cache.folder findings pipeline.files pipeline.judging pipeline.observer pipeline.run settings"
+        " source spans",
+        "msgspec",
+    ),
+    Room("pipeline.mistaken", "catalog settings"),
     Room("pipeline.observer", "settings"),
     Room("pipeline.configured", "baseline catalog rules settings"),
     Room(
@@ -118,29 +133,31 @@ ROOMS = (
         "msgspec",
     ),
     Room(
-        "pipeline.repair",
+        "pipeline.repairing",
         "catalog findings fixes fixes.apply pipeline.comments pipeline.run source spans suppress",
     ),
     Room(
-        "pipeline.preview",
-        "findings fixes pipeline.comments pipeline.repair pipeline.run report report.edits source"
+        "pipeline.previewing",
+        "findings fixes pipeline.comments pipeline.repairing pipeline.run report report.edits source"
         " spans suppress",
         "msgspec",
     ),
-    Room("pipeline.handed", "discover pipeline.observer pipeline.run settings source"),
+    Room("pipeline.handed", "discover pipeline.memory pipeline.observer pipeline.run settings source"),
     Room(
         "pipeline",
-        "pipeline.accepting pipeline.comments pipeline.configured pipeline.handed pipeline.judging"
-        " pipeline.observer pipeline.preview pipeline.repair pipeline.run",
+        "pipeline.accepting pipeline.comments pipeline.configured pipeline.files pipeline.handed"
+        " pipeline.judging pipeline.linking pipeline.memory pipeline.mistaken pipeline.observer"
+        " pipeline.previewing pipeline.repairing pipeline.run",
     ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
         "commands.choosing",
-        "commands.completing commands.stdin commands.watching commands.words findings fixes pipeline report"
-        " report.words rules settings terminal",
+        "commands.caching commands.completing commands.stdin commands.watching commands.words findings fixes"
+        " pipeline report report.words settings terminal",
         "click",
     ),
+    Room("commands.caching", "cache pipeline report.words settings terminal", "click"),
     Room("commands.completing", "rules", "click"),
     Room("commands.stdin", "report.words", "click"),
     Room(

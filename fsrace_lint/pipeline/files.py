@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -158,6 +158,30 @@ class Sources(Mapping[str, Source]):
     def __len__(self) -> int:
         """Count the files."""
         return len(self.files)
+
+
+class Joined(Mapping[str, Source]):
+    """Several mappings as one, without a look at their values; the last one that has a key counts."""
+
+    def __init__(self, parts: Sequence[Mapping[str, Source]]) -> None:
+        """Take the parts."""
+        self._part_of = {path: part for part in parts for path in part}
+
+    def __getitem__(self, path: str) -> Source:
+        """Give the source of a file."""
+        return self._part_of[path][path]
+
+    def __contains__(self, path: object) -> bool:
+        """Tell whether a file of that name is there, without reading it."""
+        return path in self._part_of
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the paths."""
+        return iter(self._part_of)
+
+    def __len__(self) -> int:
+        """Count the files."""
+        return len(self._part_of)
 
 
 class Reader:

@@ -20,7 +20,7 @@ from fsrace_lint.settings import ROOT_MARKERS
 from fsrace_lint.source import path_below
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.pipeline.observer import Observer
@@ -97,9 +97,9 @@ class Memory:
         rows = [file.row() for file in run.files.values()]
         try:
             self.packed.save(rows, lambda relative: os.path.isfile(root / relative))
+            run.verdicts.save()
         except ValueError as error:  # a name that no system takes
             raise OSError(str(error)) from error
-        run.verdicts.save()
 
     def close(self) -> None:
         """Close the files."""
@@ -170,6 +170,7 @@ class Verdicts:
         """How many files were not judged, because it is known what comes of them."""
         self._results = results
         self._key, self._stored, self._news = b"", _Stored(), dict[str, Judged]()
+        self._clean: frozenset[int] = frozenset()
         self._numbers: dict[str, int] = {}
         self._paths: dict[str, str] = {}
         if run is None or results is None:
@@ -177,12 +178,15 @@ class Verdicts:
         self._numbers = {name: number for number, name in enumerate(sorted(run.files))}
         self._paths = {file.path: relative for relative, file in run.files.items()}
         self._key = _key(run)
-        data = results.get(self._key)
-        try:
-            self._stored = _stored_of(data) if data is not None else _Stored()
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            self._stored = _Stored()
+        self._stored = self._read()
         self._clean = frozenset(self._stored.clean)
+
+    def _read(self) -> _Stored:
+        data = None if self._results is None else self._results.get(self._key)
+        try:
+            return _Stored() if data is None else _stored_of(data)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return _Stored()
 
     def get(self, relative: str) -> Judged | None:
         """Give what came of a file, None where that is not known.
@@ -211,6 +215,11 @@ class Verdicts:
         self.hits += 1
         return judged
 
+    def know(self, files: Iterable[str]) -> bool:
+        """Tell whether something is remembered of all these files."""
+        known = {*self._clean, *self._stored.judged}
+        return all(self._numbers.get(relative) in known for relative in files)
+
     def put(self, relative: str, judged: Judged) -> None:
         """Remember what came of a file."""
         if relative in self._numbers:
@@ -224,7 +233,8 @@ class Verdicts:
         """
         if self._results is None or not self._news:
             return
-        clean, judged = set(self._stored.clean), dict(self._stored.judged)
+        now = self._read()  # another run may have written meanwhile
+        clean, judged = {*now.clean, *self._stored.clean}, {**now.judged, **self._stored.judged}
         for relative, one in self._news.items():
             number = self._numbers[relative]
             if one == _CLEAN:

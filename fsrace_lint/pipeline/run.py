@@ -12,7 +12,7 @@ import msgspec
 from fsrace_lint import baseline, discover, fingerprints, source
 from fsrace_lint.discover import Found
 from fsrace_lint.findings import Finding, Idiom, Silenced, Suppression
-from fsrace_lint.pipeline.files import File, Reader, Sources
+from fsrace_lint.pipeline.files import File, Joined, Reader, Sources
 from fsrace_lint.pipeline.memory import Cached, Verdicts, keep, remembering
 from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.report import Outcome, Problem
@@ -309,7 +309,7 @@ def merge(results: Iterable[Checked]) -> Checked:
     findings: list[Finding] = []
     errors: list[Problem] = []
     statistics: dict[str, int] = {}
-    sources: dict[str, Source] = {}
+    sources: list[Mapping[str, Source]] = []
     silenced: list[Silenced] | None = None
     suppressed: list[Suppression] | None = None
     for checked in results:
@@ -319,14 +319,14 @@ def merge(results: Iterable[Checked]) -> Checked:
         if checked.outcome.suppressed is not None:
             suppressed = [*(suppressed or ()), *checked.outcome.suppressed]
         errors += checked.outcome.errors
-        sources |= checked.sources
+        sources.append(checked.sources)
         for key, count in checked.outcome.statistics.items():
             statistics[key] = statistics.get(key, 0) + count
     once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
     listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
     held = None if suppressed is None else sorted(dict.fromkeys(suppressed), key=Suppression.sort_key)
     taken_out = None if held is None else tuple(held)
-    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed, taken_out), sources)
+    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed, taken_out), Joined(sources))
 
 
 def _shown(outcome: Outcome) -> set[str]:
