@@ -90,9 +90,10 @@ ROOMS = (
     Room("report.fingerprints", "findings fingerprints report.lines"),
     Room(
         "report.text",
-        "findings report report.lines report.measured report.suppressions report.words source spans",
-        "rich",
+        "findings report report.cells report.lines report.measured report.suppressions report.words source"
+        " spans",
     ),
+    Room("report.cells", "", "rich"),
     Room("fingerprints", "findings"),
     Room("noqa", "", "msgspec tokenize"),
     Room("suppress", "findings noqa source spans", "msgspec"),

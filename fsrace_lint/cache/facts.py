@@ -255,9 +255,7 @@ class _Pieces:
             packed = b""
         checksum = zlib.crc32(entry.digest + packed)
         offset, length = self._offset, len(packed)
-        self._entries.append(
-            msgspec.structs.replace(entry, offset=offset, length=length, checksum=checksum)
-        )
+        self._entries.append(msgspec.structs.replace(entry, offset=offset, length=length, checksum=checksum))
         self._packed.append(packed)
         self._offset += length
 

@@ -89,7 +89,13 @@ def check(  # one parameter an option
     # what is known already belongs into a new baseline
     choices["no_baseline"] |= choices["write_baseline"] is not None
     results, checked = run(
-        paths, choices, watch, silenced=show_silenced, suppressed=show_suppressed, counted=statistics, handed=handed
+        paths,
+        choices,
+        watch,
+        silenced=show_silenced,
+        suppressed=show_suppressed,
+        counted=statistics,
+        handed=handed,
     )
     accepting.act(results, checked, choices, watch)
     deliver.spare(wanted, results)

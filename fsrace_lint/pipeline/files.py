@@ -28,7 +28,18 @@ class File:
     What is known of it is bound to `digest`: the source is read later, but it is that one or none.
     """
 
-    __slots__ = ("_facts", "_is_new", "_packed", "_root", "_source", "digest", "file", "path", "relative", "status")
+    __slots__ = (
+        "_facts",
+        "_is_new",
+        "_packed",
+        "_root",
+        "_source",
+        "digest",
+        "file",
+        "path",
+        "relative",
+        "status",
+    )
 
     def __init__(
         self,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _CODE: Final = re.compile(r"FSR[0-9]{3}")
 _NAME: Final = re.compile(r"[a-z0-9-]*")
+_STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
+"""What `repr` spells out: characters that steer a terminal, which no message has."""
 _EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
 _ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
 """Settings whose values say where something stands, and nothing of what is found."""
@@ -210,7 +212,7 @@ class Verdicts:
             judged = _judged_of(raw)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return None
-        if not all(self._is_sound(finding, relative) for finding in _every(judged)):
+        if _STEERS.search(repr(judged)) or not all(self._is_sound(one, relative) for one in _every(judged)):
             return None
         self.hits += 1
         return judged
@@ -249,7 +251,8 @@ class Verdicts:
     def _is_sound(self, finding: Finding, relative: str) -> bool:
         """Tell whether a rule could have said this; what was written by somebody else may be anything."""
         places = [finding.place, *(related.place for related in finding.related)]
-        words = finding.name, finding.fix.recipe if finding.fix else "", finding.fix.otherwise if finding.fix else ""
+        fix = finding.fix
+        words = finding.name, fix.recipe if fix else "", fix.otherwise if fix else ""
         return (
             self._paths.get(finding.place.path) == relative
             and all(place.path in self._paths and _is_span(place) for place in places)
@@ -273,7 +276,12 @@ def _key(run: Run) -> bytes:
     """Give a digest of all that the findings of a project depend on, and how they are spelled."""
     fields = msgspec.structs.asdict(run.settings)
     chosen = {name: value for name, value in fields.items() if name not in _ELSEWHERE}
-    about = (_where(str(run.settings.root)), sorted(chosen.items()), run.baseline.read, sorted(run.links.items()))
+    about = (
+        _where(str(run.settings.root)),
+        sorted(chosen.items()),
+        run.baseline.read,
+        sorted(run.links.items()),
+    )
     digest = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=32)
     for relative in sorted(run.files):
         digest.update(f"{relative}\0{run.files[relative].digest}\0".encode("utf-8", "surrogatepass"))

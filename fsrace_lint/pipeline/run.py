@@ -101,9 +101,7 @@ class Run:
                     self.unreadable.append(read)
                 self.observer.step()
 
-    def check(
-        self, *, silenced: bool = False, suppressed: bool = False, counted: bool = False
-    ) -> Checked:
+    def check(self, *, silenced: bool = False, suppressed: bool = False, counted: bool = False) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
 
         Args:
@@ -121,6 +119,8 @@ class Run:
         problems: list[Problem] = []
         silent: list[Silenced] = []
         results: list[Judged] = []
+        if not self.verdicts.know(self.targets):
+            self.link()
         self.observer.stage("Checking", len(self.targets))
         for relative in self.targets:
             result = self.check_file(relative, problems)
