@@ -8,11 +8,11 @@ import re
 import secrets
 import stat
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 NAME: Final = ".fsrace_cache"
 LARGEST: Final = 512 * 1024 * 1024

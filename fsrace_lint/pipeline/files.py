@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -207,7 +206,7 @@ class Reader:
         """
         self._root, self._packed = settings.root, packed
         try:
-            self._here = os.getcwd()
+            self._here = str(Path.cwd())
         except OSError:
             self._here = ""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint import discover, source
-from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.pipeline.memory import Cached, keep, remembering
+from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.pipeline.run import Checked, Run
 from fsrace_lint.source import Unreadable
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.pipeline.memory import Memory
-
     from fsrace_lint.settings import Settings
 
 

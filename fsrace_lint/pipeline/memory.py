@@ -98,7 +98,7 @@ class Memory:
         root = run.settings.root
         rows = [file.row() for file in run.files.values()]
         try:
-            self.packed.save(rows, lambda relative: os.path.isfile(root / relative))
+            self.packed.save(rows, lambda relative: (root / relative).is_file())
             run.verdicts.save()
         except ValueError as error:  # a name that no system takes
             raise OSError(str(error)) from error
@@ -291,7 +291,7 @@ def _key(run: Run) -> bytes:
 def _where(root: str) -> tuple[str, ...]:
     """Tell how the paths of a project begin where they are reported: that depends on the current folder."""
     try:
-        here = os.getcwd()
+        here = str(Path.cwd())
     except OSError:
         return (root,)
     below = "." if root == here else path_below(root, here)
