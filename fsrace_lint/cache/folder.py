@@ -187,7 +187,7 @@ class Folder:
                     (self.path / info.name).unlink()
 
     def _entries(self) -> Iterator[Info]:
-        with contextlib.suppress(OSError), os.scandir(self.path) as entries:
+        with contextlib.suppress(OSError), os.scandir(str(self.path)) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     status = entry.stat(follow_symlinks=False)

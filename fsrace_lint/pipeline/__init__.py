@@ -70,12 +70,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load what is asked for.
+if not TYPE_CHECKING:  # mypy would take every name for one of ours
 
-    Raises:
-        AttributeError: There is nothing of that name.
-    """
-    if name not in _PART_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PART_OF[name]}"), name)
+    def __getattr__(name: str) -> Any:
+        """Load what is asked for.
+
+        Raises:
+            AttributeError: There is nothing of that name.
+        """
+        if name not in _PART_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_PART_OF[name]}"), name)
