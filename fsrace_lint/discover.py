@@ -29,6 +29,11 @@ TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test
 SUFFIXES: Final = (".py", ".pyw")
 
 
+_NAME: Final = r"[\w.~+@-]*[\w~+@-]"
+_PLAIN: Final = re.compile(rf"\*?{_NAME}/?|/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
+"""A line of a `.gitignore` file: a name, a path, or the end of names; for folders only if it ends in `/`."""
+
+
 class Found(NamedTuple):
     """A file to check.
 
@@ -54,13 +59,53 @@ def _patterns(line: str) -> list[Any]:
         return []
 
 
-class _Ignore:
-    """One `.gitignore` file: its lines, the last first, and the folder they count from.
+class _Plain:
+    """Some lines of a `.gitignore` file, one after the other, that need no regular expression."""
 
-    The lines are tried one by one, each on the entry itself: a pattern that only
-    matches a parent of the entry must not decide, or `*` with `!*/` would
-    ignore everything.
+    def __init__(self) -> None:
+        self.names: tuple[set[str], set[str]] = set(), set()
+        """The names of entries, and those of folders."""
+        self.paths: tuple[set[str], set[str]] = set(), set()
+        self.endings: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+
+    def add(self, line: str) -> None:
+        """Take a line that `_PLAIN` matches."""
+        folders_only, body = line.endswith("/"), line.strip("/")
+        if body.startswith("*"):
+            added = (*self.endings[folders_only], body[1:])
+            self.endings = (self.endings[0], added) if folders_only else (added, self.endings[1])
+        elif "/" in line.rstrip("/"):
+            self.paths[folders_only].add(body)
+        else:
+            self.names[folders_only].add(body)
+
+    def decides(self, path: str, *, folder: bool) -> bool | None:
+        """Tell whether an entry is ignored; None if no line says anything about it."""
+        name = path.rpartition("/")[2]
+        for kind in (0, 1) if folder else (0,):
+            if name in self.names[kind] or path in self.paths[kind] or name.endswith(self.endings[kind]):
+                return True
+        return None
+
+
+class _Pattern:
+    """A line of a `.gitignore` file, as a regular expression.
+
+    It is tried on the entry itself: a pattern that only matches a parent of the entry must not
+    decide, or `*` with `!*/` would ignore everything.
     """
+
+    def __init__(self, regex: re.Pattern[str], *, ignored: bool, folders_only: bool) -> None:
+        self._search, self._ignored, self._folders_only = regex.search, ignored, folders_only
+
+    def decides(self, path: str, *, folder: bool) -> bool | None:
+        """Tell whether an entry is ignored; None if the line says nothing about it."""
+        match = self._search(path) if folder or not self._folders_only else None
+        return self._ignored if match is not None and match.lastindex is None else None
+
+
+class _Ignore:
+    """One `.gitignore` file: its lines, the last first, and the folder they count from."""
 
     def __init__(self, folder: str, base: str) -> None:
         file = Path(folder, ".gitignore")
@@ -69,22 +114,32 @@ class _Ignore:
         except OSError:
             text = ""
         self._base = len(base)
-        self._lines: list[tuple[Callable[[str], re.Match[str] | None], bool, bool]] = []
+        self._lines: list[_Plain | _Pattern] = []
         for line in reversed(text.split("\n")):
-            stripped = line if line.endswith("\\ ") else line.rstrip()
-            for pattern in _patterns(stripped.rstrip("/")):
-                if pattern.include is not None:
-                    self._lines.append((pattern.regex.search, pattern.include, stripped.endswith("/")))
+            self._add(line if line.endswith("\\ ") else line.rstrip())
+
+    def _add(self, line: str) -> None:
+        if not line or line.startswith("#"):
+            return
+        if _PLAIN.fullmatch(line):
+            if not self._lines or not isinstance(self._lines[-1], _Plain):
+                self._lines.append(_Plain())
+            last = self._lines[-1]
+            if isinstance(last, _Plain):
+                last.add(line)
+            return
+        for pattern in _patterns(line.rstrip("/")):
+            if pattern.include is not None:
+                only = line.endswith("/")
+                self._lines.append(_Pattern(pattern.regex, ignored=pattern.include, folders_only=only))
 
     def decides(self, path: str, *, folder: bool) -> bool | None:
         """Tell whether an entry is ignored; None if no line says anything about it."""
         path = path[self._base :]
-        for search, ignored, folders_only in self._lines:
-            if folders_only and not folder:
-                continue
-            match = search(path)
-            if match is not None and match.lastindex is None:
-                return ignored
+        for line in self._lines:
+            answer = line.decides(path, folder=folder)
+            if answer is not None:
+                return answer
         return None
 
 

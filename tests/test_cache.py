@@ -167,6 +167,16 @@ class TestWhatItSaves:
         monkeypatch.setattr(source, "digest_of", lambda _: pytest.fail("the new times are known"))
         assert pipeline.Run(load(Path.cwd()), (), memory=opened()).files.keys() == {"a.py"}
 
+    def test_a_report_that_shows_fixes_parses_nothing(
+        self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": CLEAN})
+        first = check("--format=sarif")
+        assert len(parsed) == 2
+        assert check("--format=sarif") == first
+        assert len(parsed) == 2
+
     def test_one_of_the_files_of_an_earlier_run(self, parsed: list[str]) -> None:
         write({"a.py": HAZARD, "b.py": HAZARD})
         checked()

@@ -8,6 +8,7 @@ import hashlib
 import os
 import struct
 import time
+import weakref
 import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -116,6 +117,7 @@ class PackedFacts:
         """How many facts were read."""
         self._descriptor = folder.open(name)
         if self._descriptor is not None:
+            self._closing = weakref.finalize(self, os.close, self._descriptor)
             try:
                 self._entries = {os.fsdecode(entry.path): entry for entry in self._index(self._descriptor)}
             except (OSError, *_MISSES):
@@ -133,9 +135,9 @@ class PackedFacts:
         return _index_of(data) if _checksum(head[:-20] + data) == checksum else []
 
     def close(self) -> None:
-        """Close the file; nothing more can be read."""
+        """Close the file, which otherwise stays open as long as this is there; nothing more can be read."""
         if self._descriptor is not None:
-            os.close(self._descriptor)
+            self._closing()
             self._descriptor = None
 
     def unchanged(self, relative: str, status: Status) -> str | None:
@@ -208,6 +210,8 @@ class PackedFacts:
             pieces.add(*self._kept(row))
         for entry in others:
             pieces.add(entry, self._safely_packed(entry))
+        if os.name == "nt":  # it cannot be replaced there while it is open
+            self.close()
         self._folder.write(self._name, pieces.whole(self._version))
         return True
 

@@ -103,10 +103,6 @@ class Memory:
         except ValueError as error:  # a name that no system takes
             raise OSError(str(error)) from error
 
-    def close(self) -> None:
-        """Close the files."""
-        self.packed.close()
-
 
 def remembering(
     checked: Callable[[Memory | None], tuple[Run, Checked]],
@@ -132,8 +128,6 @@ def remembering(
         return checked(memory)
     except ChangedError as error:
         observer.note(f"cache: {error}; everything is read again")
-    finally:
-        memory.close()
     return checked(None)
 
 
