@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
+import os
+from multiprocessing import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
 STDIN: Final = "-"
+_READ: Final[list[Run]] = []
+"""The projects that were read with their caches."""
 
 
 class Plugin:
@@ -115,6 +120,7 @@ class Plugin:
         if known is None or known.source.text.replace("\r\n", "\n").replace("\r", "\n") != text:
             run = run.with_sources(source.of_text(text, file, chosen.root))
         result = run.check_file(relative, [])
+        _remember_at_the_end(os.getpid())
         yield from result.kept
         if self.noqa:
             yield from result.unused
@@ -153,6 +159,7 @@ def _run(chosen: Settings) -> Run:
     """Read a project with its cache, and link it unless it is known what the rules say of all its files."""
     memory = pipeline.Memory.of(chosen, pipeline.Cached.RESULTS)
     run = pipeline.Run(chosen, (), memory=memory)
+    _READ.append(run)
     if run.verdicts.know(run.files):
         return run
     try:
@@ -162,6 +169,18 @@ def _run(chosen: Settings) -> Run:
     if memory is not None:
         pipeline.keep(memory, run, pipeline.SILENT)
     return run
+
+
+@functools.cache
+def _remember_at_the_end(_process: int) -> None:
+    """Have what the rules said in this process written down when it ends."""
+    util.Finalize(None, _remember, exitpriority=1)
+
+
+def _remember() -> None:
+    for run in _READ:
+        with contextlib.suppress(OSError):
+            run.verdicts.save()
 
 
 @functools.cache

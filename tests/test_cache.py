@@ -794,10 +794,15 @@ def test_flake8_finds_the_same_with_it() -> None:
         assert done.stderr == ""
         return sorted(done.stdout.splitlines())
 
+    def known() -> bool:
+        return pipeline.Run(load(Path.cwd()), (), memory=opened()).verdicts.know(["m0.py", "m5.py"])
+
     first = flake8()
     assert Path(".fsrace_cache").is_dir()
     assert len(first) >= 2
     assert flake8() == first
+    # two processes that end at the same time may lose what one of them knows, once
+    assert known() or (flake8() == first and known())
     check()
     assert flake8() == first
     assert cache.Version.of() is not None

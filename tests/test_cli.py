@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import commands
 import pytest
 from click.testing import CliRunner, Result
 
@@ -60,12 +61,6 @@ def run(*arguments: str, code: int) -> Result:
     return result
 
 
-def commands() -> dict[str, click.Command]:
-    context = click.Context(cli.main)
-    found = {name: cli.main.get_command(context, name) for name in cli.main.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
-
-
 def reported(*arguments: str, code: int = 1) -> list[str]:
     rows = json.loads(run("check", "--format=json", *arguments, code=code).stdout)["findings"]
     return [f"{row['path']}:{row['line']} {row['code']}" for row in rows]
@@ -103,7 +98,7 @@ class TestHelp:
     @pytest.mark.parametrize("arguments", [(), *[(name,) for name in COMMANDS]])
     def test_every_option_is_explained(self, arguments: tuple[str, ...]) -> None:
         assert run(*arguments, "-h", code=0).stdout == run(*arguments, "--help", code=0).stdout
-        command = commands()[arguments[0]] if arguments else cli.main
+        command = commands.every()[arguments[0]] if arguments else cli.main
         assert command.help
         for parameter in command.params:
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
@@ -111,7 +106,7 @@ class TestHelp:
     def test_examples_work(self) -> None:
         write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD})
         tried = 0
-        for command in (cli.main, *commands().values()):
+        for command in (cli.main, *commands.every().values()):
             for line in (command.epilog or "").splitlines():
                 if line.startswith("  fsrace-lint "):
                     words = line.strip().partition("   ")[0].split()

@@ -240,6 +240,7 @@ class Verdicts:
                 judged[number] = msgspec.Raw(msgspec.msgpack.encode(one))
             except ValueError:  # a name with bytes that do not decode
                 judged.pop(number, None)
+        self._news = {}
         self._results.put(self._key, msgspec.msgpack.encode(_Stored(sorted(clean), judged)))
 
     def _is_sound(self, finding: Finding, relative: str) -> bool:
