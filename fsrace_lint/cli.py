@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-import difflib
+import importlib
 import os
 from typing import Any, Final
 
 import click
 
 from fsrace_lint import __version__, failures
-from fsrace_lint.commands.check import check
-from fsrace_lint.commands.explain import explain, list_rules
-from fsrace_lint.commands.fix import fix
-from fsrace_lint.commands.prove import prove
-from fsrace_lint.commands.server import server
-from fsrace_lint.commands.vendor import vendor_helpers
 from fsrace_lint.report.words import visible
 from fsrace_lint.terminal import FAILED
 
 INTERRUPTED: Final = 130
+_COMMANDS: Final = {
+    "check": ("check", "check"),
+    "fix": ("fix", "fix"),
+    "rules": ("explain", "list_rules"),
+    "explain": ("explain", "explain"),
+    "prove": ("prove", "prove"),
+    "vendor": ("vendor", "vendor_helpers"),
+    "server": ("server", "server"),
+    "cache": ("caching", "cache"),
+}
+"""The commands: the module that each is loaded from when it is asked for, and what it is called there."""
 
 
 class _Commands(click.Group):
     """Ends every command with a documented exit code and a message, whatever happens in it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click passes it
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        found = getattr(importlib.import_module(f"fsrace_lint.commands.{module}"), name)
+        return found if isinstance(found, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -30,7 +45,9 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = difflib.get_close_matches(args[0], self.commands, n=1)
+            import difflib  # noqa: PLC0415  # for a mistake only
+
+            close = difflib.get_close_matches(args[0], _COMMANDS, n=1)
             if os.path.lexists(args[0]):
                 close = [f"check {args[0]}"]
             if not close:
@@ -68,7 +85,3 @@ def main() -> None:
 
     Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
     """
-
-
-for command in (check, fix, list_rules, explain, prove, vendor_helpers, server):
-    main.add_command(command)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import re
+import stat
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.globs import glob, matcher
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
@@ -24,14 +23,34 @@ Told: TypeAlias = "Callable[[str, str], None]"
 
 DEFAULT_EXCLUDES: Final = tuple(
     ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
-    "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/".split()
+    "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/ .fsrace_cache/".split()
 )
 TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
 SUFFIXES: Final = (".py", ".pyw")
 
 
+_NAME: Final = r"[\w.~+@-]*[\w~+@-]"
+_PLAIN: Final = re.compile(rf"\*?{_NAME}/?|/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
+"""A line of a `.gitignore` file: a name, a path, or the end of names; for folders only if it ends in `/`."""
+
+
+class Found(NamedTuple):
+    """A file to check.
+
+    `path` is absolute, `relative` counts from the project root. `status` is what the system said of
+    the file, or of what the link that it is leads to; None if it is not there.
+    """
+
+    path: str
+    relative: str
+    is_link: bool
+    status: os.stat_result | None
+
+
 def _patterns(line: str) -> list[Any]:
     """Translate a line of a `.gitignore` file; like git, leave out one that is not well formed."""
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # there may be no such file
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)
@@ -40,13 +59,53 @@ def _patterns(line: str) -> list[Any]:
         return []
 
 
-class _Ignore:
-    """One `.gitignore` file: its lines, the last first, and the folder they count from.
+class _Plain:
+    """Some lines of a `.gitignore` file, one after the other, that need no regular expression."""
 
-    The lines are tried one by one, each on the entry itself: a pattern that only
-    matches a parent of the entry must not decide, or `*` with `!*/` would
-    ignore everything.
+    def __init__(self) -> None:
+        self.names: tuple[set[str], set[str]] = set(), set()
+        """The names of entries, and those of folders."""
+        self.paths: tuple[set[str], set[str]] = set(), set()
+        self.endings: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+
+    def add(self, line: str) -> None:
+        """Take a line that `_PLAIN` matches."""
+        folders_only, body = line.endswith("/"), line.strip("/")
+        if body.startswith("*"):
+            added = (*self.endings[folders_only], body[1:])
+            self.endings = (self.endings[0], added) if folders_only else (added, self.endings[1])
+        elif "/" in line.rstrip("/"):
+            self.paths[folders_only].add(body)
+        else:
+            self.names[folders_only].add(body)
+
+    def decides(self, path: str, *, folder: bool) -> bool | None:
+        """Tell whether an entry is ignored; None if no line says anything about it."""
+        name = path.rpartition("/")[2]
+        for kind in (0, 1) if folder else (0,):
+            if name in self.names[kind] or path in self.paths[kind] or name.endswith(self.endings[kind]):
+                return True
+        return None
+
+
+class _Pattern:
+    """A line of a `.gitignore` file, as a regular expression.
+
+    It is tried on the entry itself: a pattern that only matches a parent of the entry must not
+    decide, or `*` with `!*/` would ignore everything.
     """
+
+    def __init__(self, regex: re.Pattern[str], *, ignored: bool, folders_only: bool) -> None:
+        self._search, self._ignored, self._folders_only = regex.search, ignored, folders_only
+
+    def decides(self, path: str, *, folder: bool) -> bool | None:
+        """Tell whether an entry is ignored; None if the line says nothing about it."""
+        match = self._search(path) if folder or not self._folders_only else None
+        return self._ignored if match is not None and match.lastindex is None else None
+
+
+class _Ignore:
+    """One `.gitignore` file: its lines, the last first, and the folder they count from."""
 
     def __init__(self, folder: str, base: str) -> None:
         file = Path(folder, ".gitignore")
@@ -55,22 +114,32 @@ class _Ignore:
         except OSError:
             text = ""
         self._base = len(base)
-        self._lines: list[tuple[Callable[[str], re.Match[str] | None], bool, bool]] = []
+        self._lines: list[_Plain | _Pattern] = []
         for line in reversed(text.split("\n")):
-            stripped = line if line.endswith("\\ ") else line.rstrip()
-            for pattern in _patterns(stripped.rstrip("/")):
-                if pattern.include is not None:
-                    self._lines.append((pattern.regex.search, pattern.include, stripped.endswith("/")))
+            self._add(line if line.endswith("\\ ") else line.rstrip())
+
+    def _add(self, line: str) -> None:
+        if not line or line.startswith("#"):
+            return
+        if _PLAIN.fullmatch(line):
+            if not self._lines or not isinstance(self._lines[-1], _Plain):
+                self._lines.append(_Plain())
+            last = self._lines[-1]
+            if isinstance(last, _Plain):
+                last.add(line)
+            return
+        for pattern in _patterns(line.rstrip("/")):
+            if pattern.include is not None:
+                only = line.endswith("/")
+                self._lines.append(_Pattern(pattern.regex, ignored=pattern.include, folders_only=only))
 
     def decides(self, path: str, *, folder: bool) -> bool | None:
         """Tell whether an entry is ignored; None if no line says anything about it."""
         path = path[self._base :]
-        for search, ignored, folders_only in self._lines:
-            if folders_only and not folder:
-                continue
-            match = search(path)
-            if match is not None and match.lastindex is None:
-                return ignored
+        for line in self._lines:
+            answer = line.decides(path, folder=folder)
+            if answer is not None:
+                return answer
         return None
 
 
@@ -139,9 +208,10 @@ class _Walk:
             base = f"{path}/"
         return False
 
-    def walk(self, top: str) -> Iterator[str | Unreadable]:
+    def walk(self, top: str) -> Iterator[Found | Unreadable]:
         """Yield the files below a folder, which is not itself subject to the patterns."""
         below = path_below(top, self.root)
+        is_below = below is not None or top == self.root
         prefix = f"{below}/" if below else ""
         pending = [(top, prefix, self.ignores_above(top))]
         while pending:
@@ -167,8 +237,11 @@ class _Walk:
                     self._tell(entry.path, self._reason(name, path, folder=is_folder))
                 elif is_folder:
                     pending.append((entry.path, f"{path}/", ignores))
-                elif os.path.isfile(entry.path):
-                    yield entry.path
+                else:
+                    status = _status(entry.path)
+                    if status is not None and stat.S_ISREG(status.st_mode):
+                        relative = path if is_below else relative_path(entry.path, self.root)
+                        yield Found(entry.path, relative, entry.is_symlink(), status)
 
     def _tell(self, path: str, reason: str) -> None:
         if self.told is not None:
@@ -187,6 +260,13 @@ class _Walk:
             globs = [glob(text) for text in texts]
             found[kind] = matcher([one for one in globs if not one.folders_only]), matcher(globs)
         return found
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):
+        return None
 
 
 def is_test_path(relative: str) -> bool:
@@ -232,7 +312,15 @@ def find(
         Absolute paths in sorted order and without repeats, and the folders that
         cannot be listed.
     """
-    found: dict[str, Path | Unreadable] = {}
+    found = look(paths, settings, force_exclude=force_exclude, told=told)
+    yield from (item if isinstance(item, Unreadable) else Path(item.path) for item in found)
+
+
+def look(
+    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False, told: Told | None = None
+) -> list[Found | Unreadable]:
+    """Find the files to check as `find` does, with what the walk has seen of them."""
+    found: dict[str, Found | Unreadable] = {}
     whole = _Walk(settings, include_tests=settings.include_tests, told=told)
     for path in paths:
         top = absolute_path(path)
@@ -241,16 +329,13 @@ def find(
                 told(top, "--force-exclude")
             continue
         if not os.path.isdir(top):
-            found[top] = Path(top)
+            found[top] = known(path, settings.root)
             continue
         is_test = is_test_path(f"{relative_path(top, whole.root)}/-") and not force_exclude
         walk = _Walk(settings, include_tests=True, told=told) if is_test else whole
         for item in walk.walk(top):
-            if isinstance(item, Unreadable):
-                found[str(item.file)] = item
-            else:
-                found[item] = Path(item)
-    yield from (found[name] for name in sorted(found))
+            found[str(item.file) if isinstance(item, Unreadable) else item.path] = item
+    return [found[name] for name in sorted(found)]
 
 
 def find_all(settings: Settings) -> list[Path]:
@@ -265,6 +350,12 @@ def find_all(settings: Settings) -> list[Path]:
     return [item for item in find([settings.root], settings) if isinstance(item, Path)]
 
 
+def known(file: Path, root: Path) -> Found:
+    """Look at one file that need not be there, in a project."""
+    path = absolute_path(file)
+    return Found(path, relative_path(path, absolute_path(root)), os.path.islink(path), _status(path))
+
+
 def links_among(files: Iterable[Path], root: Path) -> dict[str, str]:
     """Tell which files are symbolic links to others of them: one file that has several names.
 
@@ -275,8 +366,16 @@ def links_among(files: Iterable[Path], root: Path) -> dict[str, str]:
     Returns:
         The path from the root of the file that each link leads to, by that of the link.
     """
-    relative = {path: relative_path(os.fspath(path), absolute_path(root)) for path in files}
+    top = absolute_path(root)
+    named = ((os.fspath(path), path.is_symlink()) for path in files)
+    return links_of([Found(path, relative_path(path, top), is_link, None) for path, is_link in named], root)
+
+
+def links_of(files: Sequence[Found], root: Path) -> dict[str, str]:
+    """Tell which files are symbolic links to others of them, as `links_among` does."""
+    led = {file.relative: os.path.realpath(file.path) for file in files if file.is_link}
+    if not led:
+        return {}
     whole = os.path.realpath(root)
-    here = {f"{whole}{os.sep}{name}": name for path, name in relative.items() if not path.is_symlink()}
-    led = {name: os.path.realpath(path) for path, name in relative.items() if path.is_symlink()}
+    here = {f"{whole}{os.sep}{file.relative}": file.relative for file in files if not file.is_link}
     return {name: here[target] for name, target in led.items() if target in here}

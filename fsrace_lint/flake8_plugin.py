@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
+import os
+from multiprocessing import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -15,7 +18,7 @@ from fsrace_lint import __version__, discover, failures, pipeline, settings, sou
 if TYPE_CHECKING:
     import argparse
     import ast
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.pipeline import Run
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
 STDIN: Final = "-"
+_READ: Final[list[Run]] = []
+"""The projects that were read with their caches."""
 
 
 class Plugin:
@@ -77,7 +82,7 @@ class Plugin:
                     chosen = _settings(root, cls.profile)
                     is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
                     if is_project and cls.stdin is None and _forks():
-                        _run(chosen).link()
+                        _run(chosen)
         except (*pipeline.MISTAKES, failures.InternalError) as error:
             raise ExecutionError(f"fsrace-lint: {error}") from error
 
@@ -85,7 +90,10 @@ class Plugin:
         """Yield the findings; a failure is one of them."""
         try:
             with failures.guard(*pipeline.MISTAKES):
-                found = list(self._found())
+                try:
+                    found = list(self._found(_run))
+                except pipeline.ChangedError:
+                    found = list(self._found(_run_anew))
         except (*pipeline.MISTAKES, failures.InternalError) as error:
             yield 1, 0, f"{pipeline.RULE_FAILURE} {error}", type(self)
             return
@@ -93,10 +101,10 @@ class Plugin:
             span = finding.place.span
             yield span.line, span.column - 1, f"{finding.code} {finding.message}", type(self)
 
-    def _found(self) -> Iterator[Finding]:
+    def _found(self, run_of: Callable[[Settings], Run]) -> Iterator[Finding]:
         file = Path(self.filename)
         chosen = _settings(settings.find_root(self._through()), self.profile)
-        run = _run(chosen)
+        run = run_of(chosen)
         _, _, relative = source.names_of(file, chosen.root)
         if relative in run.links:
             return
@@ -112,6 +120,7 @@ class Plugin:
         if known is None or known.source.text.replace("\r\n", "\n").replace("\r", "\n") != text:
             run = run.with_sources(source.of_text(text, file, chosen.root))
         result = run.check_file(relative, [])
+        _remember_at_the_end(os.getpid())
         yield from result.kept
         if self.noqa:
             yield from result.unused
@@ -147,4 +156,36 @@ def _settings(root: Path, profile: str | None) -> Settings:
 
 @functools.cache
 def _run(chosen: Settings) -> Run:
-    return pipeline.Run(chosen, ())
+    """Read a project with its cache, and link it unless it is known what the rules say of all its files."""
+    memory = pipeline.Memory.of(chosen, pipeline.Cached.RESULTS)
+    run = pipeline.Run(chosen, (), memory=memory)
+    _READ.append(run)
+    if run.verdicts.know(run.files):
+        return run
+    try:
+        run.link()
+    except pipeline.ChangedError:
+        return _run_anew(chosen)
+    if memory is not None:
+        pipeline.keep(memory, run, pipeline.SILENT)
+    return run
+
+
+@functools.cache
+def _remember_at_the_end(_process: int) -> None:
+    """Have what the rules said in this process written down when it ends."""
+    util.Finalize(None, _remember, exitpriority=1)
+
+
+def _remember() -> None:
+    for run in _READ:
+        with contextlib.suppress(OSError):
+            run.verdicts.save()
+
+
+@functools.cache
+def _run_anew(chosen: Settings) -> Run:
+    """Read a project without its cache, because files of it are being changed."""
+    run = pipeline.Run(chosen, ())
+    run.link()
+    return run

@@ -50,7 +50,8 @@ class Settings(msgspec.Struct, frozen=True):
     `filesystem` says it of all other paths. `catalog`
     is the user's part of the catalog as JSON, empty where there is none, and
     `catalog_origin` the file and the table it stands in, for errors. `baseline` is
-    the absolute path of the baseline, empty where there is none.
+    the absolute path of the baseline, empty where there is none. `cache_dir` is the absolute
+    path of the folder of the cache, empty for the one in the root.
     """
 
     root: Path
@@ -70,6 +71,7 @@ class Settings(msgspec.Struct, frozen=True):
     catalog: str = ""
     catalog_origin: str = ""
     baseline: str = ""
+    cache_dir: str = ""
 
     @property
     def storage(self) -> tuple[Filesystem, tuple[str, ...], tuple[str, ...]]:
@@ -167,7 +169,9 @@ def normalize_selectors(
     Raises:
         SettingsError: A selector means no known rule.
     """
-    pieces = (piece.strip() for selector in selectors for piece in selector.split(","))
+    pieces = [piece.strip() for selector in selectors for piece in selector.split(",")]
+    if not any(pieces):
+        return ()  # the rules need not be loaded
     codes = {name: code for code, name in rules.items()}
     found = [_normalize(piece, rules, codes, origin) for piece in pieces if piece]
     return tuple(dict.fromkeys(found))
@@ -220,6 +224,8 @@ class Table(msgspec.Struct, rename="kebab"):
     """What your own libraries mean, as tables of guards, barriers, effects and so on."""
     baseline: str = ""
     """The file with the findings that are known already, counted from the folder of this file."""
+    cache_dir: str = ""
+    """The folder of the cache, counted from the folder of this file."""
 
 
 KEYS: Final = Table.__struct_encode_fields__
@@ -265,6 +271,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         catalog=catalog,
         catalog_origin=f"{file}: `tool.{TABLE}.catalog`" if catalog else "",
         baseline=os.path.normpath(root / table.baseline) if table.baseline else "",
+        cache_dir=os.path.normpath(root / table.cache_dir) if table.cache_dir else "",
     )
 
 

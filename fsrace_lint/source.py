@@ -16,7 +16,7 @@ import msgspec
 from fsrace_lint.spans import Span
 
 _BOM: Final = b"\xef\xbb\xbf"
-_Names: TypeAlias = tuple[str, Path, str]
+Names: TypeAlias = tuple[str, Path, str]
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
@@ -77,7 +77,7 @@ def relative_path(file: str, root: str) -> str:
         return Path(file).as_posix()
 
 
-def names_of(file: Path, root: Path) -> _Names:
+def names_of(file: Path, root: Path) -> Names:
     """Give the first three fields of a Source or an Unreadable."""
     absolute = absolute_path(file)
     try:
@@ -97,18 +97,34 @@ def read(file: Path, root: Path) -> Source | Unreadable:
     Returns:
         The source, or why there is none.
     """
-    names = names_of(file, root)
+    data = read_bytes(names_of(file, root))
+    return data if isinstance(data, Unreadable) else decode(data, file, root)
+
+
+def read_bytes(names: Names) -> bytes | Unreadable:
+    """Read the bytes of a file.
+
+    Args:
+        names: What it is called, as `names_of` tells.
+
+    Returns:
+        The bytes, or why there are none.
+    """
     try:
         mode = os.stat(names[1]).st_mode
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
             return Unreadable(*names, f"is {kind}, not a regular file")
-        data = names[1].read_bytes()
+        return names[1].read_bytes()
     except FileNotFoundError:
         return Unreadable(*names, "the file does not exist")
     except (OSError, ValueError) as error:
         return Unreadable(*names, f"cannot be read: {getattr(error, 'strerror', None) or error}")
-    return decode(data, names[1], root)
+
+
+def digest_of(data: bytes) -> str:
+    """Give the digest of a file with these bytes."""
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
 def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
@@ -144,7 +160,7 @@ def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
         encoding=encoding,
         bom=len(body) < len(data),
         newline=_newline(text),
-        digest=hashlib.blake2b(data, digest_size=20).hexdigest(),
+        digest=digest_of(data),
     )
 
 
@@ -167,7 +183,7 @@ def of_text(text: str, file: Path, root: Path) -> Source:
         encoding="utf-8",
         bom=False,
         newline=_newline(text),
-        digest=hashlib.blake2b(data, digest_size=20).hexdigest(),
+        digest=digest_of(data),
     )
 
 

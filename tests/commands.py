@@ -32,6 +32,14 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+def every() -> dict[str, click.Command]:
+    """All commands of ours, which are loaded when they are asked for, by their names."""
+    context = click.Context(cli.main)
+    found = {name: cli.main.get_command(context, name) for name in cli.main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
 RUN: Final = ("fsrace-lint", "flake8")
 """What is run for real; either may find something, and must not fail."""
 

@@ -228,13 +228,13 @@ class TestFiles:
 
     def test_a_file_that_vanishes_before_it_is_looked_at(self, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("gone.py").write_text(HAZARD)
-        read = source.read
+        read = source.read_bytes
 
-        def vanish(file: Path, root: Path) -> source.Source | source.Unreadable:
+        def vanish(names: source.Names) -> bytes | source.Unreadable:
             Path("gone.py").unlink(missing_ok=True)
-            return read(file, root)
+            return read(names)
 
-        monkeypatch.setattr(source, "read", vanish)
+        monkeypatch.setattr(source, "read_bytes", vanish)
         result = CliRunner().invoke(cli.main, ["check", "."])
         assert result.exit_code == 1
         assert "gone.py:1:1: FSR001 unreadable-source: the file does not exist" in result.stdout

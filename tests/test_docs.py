@@ -61,7 +61,7 @@ ELSEWHERE = {
 }
 FLAGS = {
     flag
-    for command in (cli.main, *cli.main.commands.values())
+    for command in (cli.main, *commands.every().values())
     for option in command.params
     for flag in (*option.opts, *option.secondary_opts, "--help", "--version")
 }

@@ -90,21 +90,37 @@ ROOMS = (
     Room("report.fingerprints", "findings fingerprints report.lines"),
     Room(
         "report.text",
-        "findings report report.lines report.measured report.suppressions report.words source spans",
-        "rich",
+        "findings report report.cells report.lines report.measured report.suppressions report.words source"
+        " spans",
     ),
+    Room("report.cells", "", "rich"),
     Room("fingerprints", "findings"),
     Room("noqa", "", "msgspec tokenize"),
     Room("suppress", "findings noqa source spans", "msgspec"),
     Room("baseline", "findings fingerprints placing settings", "msgspec"),
-    Room("cache", "facts.model facts.extract source", "msgspec"),
+    Room("cache", "cache.*"),
+    Room("cache.*", "cache.folder cache.version facts.model facts.extract", "msgspec"),
     Room(
         "pipeline.run",
-        "baseline cache catalog discover facts.extract facts.model findings fingerprints pipeline.judging"
-        " pipeline.observer pipeline.workers project.names.modules project.queries report rules settings"
+        "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
+        " pipeline.memory pipeline.observer pipeline.workers project.names.modules project.queries report settings source"
+        " spans",
+        "msgspec",
+    ),
+    Room("pipeline.files", "cache discover facts.extract facts.model settings source"),
+    Room(
+        "pipeline.linking",
+        "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging pipeline.run"
+        " project.names.modules"
+        " project.queries report rules settings source spans",
+    ),
+    Room(
+        "pipeline.memory",
+        "cache cache.folder findings pipeline.files pipeline.judging pipeline.observer pipeline.run settings"
         " source spans",
         "msgspec",
     ),
+    Room("pipeline.mistaken", "catalog settings"),
     Room("pipeline.observer", "settings"),
     Room("pipeline.configured", "baseline catalog rules settings"),
     Room(
@@ -112,8 +128,14 @@ ROOMS = (
         "baseline findings fingerprints report report.lines rules source spans suppress",
         "msgspec",
     ),
-    Room("pipeline.workers", "facts.extract facts.model pipeline.observer source", "msgspec"),
-    Room("pipeline.merging", "findings pipeline.run report source"),
+    Room("pipeline.machine", ""),
+    Room("pipeline.workers", "pipeline.observer", "msgspec"),
+    Room(
+        "pipeline.extracting",
+        "facts.extract facts.model pipeline.observer pipeline.workers source",
+        "msgspec",
+    ),
+    Room("pipeline.merging", "findings pipeline.files pipeline.run report source"),
     Room("pipeline.accepting", "baseline fingerprints pipeline.run source"),
     Room(
         "pipeline.comments",
@@ -121,29 +143,31 @@ ROOMS = (
         "msgspec",
     ),
     Room(
-        "pipeline.repair",
+        "pipeline.repairing",
         "catalog findings fixes fixes.apply pipeline.comments pipeline.run source spans suppress",
     ),
     Room(
-        "pipeline.preview",
-        "findings fixes pipeline.comments pipeline.repair pipeline.run report report.edits source"
+        "pipeline.previewing",
+        "findings fixes pipeline.comments pipeline.repairing pipeline.run report report.edits source"
         " spans suppress",
         "msgspec",
     ),
-    Room("pipeline.handed", "discover pipeline.observer pipeline.run settings source"),
+    Room("pipeline.handed", "discover pipeline.memory pipeline.observer pipeline.run settings source"),
     Room(
         "pipeline",
-        "pipeline.accepting pipeline.comments pipeline.configured pipeline.handed pipeline.judging"
-        " pipeline.merging pipeline.observer pipeline.preview pipeline.repair pipeline.run pipeline.workers",
+        "pipeline.accepting pipeline.comments pipeline.configured pipeline.files pipeline.handed"
+        " pipeline.judging pipeline.linking pipeline.machine pipeline.memory pipeline.merging"
+        " pipeline.mistaken pipeline.observer pipeline.previewing pipeline.repairing pipeline.run",
     ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
     Room("commands"),
     Room(
         "commands.choosing",
-        "commands.completing commands.stdin commands.watching commands.words findings fixes pipeline report"
-        " report.words rules settings terminal",
+        "commands.caching commands.completing commands.stdin commands.watching commands.words findings fixes"
+        " pipeline report report.words settings terminal",
         "click",
     ),
+    Room("commands.caching", "cache pipeline report.words settings terminal", "click"),
     Room("commands.completing", "rules", "click"),
     Room("commands.stdin", "report.words", "click"),
     Room(

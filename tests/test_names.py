@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
+import commands
 import pytest
 from click.testing import CliRunner
 from test_cli import HAZARD, here, run, write
@@ -147,7 +148,7 @@ class TestWhatWasMeant:
 
 class TestHelp:
     @pytest.mark.parametrize("width", [80, 100])
-    @pytest.mark.parametrize("name", ["", *cli.main.commands])
+    @pytest.mark.parametrize("name", ["", *commands.every()])
     def test_it_fits(self, name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", str(width))
         text = run(*name.split(), "--help", code=0).stdout
@@ -156,7 +157,7 @@ class TestHelp:
     @pytest.mark.parametrize("name", ["check", "fix"])
     def test_every_option_is_in_one_group(self, name: str) -> None:
         text = run(name, "--help", code=0).stdout
-        options = [one.opts[-1] for one in cli.main.commands[name].params if isinstance(one, click.Option)]
+        options = [one.opts[-1] for one in commands.every()[name].params if isinstance(one, click.Option)]
         for option in (*options, "--help"):
             rows = re.findall(rf"^  (?:-\w, )?{option}(?![\w-])", text, re.MULTILINE)
             assert len(rows) == 1, option

@@ -117,6 +117,7 @@ TABLE_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "per-file-ignores": st.dictionaries(PATTERNS, st.lists(SELECTORS, max_size=2), max_size=2),
     "root": st.just("."),
     "baseline": st.sampled_from(["known.json", ""]),
+    "cache-dir": st.sampled_from(["../kept", ""]),
     "helper-module": DOTTED,
     "include-tests": st.booleans(),
     "respect-gitignore": st.booleans(),

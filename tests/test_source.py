@@ -241,6 +241,7 @@ class TestFind:
             ".git .hg .svn .tox .nox .venv venv __pycache__ .eggs x.egg-info build dist _build node_modules"
         )
         folders = [*names.split(), "site-packages", ".mypy_cache", ".pytest_cache", ".ruff_cache"]
+        folders.append(".fsrace_cache")
         tree(tmp_path, *(f"pkg/{name}/in.py" for name in folders))
         tree(tmp_path, "pkg/env/pyvenv.cfg", "pkg/env/lib/in.py")
         kept = ["build.py", "distribution/a.py", "dist.py", "env/a.py", "environment/a.py", "rebuild/a.py"]

@@ -44,8 +44,14 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All files of a project, without its cache."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.parent.name != ".fsrace_cache"]
+    return {path: path.read_bytes() for path in files}
+
+
 def run(folder: Path, *arguments: str, data: bytes, code: int) -> subprocess.CompletedProcess[bytes]:
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    before = contents(folder)
     done = subprocess.run(
         [sys.executable, "-m", "fsrace_lint", *arguments],
         cwd=folder,
@@ -56,7 +62,7 @@ def run(folder: Path, *arguments: str, data: bytes, code: int) -> subprocess.Com
     )
     assert b"Traceback" not in done.stderr
     assert done.returncode == code, done.stderr
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert contents(folder) == before
     return done
 
 

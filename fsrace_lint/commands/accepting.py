@@ -176,6 +176,8 @@ def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, pr
     if checked.outcome.errors:
         return
     for run, one in results:
+        if not run.baseline:
+            continue
         file = Path(run.settings.baseline)
         left = pipeline.pruned(run, one, run.baseline)
         gone = baseline.gone(run.baseline, left)

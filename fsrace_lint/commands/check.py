@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import pipeline
-from fsrace_lint.commands import accepting, deliver, showing, stdin
+from fsrace_lint.commands import accepting, deliver, stdin
 from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped, Jobs
@@ -91,6 +91,8 @@ def check(  # one parameter an option
     others = {"--report": bool(reports), "--output-file": output_file is not None}
     others |= {"--format": form != "text", "--statistics": statistics, listing: bool(listing)}
     if show_settings:
+        from fsrace_lint.commands import showing  # noqa: PLC0415  # it looks at everything
+
         showing.show(paths, choices, [option for option, given in others.items() if given])
     handed = stdin.taken(paths, choices)
     accepting.refuse_mixtures(choices, others, handed=handed is not None)
@@ -102,6 +104,7 @@ def check(  # one parameter an option
         watch,
         silenced=show_silenced,
         suppressed=show_suppressed,
+        counted=statistics,
         handed=handed,
         jobs=jobs or pipeline.cpus(),
     )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from fsrace_lint import pipeline, report, rules, settings
-from fsrace_lint.commands import completing, stdin
+from fsrace_lint import pipeline, report, settings
+from fsrace_lint.commands import caching, completing, stdin
 from fsrace_lint.commands.words import Choice
 from fsrace_lint.pipeline import Checked
 from fsrace_lint.report.words import visible
@@ -67,6 +67,8 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             help="Leave out the findings that this file holds; see --write-baseline of check.",
         ),
         click.option("--no-baseline", is_flag=True, help="Take no notice of `baseline` in the settings."),
+        caching.directory,
+        click.option("--no-cache", is_flag=True, help="Read everything anew, and remember nothing."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -80,6 +82,8 @@ def run(
     *,
     silenced: bool = False,
     suppressed: bool = False,
+    counted: bool = False,
+    results: bool = True,
     handed: Handed | None = None,
     jobs: int = 1,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
@@ -93,6 +97,8 @@ def run(
         watch: Tells of the run.
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
+        counted: Whether to count what linking could not resolve.
+        results: Whether what the rules said in an earlier run is good enough.
         handed: The file on standard input that is checked instead, in its place in its project.
         jobs: The most processes to use.
 
@@ -108,25 +114,27 @@ def run(
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())
+    cache = pipeline.Cached.RESULTS if results else pipeline.Cached.FACTS
     how: dict[str, Any] = {
         "force_exclude": choices["force_exclude"],
         "silenced": silenced,
         "suppressed": suppressed,
+        "counted": counted,
+        "cache": pipeline.Cached.NOT if choices["no_cache"] else cache,
         "observer": watch,
+        "jobs": jobs,
     }
     with watch.progress():
         if handed:
-            results = [
-                pipeline.check_handed(handed.data, path, of, jobs=jobs, **how) for path, of in chosen.items()
-            ]
+            ran = [pipeline.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
         else:
-            results = pipeline.check(list(chosen), chosen.__getitem__, jobs=jobs, **how)
+            ran = pipeline.check(list(chosen), chosen.__getitem__, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
-    checked = pipeline.merge([failed, *(one for _, one in results)])
+    checked = pipeline.merge([failed, *(one for _, one in ran)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
         named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
         watch.hint(f"Warning: no Python files to check in {named}")
-    return results, checked
+    return ran, checked
 
 
 def one_project(option: str, chosen: Iterable[Settings]) -> None:
@@ -183,12 +191,13 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         "filesystem": choices["filesystem"],
         "include_tests": choices["include_tests"] or None,
         "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),
+        "cache_dir": caching.chosen(choices),
     }
     try:
         for key in ("select", "extend_select", "ignore"):
             given = [part for row in choices[key] for part in row.split()]
             origin = "--" + key.replace("_", "-")
-            changes[key] = settings.normalize_selectors(given, rules.names(), origin=origin) or None
+            changes[key] = settings.normalize_selectors(given, pipeline.NAMES, origin=origin) or None
         for key in ("exclude", "extend_exclude"):
             changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
         settings.with_overrides(Settings(root=Path()), **changes)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
 
-from fsrace_lint import rules
-
 if TYPE_CHECKING:
     import click
 
@@ -23,6 +21,8 @@ def rule(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     Returns:
         What it can become; codes are offered in either case.
     """
+    from fsrace_lint import rules  # noqa: PLC0415  # a command that is run completes nothing
+
     named = rules.names()
     codes = [CompletionItem(code, help=name) for code, name in named.items()]
     others = [CompletionItem(name, help=code) for code, name in named.items()]

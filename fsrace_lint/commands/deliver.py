@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from fsrace_lint import __version__, report, rules, terminal
+from fsrace_lint import __version__, report, terminal
 from fsrace_lint.commands.words import Choice, mistaken
 from fsrace_lint.report.words import visible
 
@@ -118,7 +118,7 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: st
     return sorted(wanted, key=lambda target: target.file is None)
 
 
-def spare(wanted: Iterable[Target], results: Iterable[tuple[Run, Checked]]) -> None:
+def spare(wanted: Sequence[Target], results: Iterable[tuple[Run, Checked]]) -> None:
     """Refuse a report that would go over a file that was read for it.
 
     Args:
@@ -128,9 +128,11 @@ def spare(wanted: Iterable[Target], results: Iterable[tuple[Run, Checked]]) -> N
     Raises:
         click.UsageError: One would go over a source file, a baseline or the settings.
     """
+    if all(target.file is None for target in wanted):
+        return
     read: set[str] = set()
-    for run, checked in results:
-        read |= {os.path.realpath(source.file) for source in checked.sources.values()}
+    for run, _ in results:
+        read |= {os.path.realpath(file.file) for file in run.files.values()}
         also = (run.settings.baseline, str(run.settings.root / "pyproject.toml"))
         read |= {os.path.realpath(file) for file in also if file}
     for target in wanted:
@@ -171,7 +173,7 @@ def deliver(
             seconds=watch.seconds,
             summary=not (watch.quiet and file is None),
             list_errors=file is not None,
-            tool=_tool(),
+            tool=_tool() if form in report.SHOWING_FIXES else report.Tool(__version__),
         )
         with watch.room("report"):
             shown = report.render(form, checked.outcome, checked.sources, how)
@@ -184,6 +186,8 @@ def deliver(
 
 def _tool() -> report.Tool:
     """Say what the tool is: its version and its rules."""
+    from fsrace_lint import rules  # noqa: PLC0415  # most reports say nothing of them
+
     told = []
     for loaded in rules.load():
         rule = loaded.rule

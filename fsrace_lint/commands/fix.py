@@ -55,7 +55,7 @@ def fix(
     """
     watch = Watch(choices, color=color)
     handed = stdin.taken(paths, choices)
-    results, checked = run(paths, choices, watch, handed=handed)
+    results, checked = run(paths, choices, watch, results=False, handed=handed)
     with watch.progress(), watch.room("repair"):
         # what suppresses nothing on this filesystem may do so on that of the settings
         how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}

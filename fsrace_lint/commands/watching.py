@@ -94,6 +94,10 @@ class Watch(pipeline.Observer):
             path = os.path.relpath(path)
         self._tell(f"left out: {path}: {reason}")
 
+    def note(self, message: str) -> None:
+        """Say what does not change what is found."""
+        self._tell(message)
+
     def stage(self, title: str, total: int) -> None:
         """Begin to count anew."""
         self._title, self._total, self._done = title, total, 0

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 _GROUPS: Final = {
     "Rules": ("profile", "select", "extend_select", "ignore", "filesystem"),
-    "Files": ("exclude", "extend_exclude", "force_exclude", "include_tests", "stdin_filename"),
+    "Files": (
+        "exclude",
+        "extend_exclude",
+        "force_exclude",
+        "include_tests",
+        "stdin_filename",
+        "cache_dir",
+        "no_cache",
+    ),
     "What may stay": (
         "baseline",
         "no_baseline",

@@ -1,24 +1,60 @@
-"""The order of the rooms: find, read, extract, link, query, suppress, repair."""
+"""The order of the rooms: find, read, extract, link, query, suppress, repair.
 
-from fsrace_lint.pipeline.accepting import accepted, pruned
-from fsrace_lint.pipeline.comments import add_noqa
-from fsrace_lint.pipeline.configured import MISTAKES, read_settings
-from fsrace_lint.pipeline.handed import check_handed
-from fsrace_lint.pipeline.judging import Judged
-from fsrace_lint.pipeline.merging import merge
-from fsrace_lint.pipeline.observer import SILENT, Observer, Room
-from fsrace_lint.pipeline.preview import preview
-from fsrace_lint.pipeline.repair import repair, write
-from fsrace_lint.pipeline.run import RULE_FAILURE, UNREADABLE, Checked, Run, check, unreadable
-from fsrace_lint.pipeline.workers import cpus, uncollected
+A part is loaded when it is asked for: a run of which all is known needs neither rules nor fixes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from fsrace_lint.pipeline.accepting import accepted, pruned
+    from fsrace_lint.pipeline.comments import add_noqa
+    from fsrace_lint.pipeline.configured import NAMES, read_settings
+    from fsrace_lint.pipeline.files import ChangedError
+    from fsrace_lint.pipeline.handed import check_handed
+    from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.linking import RULE_FAILURE, UNREADABLE, unreadable
+    from fsrace_lint.pipeline.machine import cpus, uncollected
+    from fsrace_lint.pipeline.memory import Cached, Memory, folder_of, keep
+    from fsrace_lint.pipeline.merging import merge
+    from fsrace_lint.pipeline.mistaken import MISTAKES
+    from fsrace_lint.pipeline.observer import SILENT, Observer, Room
+    from fsrace_lint.pipeline.previewing import preview
+    from fsrace_lint.pipeline.repairing import repair, write
+    from fsrace_lint.pipeline.run import Checked, Run, check
+
+_PARTS: Final = {
+    "accepting": ("accepted", "pruned"),
+    "comments": ("add_noqa",),
+    "configured": ("NAMES", "read_settings"),
+    "files": ("ChangedError",),
+    "handed": ("check_handed",),
+    "judging": ("Judged",),
+    "linking": ("RULE_FAILURE", "UNREADABLE", "unreadable"),
+    "machine": ("cpus", "uncollected"),
+    "memory": ("Cached", "Memory", "folder_of", "keep"),
+    "merging": ("merge",),
+    "mistaken": ("MISTAKES",),
+    "observer": ("SILENT", "Observer", "Room"),
+    "previewing": ("preview",),
+    "repairing": ("repair", "write"),
+    "run": ("Checked", "Run", "check"),
+}
+_PART_OF: Final = {name: part for part, names in _PARTS.items() for name in names}
 
 __all__ = [
     "MISTAKES",
+    "NAMES",
     "RULE_FAILURE",
     "SILENT",
     "UNREADABLE",
+    "Cached",
+    "ChangedError",
     "Checked",
     "Judged",
+    "Memory",
     "Observer",
     "Room",
     "Run",
@@ -27,6 +63,8 @@ __all__ = [
     "check",
     "check_handed",
     "cpus",
+    "folder_of",
+    "keep",
     "merge",
     "preview",
     "pruned",
@@ -36,3 +74,16 @@ __all__ = [
     "unreadable",
     "write",
 ]
+
+
+if not TYPE_CHECKING:  # mypy would take every name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """Load what is asked for.
+
+        Raises:
+            AttributeError: There is nothing of that name.
+        """
+        if name not in _PART_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_PART_OF[name]}"), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint import discover, source
+from fsrace_lint.pipeline.memory import Cached, keep, remembering
 from fsrace_lint.pipeline.observer import SILENT, Observer
 from fsrace_lint.pipeline.run import Checked, Run
 from fsrace_lint.source import Unreadable
@@ -12,6 +13,7 @@ from fsrace_lint.source import Unreadable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fsrace_lint.pipeline.memory import Memory
     from fsrace_lint.settings import Settings
 
 
@@ -23,6 +25,8 @@ def check_handed(
     force_exclude: bool,
     silenced: bool,
     suppressed: bool = False,
+    counted: bool = False,
+    cache: Cached = Cached.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
 ) -> tuple[Run, Checked]:
@@ -35,16 +39,25 @@ def check_handed(
         force_exclude: Whether the exclusions hold for it too.
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
+        counted: Whether to count what linking could not resolve.
+        cache: What may be taken from the cache of the project, and left there.
         observer: Is told how far it is.
         jobs: The most processes to use.
 
     Returns:
         The run and its result.
     """
-    run = Run(settings, (), observer, jobs=jobs)
-    if not (force_exclude and discover.leaves_out(file, settings)):
-        run = with_file(run, data, file)
-    return run, run.check(silenced=silenced, suppressed=suppressed)
+
+    def checked(memory: Memory | None) -> tuple[Run, Checked]:
+        whole = run = Run(settings, (), observer, memory=memory, jobs=jobs)
+        if not (force_exclude and discover.leaves_out(file, settings)):
+            run = with_file(run, data, file)
+        result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
+        if memory is not None:
+            keep(memory, whole, observer)
+        return run, result
+
+    return remembering(checked, settings, cache, observer)
 
 
 def with_file(run: Run, data: bytes, file: Path) -> Run:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint import fingerprints, rules, suppress
+from fsrace_lint import fingerprints, suppress
 from fsrace_lint.baseline import ABOUT_THE_TOOL
 from fsrace_lint.findings import Finding, Silenced, Suppression
 from fsrace_lint.fingerprints import Key
@@ -80,6 +80,9 @@ def judge(
     Returns:
         What is to be reported, and what is not and why.
     """
+    # not needed where it is known what came of a file
+    from fsrace_lint import rules  # noqa: PLC0415
+
     judged = suppress.apply(source, sorted(findings, key=Finding.sort_key), active, rules.codes())
     lines = Lines({source.path: source})
 

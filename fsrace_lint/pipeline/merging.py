@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.findings import Finding, Silenced, Suppression
+from fsrace_lint.pipeline.files import Joined
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report import Outcome, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from fsrace_lint.source import Source
 
@@ -19,7 +20,7 @@ def merge(results: Iterable[Checked]) -> Checked:
     findings: list[Finding] = []
     errors: list[Problem] = []
     statistics: dict[str, int] = {}
-    sources: dict[str, Source] = {}
+    sources: list[Mapping[str, Source]] = []
     silenced: list[Silenced] | None = None
     suppressed: list[Suppression] | None = None
     for checked in results:
@@ -29,11 +30,11 @@ def merge(results: Iterable[Checked]) -> Checked:
         if checked.outcome.suppressed is not None:
             suppressed = [*(suppressed or ()), *checked.outcome.suppressed]
         errors += checked.outcome.errors
-        sources |= checked.sources
+        sources.append(checked.sources)
         for key, count in checked.outcome.statistics.items():
             statistics[key] = statistics.get(key, 0) + count
     once = sorted(dict.fromkeys(findings), key=Finding.sort_key)
     listed = None if silenced is None else tuple(sorted(dict.fromkeys(silenced), key=Silenced.sort_key))
     held = None if suppressed is None else sorted(dict.fromkeys(suppressed), key=Suppression.sort_key)
     taken_out = None if held is None else tuple(held)
-    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed, taken_out), sources)
+    return Checked(Outcome(tuple(once), tuple(errors), statistics, listed, taken_out), Joined(sources))

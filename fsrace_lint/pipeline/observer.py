@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.settings import Settings
 
-Room: TypeAlias = Literal["find", "read", "extract", "link", "query", "suppress", "repair", "report"]
+Room: TypeAlias = Literal["find", "read", "extract", "link", "query", "suppress", "repair", "report", "cache"]
 """What a run does, one after the other."""
 
 _NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
@@ -34,6 +34,9 @@ class Observer:
 
     def leaves_out(self, path: str, reason: str) -> None:
         """Hear that a file or a folder below what was named is not looked at."""
+
+    def note(self, message: str) -> None:
+        """Hear of something that does not change what is found."""
 
     def stage(self, title: str, total: int) -> None:
         """Hear what is done now to so many files."""

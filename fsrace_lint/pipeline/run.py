@@ -5,33 +5,33 @@ from __future__ import annotations
 import copy
 import functools
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint import baseline, catalog, discover, fingerprints, rules, source
-from fsrace_lint.facts.extract import SyntaxProblem, extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.findings import Finding, Idiom, Severity, Silenced, Suppression
-from fsrace_lint.pipeline import workers
-from fsrace_lint.pipeline.judging import Judged, Looked, judge
+from fsrace_lint import baseline, discover, fingerprints, source
+from fsrace_lint.discover import Found
+from fsrace_lint.findings import Finding, Idiom, Silenced, Suppression
+from fsrace_lint.pipeline.files import File, Reader, Sources
+from fsrace_lint.pipeline.judging import Looked
+from fsrace_lint.pipeline.memory import Cached, Verdicts, keep, remembering
 from fsrace_lint.pipeline.observer import SILENT, Observer
-from fsrace_lint.project.names.modules import link_module
-from fsrace_lint.project.queries import Project, Storage
+from fsrace_lint.pipeline.workers import Task
 from fsrace_lint.report import Outcome, Problem
 from fsrace_lint.source import Source, Unreadable
-from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
     from pathlib import Path
 
+    from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.memory import Memory
     from fsrace_lint.project.names.modules import Module
-    from fsrace_lint.rules import LoadedRule
+    from fsrace_lint.project.queries import Project
     from fsrace_lint.settings import Settings
+    from fsrace_lint.spans import Span
 
-UNREADABLE = "FSR001"
-RULE_FAILURE = "FSR002"
 _ORDER: Final = "FSR4"
 """The family of rules about the order of processes."""
 
@@ -40,15 +40,8 @@ class Checked(msgspec.Struct, frozen=True):
     """What a check found, with the sources it reports on by `Place.path`, and what it saw for a baseline."""
 
     outcome: Outcome
-    sources: dict[str, Source]
+    sources: Mapping[str, Source]
     seen: baseline.Seen = baseline.NOTHING_SEEN
-
-
-class _File(msgspec.Struct, frozen=True):
-    """One file as far as it could be read: its facts, or the reason why there are none."""
-
-    source: Source
-    facts: FileFacts | SyntaxProblem
 
 
 class Run:
@@ -57,70 +50,79 @@ class Run:
     def __init__(
         self,
         settings: Settings,
-        targets: Sequence[Path | Unreadable],
+        targets: Sequence[Path | Found | Unreadable],
         observer: Observer = SILENT,
         *,
+        memory: Memory | None = None,
+        whole: bool = False,
         jobs: int = 1,
     ) -> None:
-        """Read the files of a project.
+        """Find the files of a project, and read those that are not known.
 
         Args:
             settings: The settings of the project.
             targets: The files to report on, and the folders that could not be listed.
             observer: Is told how far this is, and later what is done with the run.
-            jobs: The most processes to use, to read the files and later to check them.
+            memory: The cache of the project.
+            whole: Whether the targets are all files of the project, so that it need not be walked.
+            jobs: The most processes to use, to extract the facts of files and to query them.
 
         Raises:
             BaselineError: The settings name a baseline that cannot be used.
         """
         self.settings = settings
         self.observer = observer
-        self.jobs = jobs
+        self.memory, self.jobs = memory, jobs
         self.baseline = baseline.of(settings)
         self.named: tuple[str, ...] = ()
         """What the user named, as absolute paths."""
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
-        self.files: dict[str, _File] = {}
+        self.files: dict[str, File] = {}
         self.targets: list[str] = []
         self._linked: tuple[dict[str, Module | None], Project] | None = None
-        named = dict.fromkeys(item for item in targets if not isinstance(item, Unreadable))
+        found = [item for item in targets if not isinstance(item, Unreadable)]
+        named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
         with observer.room("find"):
-            every = dict.fromkeys((*discover.find_all(settings), *named))
-        self.links = discover.links_among(every, settings.root)
+            walked = () if whole else discover.look([settings.root], settings)
+            every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
+        self.links = discover.links_of([*every.values()], settings.root)
         """Links to files of the project, by relative path; such a file is read once, by its own name."""
-        asked = {self.links.get(name, name) for name in map(self._relative, named)}
+        asked = {self.links.get(item.relative, item.relative) for item in named}
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
         observer.stage("Reading", len(every) - len(self.links))
-        found: list[Source] = []
-        for path in every:
-            relative = self._relative(path)
-            if relative not in self.links:
-                found += self._read(path, report=relative in asked)
-        for read, facts in zip(found, workers.extracted(found, jobs, observer), strict=True):
-            self.files[read.relative] = _File(read, facts)
+        self._read([item for item in every.values() if item.relative not in self.links], asked)
+        self.verdicts = Verdicts(self, None if memory is None else memory.results)
 
-    def _relative(self, path: Path) -> str:
-        return source.names_of(path, self.settings.root)[2]
+    def _read(self, found: Iterable[Found], asked: Container[str]) -> None:
+        reader = Reader(self.settings, None if self.memory is None else self.memory.packed)
+        with self.observer.room("read"):
+            for item in found:
+                read = reader.read(item)
+                if isinstance(read, File):
+                    self.files[read.relative] = read
+                    if read.relative in asked:
+                        self.targets.append(read.relative)
+                elif item.relative in asked:
+                    self.unreadable.append(read)
+                self.observer.step()
 
-    def check(self, *, silenced: bool = False, suppressed: bool = False, statistics: bool = False) -> Checked:
+    def check(self, *, silenced: bool = False, suppressed: bool = False, counted: bool = False) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
 
         Args:
-            statistics: Whether to count what could not be resolved in all functions of the project.
             silenced: Whether to list the sites that are no findings too.
             suppressed: Whether to list the findings that are taken out too.
+            counted: Whether to count what linking could not resolve.
 
         Returns:
             What was found.
+
+        Raises:
+            ChangedError: A file was changed since this run began.
         """
-        findings = unreadable(self.unreadable, self.settings)
-        self.link()
-        self.observer.stage("Checking", len(self.targets))
-        look = workers.Task(functools.partial(self._look, silenced=silenced), Looked, "query")
-        sizes = [len(self.files[relative].source.data) for relative in self.targets]
-        looked = look.each(self.targets, sizes, self.jobs, self.observer)
+        looked = self._looked(silenced=silenced)
         results = [one.judged for one in looked]
-        findings += (finding for result in results for finding in (*result.kept, *result.unused))
+        findings = [*self._unread(), *(f for result in results for f in (*result.kept, *result.unused))]
         silent = [item for one in looked for item in one.silenced]
         problems = [problem for one in looked for problem in one.problems]
         held = sorted((one for result in results for one in result.held), key=Suppression.sort_key)
@@ -130,28 +132,59 @@ class Run:
             "files-linked": len(self.files),
             "suppressed": by_comment,
             **({"baseline": len(held) - by_comment} if self.settings.baseline else {}),
-            **(self.link()[1].statistics() if statistics else {}),
+            **(self.link()[1].statistics() if counted else {}),
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
-        sources = {file.source.path: file.source for file in self.files.values()}
+        sources = Sources(self.files.values())
         listed = tuple(sorted(silent, key=Silenced.sort_key)) if silenced else None
         taken_out = tuple(held) if suppressed else None
         outcome = Outcome(ordered, tuple(problems), counts, listed, taken_out)
+        sources.hold(_shown(outcome))
         return Checked(outcome, sources, self._seen(results))
 
-    def _seen(self, results: Sequence[Judged]) -> baseline.Seen:
-        parsed = (name for name in self.targets if not isinstance(self.files[name].facts, SyntaxProblem))
-        return baseline.Seen(
-            Counter(known_by for result in results for known_by in result.reported),
-            Counter(known_by for result in results for known_by in result.occurring),
-            frozenset(map(fingerprints.spelled, parsed)),
-        )
+    def _looked(self, *, silenced: bool) -> list[Looked]:
+        """Judge the targets, in several processes where that pays, but for those that are known."""
+        known = {} if silenced else {relative: self.verdicts.get(relative) for relative in self.targets}
+        unknown = [relative for relative in self.targets if known.get(relative) is None]
+        if unknown:
+            self.link()
+        self.observer.stage("Checking", len(self.targets))
+        looked = {name: Looked(judged) for name, judged in known.items() if judged is not None}
+        for _ in looked:
+            self.observer.step()
+        look = Task(functools.partial(self._look, silenced=silenced), Looked, "query")
+        sizes = [self.files[relative].size for relative in unknown]
+        for relative, one in zip(unknown, look.each(unknown, sizes, self.jobs, self.observer), strict=True):
+            looked[relative] = one
+            if not one.problems:
+                self.verdicts.put(relative, one.judged)
+        return [looked[relative] for relative in self.targets]
 
     def _look(self, relative: str, *, silenced: bool) -> Looked:
         problems: list[Problem] = []
         judged = self.check_file(relative, problems)
         silent = tuple(self._silenced(relative, judged)) if silenced else ()
         return Looked(judged, tuple(problems), silent)
+
+    def _unread(self) -> list[Finding]:
+        if not self.unreadable:
+            return []
+        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: needed for their names
+
+        return linking.unreadable(self.unreadable, self.settings)
+
+    def _silenced(self, relative: str, judged: Judged) -> Iterable[Silenced]:
+        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where nobody asks
+
+        return linking.silenced(self, relative, judged)
+
+    def _seen(self, results: Sequence[Judged]) -> baseline.Seen:
+        parsed = (name for name in self.targets if self.files[name].parsed)
+        return baseline.Seen(
+            Counter(known_by for result in results for known_by in result.reported),
+            Counter(known_by for result in results for known_by in result.occurring),
+            frozenset(map(fingerprints.spelled, parsed)),
+        )
 
     def check_file(self, relative: str, problems: list[Problem]) -> Judged:
         """Run the rules on one file; the project is linked the first time only.
@@ -167,18 +200,15 @@ class Run:
             Its findings, those that comments suppress or the baseline holds, and those that the
             profile leaves out.
         """
-        modules, project = self.link()
-        file, module = self.files[relative], modules[relative]
-        if module is not None:
-            with self.observer.room("query"):
-                found, failed = self._query(project, module, problems)
-        else:
-            found = [_unparsed(file)] if self._reports(UNREADABLE, relative) else []
-            failed = frozenset(rules.names())
-        active = functools.partial(self._was_asked, relative=relative, failed=failed)
-        everything = self.settings.profile == "strict"
-        with self.observer.room("suppress"):
-            return judge(file.source, found, self.baseline, active, everything=everything)
+        known = self.verdicts.get(relative)
+        if known is None:
+            before = len(problems)
+            from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where it is known
+
+            known = linking.judged(self, relative, problems)
+            if len(problems) == before:
+                self.verdicts.put(relative, known)
+        return known
 
     def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
         """Give what all rules find, whether they are selected or not.
@@ -193,10 +223,10 @@ class Run:
         """
         every = copy.copy(self)
         every.settings = msgspec.structs.replace(self.settings, select=(), ignore=())
-        every.baseline = baseline.NONE
+        every.baseline, every.verdicts = baseline.NONE, Verdicts()
         found: list[Finding] = []
         for relative, file in self.files.items():
-            if everywhere or file.source.path in paths:
+            if everywhere or file.path in paths:
                 judged = every.check_file(relative, [])
                 found += (*judged.kept, *(f for f in judged.strict if f.code.startswith(_ORDER)))
         return sorted(found, key=Finding.sort_key)
@@ -207,46 +237,14 @@ class Run:
         module = modules[relative]
         return Idiom() if module is None else Idiom(*project.about(module).idioms(span))
 
-    def _silenced(self, relative: str, judged: Judged) -> Iterator[Silenced]:
-        """Give what is no finding in a file: kept back, or kept silent from the start."""
-        modules, project = self.link()
-        module = modules[relative]
-        back = judged.kept_back()
-        reported = {finding.place.span for finding in judged.kept}
-        for site, found in project.about(module).silent(reported) if module is not None else ():
-            reason, message = back.get(site.span, (found.kind, found.text))
-            cause = None if site.span in back else found.place
-            place = Place(site.file, site.span)
-            yield Silenced(place, site.function, site.act.op, site.told, reason, message, cause)
-
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
+            from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where it is known
+
             with self.observer.room("link"):
-                self._linked = self._link()
+                self._linked = linking.linked(self)
         return self._linked
-
-    def _link(self) -> tuple[dict[str, Module | None], Project]:
-        modules = {relative: _link(file) for relative, file in self.files.items()}
-        parsed = [module for module in modules.values() if module is not None]
-        chosen = self.settings
-        known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
-        project = Project(
-            parsed,
-            known,
-            also={link: modules[file] for link, file in self.links.items()},
-            storage=Storage(*self.settings.storage),
-            pulse=self.observer.pulse,
-        )
-        return modules, project
-
-    def _reports(self, code: str, relative: str) -> bool:
-        return self.settings.selects(code, relative)
-
-    def _was_asked(self, code: str, relative: str, failed: Container[str]) -> bool:
-        """Tell whether all rules that a code or the beginning of codes means have judged a file."""
-        meant = [known for known in rules.names() if known.startswith(code)] or [code]
-        return all(self._reports(known, relative) and known not in failed for known in meant)
 
     def narrowed(self, relative: str) -> Run:
         """Give the same run with one file to report on; what was linked is shared."""
@@ -263,50 +261,16 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
+        other.memory, other.verdicts = None, Verdicts()
         other.unreadable = []
         other.links = self.links
         other.targets = [source.relative for source in changed]
-        files = {source.relative: _File(source, extract(source)) for source in changed}
+        files = {source.relative: File.of(source) for source in changed}
         old = self.files
         same = all(name in old and old[name].facts == file.facts for name, file in files.items())
         other.files = {**{name: file for name, file in old.items() if name not in without}, **files}
         other._linked = self._linked if same and len(other.files) == len(old) else None
         return other
-
-    def _read(self, path: Path, *, report: bool) -> list[Source]:
-        """Read a file, and give it unless that failed."""
-        with self.observer.room("read"):
-            read = source.read(path, self.settings.root)
-        if isinstance(read, Unreadable):
-            if report:
-                self.unreadable.append(read)
-            self.observer.step()
-            return []
-        if report:
-            self.targets.append(read.relative)
-        return [read]
-
-    def _query(
-        self, project: Project, module: Module, problems: list[Problem]
-    ) -> tuple[list[Finding], frozenset[str]]:
-        """Run every rule that is on for a file; one that fails does not stop the others, and is told."""
-        found: list[Finding] = []
-        failed: set[str] = set()
-        about = project.about(module)
-        for loaded in rules.load():
-            self.observer.pulse()
-            if loaded.check is None or not self._reports(loaded.rule.code, module.relative):
-                continue
-            try:
-                found += loaded.check(about)
-            except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
-                failed.add(loaded.rule.code)
-                if self._reports(RULE_FAILURE, module.relative):
-                    found.append(_failed(loaded, module, error))
-                problems.append(
-                    Problem(module.path, f"{loaded.rule.code} failed: {type(error).__name__}: {error}")
-                )
-        return found, frozenset(failed)
 
 
 def check(
@@ -316,6 +280,8 @@ def check(
     force_exclude: bool = False,
     silenced: bool = False,
     suppressed: bool = False,
+    counted: bool = False,
+    cache: Cached = Cached.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
 ) -> list[tuple[Run, Checked]]:
@@ -327,6 +293,8 @@ def check(
         force_exclude: Whether the exclusions hold for what is named too.
         silenced: Whether to list the sites that are no findings too.
         suppressed: Whether to list what comments suppress and the baseline holds too.
+        counted: Whether to count what linking could not resolve.
+        cache: What may be taken from the cache of a project, and left there.
         observer: Is told how far it is.
         jobs: The most processes to use.
 
@@ -343,47 +311,25 @@ def check(
     for settings, named in projects.items():
         with observer.room("find"):
             told = observer.leaves_out if observer.curious else None
-            found = [*discover.find(named, settings, force_exclude=force_exclude, told=told)]
-        run = Run(settings, found, observer, jobs=jobs)
-        run.named = tuple(source.absolute_path(path) for path in named)
-        results.append((run, run.check(silenced=silenced, suppressed=suppressed)))
+            found = discover.look(named, settings, force_exclude=force_exclude, told=told)
+        top = source.absolute_path(settings.root)
+        whole = top in map(source.absolute_path, named)
+
+        def checked(memory: Memory | None) -> tuple[Run, Checked]:
+            run = Run(settings, found, observer, memory=memory, whole=whole, jobs=jobs)  # noqa: B023  # called at once
+            run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
+            result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
+            if memory is not None:
+                keep(memory, run, observer)
+            return run, result
+
+        results.append(remembering(checked, settings, cache, observer))
     return results
 
 
-def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:
-    """Give the findings about files and folders that could not be read, where these are not ignored."""
-    return [
-        _about_file(UNREADABLE, item.path, item.reason, item.line, item.column)
-        for item in items
-        if settings.selects(UNREADABLE, item.relative)
-    ]
-
-
-def _link(file: _File) -> Module | None:
-    if isinstance(file.facts, SyntaxProblem):
-        return None
-    return link_module(file.source.path, file.source.relative, file.facts)
-
-
-def _about_file(code: str, path: str, message: str, line: int = 1, column: int = 1) -> Finding:
-    return Finding(
-        code=code,
-        name=rules.names()[code],
-        message=message,
-        place=Place(path, Span(line, column, line, column + 1)),
-        function="<module>",
-        severity=Severity.ERROR,
-        evidence="evident",
-    )
-
-
-def _unparsed(file: _File) -> Finding:
-    problem = file.facts
-    if not isinstance(problem, SyntaxProblem):
-        raise TypeError(file.source.path)
-    return _about_file(UNREADABLE, file.source.path, problem.reason, problem.line, problem.column)
-
-
-def _failed(loaded: LoadedRule, module: Module, error: Exception) -> Finding:
-    message = f"{loaded.rule.code} ({loaded.rule.name}) failed here: {type(error).__name__}: {error}"
-    return _about_file(RULE_FAILURE, module.path, message)
+def _shown(outcome: Outcome) -> set[str]:
+    """Give the paths that reports show lines of."""
+    findings = [*outcome.findings, *(one.finding for one in outcome.suppressed or ())]
+    paths = {finding.place.path for finding in findings}
+    paths |= {related.place.path for finding in findings for related in finding.related}
+    return paths | {one.place.path for one in outcome.silenced or ()}

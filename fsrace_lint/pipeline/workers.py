@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 import msgspec
 
-from fsrace_lint.facts.extract import SyntaxProblem, extract
-from fsrace_lint.facts.model import FileFacts
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from fsrace_lint.pipeline.observer import Observer, Room
-    from fsrace_lint.source import Source
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,8 +30,6 @@ _SHARES: Final = 8
 """The shares for each process: enough to end at about the same time, and few enough to stay in one folder."""
 _MOST: Final = 512
 """The most shares: their numbers fit into any pipe, so that nobody waits while they are written."""
-QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
-"""Where Linux tells a container how much it may use: microseconds, and of how many."""
 _NUMBER: Final = struct.Struct("=H")
 _LENGTH: Final = struct.Struct("=Q")
 _CHUNK: Final = 1 << 20
@@ -47,59 +41,6 @@ class _Answer(msgspec.Struct, array_like=True):
     share: int
     results: list[bytes | None]
     seconds: dict[str, float]
-
-
-class _Extracted(msgspec.Struct, array_like=True):
-    """What a source holds, or why there is nothing."""
-
-    facts: FileFacts | None
-    problem: SyntaxProblem = SyntaxProblem("", 1, 1)
-
-
-def extracted(sources: Sequence[Source], jobs: int, observer: Observer) -> list[FileFacts | SyntaxProblem]:
-    """Read the facts of many files.
-
-    Args:
-        sources: The files.
-        jobs: The most processes to use.
-        observer: Is told of each that is done, and what took how long.
-
-    Returns:
-        The facts of each in the same order, or the reason why there are none.
-    """
-
-    def work(source: Source) -> _Extracted:
-        with observer.room("extract"):
-            found = extract(source)
-        return _Extracted(None, found) if isinstance(found, SyntaxProblem) else _Extracted(found)
-
-    sizes = [len(source.data) for source in sources]
-    results = Task(work, _Extracted, "extract").each(sources, sizes, jobs, observer)
-    return [result.problem if result.facts is None else result.facts for result in results]
-
-
-def cpus() -> int:
-    """Give the number of processors that this process may use."""
-    try:
-        allowed = len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):  # there is no such call on macOS and Windows
-        allowed = os.cpu_count() or 1
-    with contextlib.suppress(OSError, ValueError):
-        quota, period = map(int, QUOTA.read_text("ascii").split())  # the word `max` is no number
-        allowed = min(allowed, -(-quota // period))
-    return max(allowed, 1)
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Look for no cycles meanwhile: a run makes millions of objects that live as long as it does."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Task(Generic[Item, Result]):

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from rich.cells import cell_len
-from rich.color import ColorSystem
-from rich.style import Style
-
 from fsrace_lint.findings import Applicability, Finding, Related, Severity, Silenced, Witness
 from fsrace_lint.report import measured
+from fsrace_lint.report.cells import cell_len, styled
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.suppressions import counted, listed
 from fsrace_lint.report.words import count, visible
@@ -120,7 +117,7 @@ def paint(lines: Iterable[Line], *, color: bool) -> str:
 
 def _styled(text: str, style: str) -> str:
     if style and text:
-        return Style.parse(STYLES[style]).render(text, color_system=ColorSystem.STANDARD)
+        return styled(text, STYLES[style])
     return text
 
 

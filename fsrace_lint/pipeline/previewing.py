@@ -10,7 +10,7 @@ import msgspec
 from fsrace_lint import suppress
 from fsrace_lint.findings import Applicability
 from fsrace_lint.pipeline import comments
-from fsrace_lint.pipeline.repair import surroundings
+from fsrace_lint.pipeline.repairing import surroundings
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report import Preview
 from fsrace_lint.report.edits import between

@@ -1,0 +1,284 @@
+"""The packed facts of a project: one file with an index, from which facts are read one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import struct
+import time
+import weakref
+import zlib
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+import msgspec
+
+from fsrace_lint.cache.folder import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsrace_lint.cache.folder import Folder
+    from fsrace_lint.cache.version import Version
+    from fsrace_lint.facts.extract import SyntaxProblem
+    from fsrace_lint.facts.model import FileFacts
+
+Facts: TypeAlias = "FileFacts | SyntaxProblem"
+
+_MAGIC: Final = b"fsrfacts"
+_HEAD: Final = struct.Struct("<8s20s20sQQ20s")
+_INDEX_LARGEST: Final = 64 * 1024 * 1024
+_FACTS_LARGEST: Final = 64 * 1024 * 1024
+"""The bytes that the facts of one file may have."""
+_CLOCK: Final = 2_000_000_000
+"""The nanoseconds that the clock of a filesystem may stand still."""
+_NEVER: Final = -1
+"""A size that no file has."""
+
+
+class Status(msgspec.Struct, frozen=True, array_like=True):
+    """What tells whether a file was changed, without reading it."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+    @staticmethod
+    def of(status: os.stat_result) -> Status:
+        """Take it out of the answer of the system."""
+        return Status(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+    def settled(self, since: int) -> bool:
+        """Tell whether a change after a time, in nanoseconds, would show in this."""
+        return max(self.modified, self.changed if os.name == "posix" else 0) < since - _CLOCK
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What is to be remembered of one file.
+
+    `status` is None where it must not be trusted. `facts` is None where they are not known, or
+    are those that the cache has already; `parsed` tells whether they are more than a SyntaxProblem.
+    """
+
+    relative: str
+    status: Status | None
+    digest: str
+    facts: Facts | None = None
+    parsed: bool = True
+
+
+class _Entry(msgspec.Struct, frozen=True, array_like=True):
+    """A line of the index; a `length` of 0 means that there are no facts of the file."""
+
+    path: bytes
+    status: Status
+    digest: bytes
+    parsed: bool = True
+    offset: int = 0
+    length: int = 0
+    checksum: int = 0
+
+
+_UNKNOWN: Final = Status(_NEVER, 0, 0, 0)
+_index_of: Final = msgspec.msgpack.Decoder(list[_Entry]).decode
+_MISSES: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError, zlib.error)
+"""What reading damaged data raises."""
+
+
+@functools.cache
+def _decoder(*, parsed: bool) -> Callable[[bytes], Facts]:
+    """Give what reads the facts of a file, or why it has none."""
+    # where all results are known, no facts are read
+    from fsrace_lint.facts.extract import SyntaxProblem  # noqa: PLC0415
+    from fsrace_lint.facts.model import FileFacts  # noqa: PLC0415
+
+    kind: Any = FileFacts if parsed else SyntaxProblem
+    return cast("Callable[[bytes], Facts]", msgspec.msgpack.Decoder(kind).decode)
+
+
+class PackedFacts:
+    """The facts of the files of a project, as far as they are remembered."""
+
+    def __init__(self, folder: Folder, version: Version, name: str) -> None:
+        """Open the file of a cache; one that is damaged, or of another version, is empty.
+
+        Args:
+            folder: The folder of the cache.
+            version: This program.
+            name: The name of the file.
+        """
+        self._folder, self._version, self._name = folder, version, name
+        self._since = time.time_ns()
+        self._entries: dict[str, _Entry] = {}
+        self._fresh = False
+        self.hits = 0
+        """How many facts were read."""
+        self._descriptor = folder.open(name)
+        if self._descriptor is not None:
+            self._closing = weakref.finalize(self, os.close, self._descriptor)
+            try:
+                self._entries = {os.fsdecode(entry.path): entry for entry in self._index(self._descriptor)}
+            except (OSError, *_MISSES):
+                self._entries = {}
+
+    def _index(self, descriptor: int) -> list[_Entry]:
+        head = _at(descriptor, 0, _HEAD.size)
+        if len(head) < _HEAD.size:
+            return []
+        magic, files, content, offset, length, checksum = _HEAD.unpack(head)
+        if magic != _MAGIC or length > _INDEX_LARGEST or not self._version.made(files, content):
+            return []
+        self._fresh = files == self._version.files
+        data = _at(descriptor, offset, length)
+        return _index_of(data) if _checksum(head[:-20] + data) == checksum else []
+
+    def close(self) -> None:
+        """Close the file, which otherwise stays open as long as this is there; nothing more can be read."""
+        if self._descriptor is not None:
+            self._closing()
+            self._descriptor = None
+
+    def unchanged(self, relative: str, status: Status) -> str | None:
+        """Give the digest of a file that is as it was, None for others."""
+        entry = self._entries.get(relative)
+        return entry.digest.hex() if entry is not None and entry.status == status else None
+
+    def holds(self, relative: str, digest: str) -> bool:
+        """Tell whether something is remembered of a file with this content."""
+        entry = self._entries.get(relative)
+        return entry is not None and entry.digest.hex() == digest
+
+    def parsed(self, relative: str, digest: str) -> bool | None:
+        """Tell whether a file with this content can be parsed; None where that is not known."""
+        entry = self._entries.get(relative)
+        return entry.parsed if entry is not None and entry.length and entry.digest.hex() == digest else None
+
+    def load(self, relative: str, digest: str) -> Facts | None:
+        """Read the facts of a file.
+
+        Args:
+            relative: Its path from the root of the project.
+            digest: The digest of its content.
+
+        Returns:
+            Its facts, None where they are not known or damaged.
+        """
+        entry = self._entries.get(relative)
+        if entry is None or entry.digest.hex() != digest:
+            return None
+        try:
+            packed = self._packed(entry)
+            unpacking = zlib.decompressobj()
+            data = unpacking.decompress(packed, _FACTS_LARGEST) if packed else b""
+            if not data or not unpacking.eof:
+                return None
+            facts = _decoder(parsed=entry.parsed)(data)
+        except (OSError, *_MISSES):
+            return None
+        self.hits += 1
+        return facts
+
+    def _packed(self, entry: _Entry) -> bytes:
+        """Read what the file holds of a file; empty where it is damaged."""
+        if self._descriptor is None or not 0 < entry.length <= _FACTS_LARGEST:
+            return b""
+        data = _at(self._descriptor, entry.offset, entry.length)
+        return data if zlib.crc32(entry.digest + data) == entry.checksum else b""
+
+    def save(self, rows: Iterable[Row], remains: Callable[[str], bool]) -> bool:
+        """Write the file anew, if there is something new to remember.
+
+        Args:
+            rows: All files of this run.
+            remains: Tells whether another file is still there.
+
+        Returns:
+            Whether it was written.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        wanted = list(rows)
+        if self._fresh and not any(map(self._is_news, wanted)):
+            return False
+        named = {row.relative for row in wanted}
+        others = [entry for name, entry in self._entries.items() if name not in named and remains(name)]
+        pieces = _Pieces()
+        for row in wanted:
+            pieces.add(*self._kept(row))
+        for entry in others:
+            pieces.add(entry, self._safely_packed(entry))
+        if os.name == "nt":  # it cannot be replaced there while it is open
+            self.close()
+        self._folder.write(self._name, pieces.whole(self._version))
+        return True
+
+    def _is_news(self, row: Row) -> bool:
+        entry = self._entries.get(row.relative)
+        if entry is None or entry.digest.hex() != row.digest:
+            return True
+        return self._status(row) != entry.status or (row.facts is not None and not entry.length)
+
+    def _status(self, row: Row) -> Status:
+        """Give the status to remember: none where the file may change and keep it."""
+        return row.status if row.status is not None and row.status.settled(self._since) else _UNKNOWN
+
+    def _kept(self, row: Row) -> tuple[_Entry, bytes]:
+        entry = _Entry(os.fsencode(row.relative), self._status(row), bytes.fromhex(row.digest))
+        if row.facts is None:
+            old = self._entries.get(row.relative)
+            if old is None or old.digest != entry.digest:
+                return entry, b""
+            return msgspec.structs.replace(old, status=entry.status), self._safely_packed(old)
+        packed = b""
+        # A lone surrogate or a large number in a literal: there is no code for them.
+        with contextlib.suppress(ValueError, OverflowError, RecursionError):
+            packed = zlib.compress(msgspec.msgpack.encode(row.facts), 1)
+        return msgspec.structs.replace(entry, parsed=row.parsed), packed
+
+    def _safely_packed(self, entry: _Entry) -> bytes:
+        try:
+            return self._packed(entry)
+        except OSError:
+            return b""
+
+
+class _Pieces:
+    """What a file is made of: the facts, one after the other, and the index."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._packed: list[bytes] = []
+        self._offset = _HEAD.size
+
+    def add(self, entry: _Entry, packed: bytes) -> None:
+        """Put a file in; its facts are left out where there is no room."""
+        if self._offset + len(packed) > LARGEST - _INDEX_LARGEST:
+            packed = b""
+        checksum = zlib.crc32(entry.digest + packed)
+        offset, length = self._offset, len(packed)
+        self._entries.append(msgspec.structs.replace(entry, offset=offset, length=length, checksum=checksum))
+        self._packed.append(packed)
+        self._offset += length
+
+    def whole(self, version: Version) -> Iterator[bytes]:
+        """Give the bytes of the file."""
+        index = msgspec.msgpack.encode(self._entries)
+        head = _HEAD.pack(_MAGIC, version.files, version.content(), self._offset, len(index), bytes(20))
+        yield head[:-20] + _checksum(head[:-20] + index)
+        yield from self._packed
+        yield index
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=20).digest()
+
+
+def _at(descriptor: int, offset: int, length: int) -> bytes:
+    """Read from a place in a file; less where it ends before."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, length)

@@ -1,0 +1,256 @@
+"""The files of a run: read, and taken apart, only where something asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsrace_lint import cache, source
+from fsrace_lint.source import Source, Unreadable
+
+if TYPE_CHECKING:
+    from fsrace_lint.cache import PackedFacts
+    from fsrace_lint.discover import Found
+    from fsrace_lint.facts.extract import SyntaxProblem
+    from fsrace_lint.facts.model import FileFacts
+    from fsrace_lint.settings import Settings
+
+
+class ChangedError(Exception):
+    """A file is not what it was when the run began: what is known of it is of no use any more."""
+
+
+class File:
+    """One file that can be read, with its facts, or the reason why there are none.
+
+    What is known of it is bound to `digest`: the source is read later, but it is that one or none.
+    """
+
+    __slots__ = (
+        "_facts",
+        "_is_new",
+        "_packed",
+        "_root",
+        "_source",
+        "digest",
+        "file",
+        "path",
+        "relative",
+        "status",
+    )
+
+    def __init__(
+        self,
+        names: source.Names,
+        root: Path,
+        digest: str,
+        *,
+        status: cache.Status | None = None,
+        read: Source | None = None,
+        packed: PackedFacts | None = None,
+    ) -> None:
+        """Name a file.
+
+        Args:
+            names: What it is called, as `source.names_of` tells.
+            root: The project root.
+            digest: The digest of its content.
+            status: What the system said of it before it was read.
+            read: Its source, where that is read.
+            packed: What is remembered of the project.
+        """
+        self.path, self.file, self.relative = names
+        self.digest, self.status = digest, status
+        self._root, self._source, self._packed = root, read, packed
+        self._facts: FileFacts | SyntaxProblem | None = None
+        self._is_new = False
+
+    @staticmethod
+    def of(read: Source) -> File:
+        """Make one of a source that is not, or not only, on the disk."""
+        return File((read.path, read.file, read.relative), read.file.parent, read.digest, read=read)
+
+    @property
+    def source(self) -> Source:
+        """The source.
+
+        Raises:
+            ChangedError: The file is not what it was.
+        """
+        if self._source is None:
+            read = source.read(self.file, self._root)
+            if isinstance(read, Unreadable) or read.digest != self.digest:
+                raise ChangedError(f"{self.path} was changed in the meantime")
+            self._source = read
+        return self._source
+
+    def hold(self) -> None:
+        """Read the source now.
+
+        Raises:
+            ChangedError: The file is not what it was.
+        """
+        _ = self.source
+
+    @property
+    def facts(self) -> FileFacts | SyntaxProblem:
+        """The facts, or why there are none.
+
+        Raises:
+            ChangedError: They are not remembered, and the file is not what it was.
+        """
+        if self._facts is None:
+            known = None if self._packed is None else self._packed.load(self.relative, self.digest)
+            self._is_new = known is None
+            self._facts = _extracted(self.source) if known is None else known
+        return self._facts
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has been taken apart, now or in an earlier run."""
+        known = self._packed is not None and self._packed.holds(self.relative, self.digest)
+        return self._facts is not None or known
+
+    def take(self, facts: FileFacts | SyntaxProblem) -> None:
+        """Be told the facts, or why there are none."""
+        self._facts, self._is_new = facts, True
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return len(self.source.data) if self.status is None else self.status.size
+
+    @property
+    def parsed(self) -> bool:
+        """Whether there are facts."""
+        known = None if self._packed is None else self._packed.parsed(self.relative, self.digest)
+        return not _is_problem(self.facts) if known is None else known
+
+    def row(self) -> cache.Row:
+        """Give what is to be remembered."""
+        if self._facts is None or not self._is_new:
+            return cache.Row(self.relative, self.status, self.digest)
+        parsed = not _is_problem(self._facts)
+        return cache.Row(self.relative, self.status, self.digest, self._facts, parsed)
+
+
+def _extracted(read: Source) -> FileFacts | SyntaxProblem:
+    from fsrace_lint.facts.extract import extract  # noqa: PLC0415  # not needed where all is remembered
+
+    return extract(read)
+
+
+def _is_problem(facts: FileFacts | SyntaxProblem) -> bool:
+    from fsrace_lint.facts.extract import SyntaxProblem  # noqa: PLC0415  # not needed where all is remembered
+
+    return isinstance(facts, SyntaxProblem)
+
+
+class Sources(Mapping[str, Source]):
+    """The sources of files by `Place.path`, each read where it is asked for."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        """Take the files."""
+        self.files = {file.path: file for file in files}
+
+    def __getitem__(self, path: str) -> Source:
+        """Give the source of a file.
+
+        Raises:
+            ChangedError: The file is not what it was.
+        """
+        return self.files[path].source
+
+    def __contains__(self, path: object) -> bool:
+        """Tell whether a file of that name is there, without reading it."""
+        return path in self.files
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the paths."""
+        return iter(self.files)
+
+    def hold(self, paths: Iterable[str]) -> None:
+        """Read those of some paths now.
+
+        Raises:
+            ChangedError: A file is not what it was.
+        """
+        for path in paths:
+            if path in self.files:
+                self.files[path].hold()
+
+    def __len__(self) -> int:
+        """Count the files."""
+        return len(self.files)
+
+
+class Joined(Mapping[str, Source]):
+    """Several mappings as one, without a look at their values; the last one that has a key counts."""
+
+    def __init__(self, parts: Sequence[Mapping[str, Source]]) -> None:
+        """Take the parts."""
+        self._part_of = {path: part for part in parts for path in part}
+
+    def __getitem__(self, path: str) -> Source:
+        """Give the source of a file."""
+        return self._part_of[path][path]
+
+    def __contains__(self, path: object) -> bool:
+        """Tell whether a file of that name is there, without reading it."""
+        return path in self._part_of
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the paths."""
+        return iter(self._part_of)
+
+    def __len__(self) -> int:
+        """Count the files."""
+        return len(self._part_of)
+
+
+class Reader:
+    """Reads the files of a project, and leaves unread what is as it was."""
+
+    def __init__(self, settings: Settings, packed: PackedFacts | None) -> None:
+        """Prepare for a project.
+
+        Args:
+            settings: Its settings.
+            packed: What is remembered of it.
+        """
+        self._root, self._packed = settings.root, packed
+        try:
+            self._here = str(Path.cwd())
+        except OSError:
+            self._here = ""
+
+    def read(self, found: Found) -> File | Unreadable:
+        """Read a file, if it must be.
+
+        Args:
+            found: The file.
+
+        Returns:
+            The file, or why it cannot be read.
+        """
+        path = (self._here and source.path_below(found.path, self._here)) or Path(found.path).as_posix()
+        names = path, Path(found.path), found.relative
+        status = None if found.status is None else cache.Status.of(found.status)
+        if self._packed is None or status is None:
+            read = source.read(names[1], self._root)
+            if isinstance(read, Unreadable):
+                return read
+            return File(names, self._root, read.digest, status=status, read=read)
+        digest = self._packed.unchanged(found.relative, status)
+        if digest is None:
+            data = source.read_bytes(names)
+            if isinstance(data, Unreadable):
+                return data
+            digest = source.digest_of(data)
+            if not self._packed.holds(found.relative, digest):
+                decoded = source.decode(data, names[1], self._root)
+                if isinstance(decoded, Unreadable):
+                    return decoded
+                return File(names, self._root, digest, status=status, read=decoded, packed=self._packed)
+        return File(names, self._root, digest, status=status, packed=self._packed)

@@ -1,0 +1,151 @@
+"""What a run asks of the project and of the rules: loaded where that is not known from an earlier run."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from fsrace_lint import catalog, rules
+from fsrace_lint.facts.extract import SyntaxProblem
+from fsrace_lint.findings import Finding, Severity, Silenced
+from fsrace_lint.pipeline.extracting import extracted
+from fsrace_lint.pipeline.files import ChangedError
+from fsrace_lint.pipeline.judging import Judged, judge
+from fsrace_lint.project.names.modules import link_module
+from fsrace_lint.project.queries import Project, Storage
+from fsrace_lint.report import Problem
+from fsrace_lint.spans import Place, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from fsrace_lint.pipeline.files import File
+    from fsrace_lint.pipeline.run import Run
+    from fsrace_lint.project.names.modules import Module
+    from fsrace_lint.rules import LoadedRule
+    from fsrace_lint.settings import Settings
+    from fsrace_lint.source import Unreadable
+
+UNREADABLE = "FSR001"
+RULE_FAILURE = "FSR002"
+
+
+def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
+    """Link the files of a run: the modules by `relative` (None for what does not parse), and the project."""
+    unknown = [file for file in run.files.values() if not file.is_known]
+    run.observer.stage("Extracting", len(unknown))
+    for file, facts in zip(
+        unknown, extracted([file.source for file in unknown], run.jobs, run.observer), strict=True
+    ):
+        file.take(facts)
+    modules = {relative: _link(file) for relative, file in run.files.items()}
+    parsed = [module for module in modules.values() if module is not None]
+    chosen = run.settings
+    known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
+    project = Project(
+        parsed,
+        known,
+        also={link: modules[file] for link, file in run.links.items()},
+        storage=Storage(*run.settings.storage),
+        pulse=run.observer.pulse,
+    )
+    return modules, project
+
+
+def judged(run: Run, relative: str, problems: list[Problem]) -> Judged:
+    """Run the rules on one file, as `Run.check_file` says."""
+    modules, project = run.link()
+    file, module = run.files[relative], modules[relative]
+    if module is not None:
+        with run.observer.room("query"):
+            found, failed = _query(run, project, module, problems)
+    else:
+        found = [_unparsed(file)] if run.settings.selects(UNREADABLE, relative) else []
+        failed = frozenset(rules.names())
+    active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
+    everything = run.settings.profile == "strict"
+    with run.observer.room("suppress"):
+        return judge(file.source, found, run.baseline, active, everything=everything)
+
+
+def silenced(run: Run, relative: str, judged: Judged) -> Iterator[Silenced]:
+    """Give what is no finding in a file: kept back, or kept silent from the start."""
+    modules, project = run.link()
+    module = modules[relative]
+    back = judged.kept_back()
+    reported = {finding.place.span for finding in judged.kept}
+    for site, found in project.about(module).silent(reported) if module is not None else ():
+        reason, message = back.get(site.span, (found.kind, found.text))
+        cause = None if site.span in back else found.place
+        place = Place(site.file, site.span)
+        yield Silenced(place, site.function, site.act.op, site.told, reason, message, cause)
+
+
+def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:
+    """Give the findings about files and folders that could not be read, where these are not ignored."""
+    return [
+        _about_file(UNREADABLE, item.path, item.reason, item.line, item.column)
+        for item in items
+        if settings.selects(UNREADABLE, item.relative)
+    ]
+
+
+def _was_asked(settings: Settings, code: str, *, relative: str, failed: Container[str]) -> bool:
+    """Tell whether all rules that a code or the beginning of codes means have judged a file."""
+    meant = [known for known in rules.names() if known.startswith(code)] or [code]
+    return all(settings.selects(known, relative) and known not in failed for known in meant)
+
+
+def _query(
+    run: Run, project: Project, module: Module, problems: list[Problem]
+) -> tuple[list[Finding], frozenset[str]]:
+    """Run every rule that is on for a file; one that fails does not stop the others, and is told."""
+    found: list[Finding] = []
+    failed: set[str] = set()
+    about = project.about(module)
+    for loaded in rules.load():
+        run.observer.pulse()
+        if loaded.check is None or not run.settings.selects(loaded.rule.code, module.relative):
+            continue
+        try:
+            found += loaded.check(about)
+        except ChangedError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
+            failed.add(loaded.rule.code)
+            if run.settings.selects(RULE_FAILURE, module.relative):
+                found.append(_failed(loaded, module, error))
+            problems.append(
+                Problem(module.path, f"{loaded.rule.code} failed: {type(error).__name__}: {error}")
+            )
+    return found, frozenset(failed)
+
+
+def _link(file: File) -> Module | None:
+    if isinstance(file.facts, SyntaxProblem):
+        return None
+    return link_module(file.path, file.relative, file.facts)
+
+
+def _about_file(code: str, path: str, message: str, line: int = 1, column: int = 1) -> Finding:
+    return Finding(
+        code=code,
+        name=rules.names()[code],
+        message=message,
+        place=Place(path, Span(line, column, line, column + 1)),
+        function="<module>",
+        severity=Severity.ERROR,
+        evidence="evident",
+    )
+
+
+def _unparsed(file: File) -> Finding:
+    problem = file.facts
+    if not isinstance(problem, SyntaxProblem):
+        raise TypeError(file.path)
+    return _about_file(UNREADABLE, file.path, problem.reason, problem.line, problem.column)
+
+
+def _failed(loaded: LoadedRule, module: Module, error: Exception) -> Finding:
+    message = f"{loaded.rule.code} ({loaded.rule.name}) failed here: {type(error).__name__}: {error}"
+    return _about_file(RULE_FAILURE, module.path, message)

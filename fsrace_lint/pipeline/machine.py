@@ -1,0 +1,39 @@
+"""What a run may take of the machine: processors, and memory in which nothing is looked for."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux tells a container how much it may use: microseconds, and of how many."""
+
+
+def cpus() -> int:
+    """Give the number of processors that this process may use."""
+    try:
+        allowed = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # there is no such call on macOS and Windows
+        allowed = os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = map(int, QUOTA.read_text("ascii").split())  # the word `max` is no number
+        allowed = min(allowed, -(-quota // period))
+    return max(allowed, 1)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no cycles meanwhile: a run makes millions of objects that live as long as it does."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

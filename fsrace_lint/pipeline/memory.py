@@ -1,0 +1,293 @@
+"""What a run takes from the cache of its project, and what it leaves there."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint import cache
+from fsrace_lint.cache.folder import NAME
+from fsrace_lint.pipeline.files import ChangedError
+from fsrace_lint.pipeline.judging import Judged
+from fsrace_lint.settings import ROOT_MARKERS
+from fsrace_lint.source import path_below
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsrace_lint.findings import Finding
+    from fsrace_lint.pipeline.observer import Observer
+    from fsrace_lint.pipeline.run import Checked, Run
+    from fsrace_lint.settings import Settings
+    from fsrace_lint.spans import Place
+
+_CODE: Final = re.compile(r"FSR[0-9]{3}")
+_NAME: Final = re.compile(r"[a-z0-9-]*")
+_STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
+"""What `repr` spells out: characters that steer a terminal, which no message has."""
+_EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
+_ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
+"""Settings whose values say where something stands, and nothing of what is found."""
+_SUFFIX: Final = f"-{sys.implementation.cache_tag or 'python'}.bin".lower()
+
+
+def folder_of(settings: Settings) -> Path | None:
+    """Give the folder of the cache of a project; a folder that is no project has none, unless it is named."""
+    if settings.cache_dir:
+        return Path(settings.cache_dir)
+    root = settings.root
+    return root / NAME if any(os.path.lexists(root / marker) for marker in ROOT_MARKERS) else None
+
+
+class Cached(enum.Enum):
+    """What is taken from a cache, and left there."""
+
+    NOT = "nothing"
+    FACTS = "facts"
+    RESULTS = "results"
+
+
+class Memory:
+    """The cache of one project, open for one run."""
+
+    def __init__(self, folder: Path, version: cache.Version, *, results: bool) -> None:
+        """Open a cache.
+
+        Args:
+            folder: Its folder, which need not be there.
+            version: This program.
+            results: Whether what the rules said is remembered, and not only the facts.
+        """
+        self.folder = folder
+        self.packed = cache.PackedFacts(cache.Folder(folder), version, f"facts{_SUFFIX}")
+        self.results = cache.Results(cache.Folder(folder), version, f"results{_SUFFIX}") if results else None
+
+    @staticmethod
+    def of(settings: Settings, wanted: Cached) -> Memory | None:
+        """Open the cache of a project.
+
+        Args:
+            settings: The settings of the project.
+            wanted: What is wanted of it.
+
+        Returns:
+            The cache, None where there can be none.
+        """
+        folder = None if wanted is Cached.NOT else folder_of(settings)
+        version = None if folder is None else cache.Version.of()
+        if folder is None or version is None:
+            return None
+        return Memory(folder, version, results=wanted is Cached.RESULTS)
+
+    def save(self, run: Run) -> None:
+        """Write down what a run has found out, if it is new.
+
+        Args:
+            run: The run.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        root = run.settings.root
+        rows = [file.row() for file in run.files.values()]
+        try:
+            self.packed.save(rows, lambda relative: (root / relative).is_file())
+            run.verdicts.save()
+        except ValueError as error:  # a name that no system takes
+            raise OSError(str(error)) from error
+
+
+def remembering(
+    checked: Callable[[Memory | None], tuple[Run, Checked]],
+    settings: Settings,
+    wanted: Cached,
+    observer: Observer,
+) -> tuple[Run, Checked]:
+    """Check a project with its cache, and without it where that cannot be.
+
+    Args:
+        checked: Checks the project with a cache, or without; it keeps what is new.
+        settings: The settings of the project.
+        wanted: What is wanted of the cache.
+        observer: Is told what was in the way.
+
+    Returns:
+        What `checked` gives.
+    """
+    memory = Memory.of(settings, wanted)
+    if memory is None:
+        return checked(None)
+    try:
+        return checked(memory)
+    except ChangedError as error:
+        observer.note(f"cache: {error}; everything is read again")
+    return checked(None)
+
+
+def keep(memory: Memory, run: Run, observer: Observer) -> None:
+    """Write down what a run has found out; what is in the way is told, and does no harm."""
+    try:
+        with observer.room("cache"):
+            memory.save(run)
+    except OSError as error:
+        observer.note(f"cache: {memory.folder} is not written: {error.strerror or error}")
+
+
+class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    """What the rules said, by the number of a file; `clean` are those of which they said nothing."""
+
+    clean: list[int] = []
+    judged: dict[int, msgspec.Raw] = {}
+
+
+_stored_of: Final = msgspec.msgpack.Decoder(_Stored).decode
+_judged_of: Final = msgspec.msgpack.Decoder(Judged).decode
+_CLEAN: Final = Judged((), (), ())
+
+
+class Verdicts:
+    """What came of each file of a project in this state and with these settings."""
+
+    def __init__(self, run: Run | None = None, results: cache.Results | None = None) -> None:
+        """Take a run, whose files are read; without one, nothing is remembered.
+
+        Args:
+            run: The run.
+            results: What was remembered of others.
+        """
+        self.hits = 0
+        """How many files were not judged, because it is known what comes of them."""
+        self._results = results
+        self._key, self._stored, self._news = b"", _Stored(), dict[str, Judged]()
+        self._clean: frozenset[int] = frozenset()
+        self._numbers: dict[str, int] = {}
+        self._paths: dict[str, str] = {}
+        if run is None or results is None:
+            return
+        self._numbers = {name: number for number, name in enumerate(sorted(run.files))}
+        self._paths = {file.path: relative for relative, file in run.files.items()}
+        self._key = _key(run)
+        self._stored = self._read()
+        self._clean = frozenset(self._stored.clean)
+
+    def _read(self) -> _Stored:
+        data = None if self._results is None else self._results.get(self._key)
+        try:
+            return _Stored() if data is None else _stored_of(data)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return _Stored()
+
+    def get(self, relative: str) -> Judged | None:
+        """Give what came of a file, None where that is not known.
+
+        Args:
+            relative: Its path from the root of the project.
+
+        Returns:
+            The findings.
+        """
+        number = self._numbers.get(relative)
+        if number is None:
+            return None
+        if number in self._clean:
+            self.hits += 1
+            return _CLEAN
+        raw = self._stored.judged.get(number)
+        if raw is None:
+            return self._news.get(relative)
+        try:
+            judged = _judged_of(raw)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return None
+        if _STEERS.search(repr(judged)) or not all(self._is_sound(one, relative) for one in _every(judged)):
+            return None
+        self.hits += 1
+        return judged
+
+    def know(self, files: Iterable[str]) -> bool:
+        """Tell whether something is remembered of all these files."""
+        known = {*self._clean, *self._stored.judged}
+        return all(self._numbers.get(relative) in known for relative in files)
+
+    def put(self, relative: str, judged: Judged) -> None:
+        """Remember what came of a file."""
+        if relative in self._numbers:
+            self._news[relative] = judged
+
+    def save(self) -> None:
+        """Write down what is new.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if self._results is None or not self._news:
+            return
+        now = self._read()  # another run may have written meanwhile
+        clean, judged = {*now.clean, *self._stored.clean}, {**now.judged, **self._stored.judged}
+        for relative, one in self._news.items():
+            number = self._numbers[relative]
+            if one == _CLEAN:
+                clean.add(number)
+                continue
+            try:
+                judged[number] = msgspec.Raw(msgspec.msgpack.encode(one))
+            except ValueError:  # a name with bytes that do not decode
+                judged.pop(number, None)
+        self._news = {}
+        self._results.put(self._key, msgspec.msgpack.encode(_Stored(sorted(clean), judged)))
+
+    def _is_sound(self, finding: Finding, relative: str) -> bool:
+        """Tell whether a rule could have said this; what was written by somebody else may be anything."""
+        places = [finding.place, *(related.place for related in finding.related)]
+        fix = finding.fix
+        words = finding.name, fix.recipe if fix else "", fix.otherwise if fix else ""
+        return (
+            self._paths.get(finding.place.path) == relative
+            and all(place.path in self._paths and _is_span(place) for place in places)
+            and _CODE.fullmatch(finding.code) is not None
+            and all(_NAME.fullmatch(word) for word in words)
+            and finding.evidence in _EVIDENCE
+        )
+
+
+def _every(judged: Judged) -> Iterator[Finding]:
+    yield from (*judged.kept, *judged.unused, *judged.strict)
+    yield from (held.finding for held in judged.held)
+
+
+def _is_span(place: Place) -> bool:
+    span = place.span
+    return min(span.line, span.column, span.end_column) >= 1 and span.end_line >= span.line
+
+
+def _key(run: Run) -> bytes:
+    """Give a digest of all that the findings of a project depend on, and how they are spelled."""
+    fields = msgspec.structs.asdict(run.settings)
+    chosen = {name: value for name, value in fields.items() if name not in _ELSEWHERE}
+    about = (
+        _where(str(run.settings.root)),
+        sorted(chosen.items()),
+        run.baseline.read,
+        sorted(run.links.items()),
+    )
+    digest = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=32)
+    for relative in sorted(run.files):
+        digest.update(f"{relative}\0{run.files[relative].digest}\0".encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def _where(root: str) -> tuple[str, ...]:
+    """Tell how the paths of a project begin where they are reported: that depends on the current folder."""
+    try:
+        here = str(Path.cwd())
+    except OSError:
+        return (root,)
+    below = "." if root == here else path_below(root, here)
+    return (root, here) if below is None else (below,)

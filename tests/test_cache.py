@@ -1,0 +1,808 @@
+"""The cache: what it saves, and that it never changes what is found."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from fsrace_lint import cache, cli, pipeline, rules, settings, source
+from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Status, Version
+from fsrace_lint.explore import explore
+from fsrace_lint.facts import extract as extraction
+from fsrace_lint.findings import Fix
+from fsrace_lint.pipeline import Cached, memory
+from fsrace_lint.spans import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+GUARDED = """
+import os
+import helper
+if helper.is_main():
+    if not os.path.exists('a'):
+        os.makedirs('a')
+"""
+HELPER = "import torch.distributed as dist\ndef is_main():\n    return dist.get_rank() == 0\n"
+HAZARD = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
+LONG_AGO = 1_500_000_000
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, which is the current folder."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "pyproject.toml").write_text("")
+    return folder
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Takes the names of the files that are parsed."""
+    seen: list[str] = []
+    real = extraction.extract
+
+    def extract(read: source.Source) -> Any:
+        seen.append(read.relative)
+        return real(read)
+
+    monkeypatch.setattr(extraction, "extract", extract)
+    return seen
+
+
+def write(files: dict[str, str]) -> None:
+    """Write files that were last changed long ago."""
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+        os.utime(name, (LONG_AGO, LONG_AGO))
+
+
+def settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the times of changes out of what is known of files, which no test can set."""
+    monkeypatch.setattr(Status, "settled", lambda self, since: self.modified < since - 2_000_000_000)
+
+
+def load(root: Path) -> Settings:
+    return settings.load(root, rules.names())
+
+
+def checked(*paths: str, cached: Cached = Cached.RESULTS) -> tuple[Run, Checked]:
+    named = [Path(path) for path in paths or (".",)]
+    ((run, found),) = pipeline.check(named, lambda _: load(Path.cwd()), cache=cached)
+    return run, found
+
+
+def opened() -> pipeline.Memory | None:
+    return pipeline.Memory.of(load(Path.cwd()), Cached.RESULTS)
+
+
+def names_in(folder: Path | str) -> list[str]:
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def hits(run: Run) -> tuple[int, int]:
+    """How many facts were read from the cache, and how many verdicts."""
+    assert run.memory is not None
+    return run.memory.packed.hits, run.verdicts.hits
+
+
+def check(*arguments: str) -> str:
+    result = CliRunner().invoke(cli.main, ["check", *arguments], prog_name="fsrace-lint")
+    assert "Traceback" not in result.output
+    assert result.exit_code in (0, 1), result.output
+    return result.stdout
+
+
+class TestWhatItSaves:
+    def test_nothing_is_parsed_where_nothing_has_changed(
+        self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": CLEAN, "broken.py": "def"})
+        first, found = checked()
+        assert (hits(first), sorted(parsed)) == ((0, 0), ["a.py", "b.py", "broken.py"])
+        again, same = checked()
+        assert (hits(again), len(parsed)) == ((0, 3), 3)
+        assert same.outcome == found.outcome
+        assert len(same.outcome.findings) == 2
+
+    def test_nothing_is_read_where_nothing_has_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": CLEAN})
+        checked()
+        read: list[str] = []
+        real = source.read_bytes
+
+        def read_bytes(names: source.Names) -> bytes | source.Unreadable:
+            read.append(names[2])
+            return real(names)
+
+        monkeypatch.setattr(source, "read_bytes", read_bytes)
+        checked()
+        # its lines are shown
+        assert read == ["a.py"]
+
+    def test_one_file_is_changed(self, parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        settle(monkeypatch)
+        write({"a.py": GUARDED, "helper.py": HELPER, "c.py": CLEAN})
+        assert checked()[1].outcome.findings == ()
+        parsed.clear()
+        write({"helper.py": HELPER.replace("== 0", "!= 3")})
+        run, found = checked()
+        assert (hits(run), parsed) == ((2, 0), ["helper.py"])
+        assert [finding.place.path for finding in found.outcome.findings] == ["a.py"]
+
+    def test_a_file_with_new_times_and_the_same_content(
+        self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD})
+        checked()
+        os.utime("a.py", (LONG_AGO + 5, LONG_AGO + 5))
+        run, _ = checked()
+        assert (hits(run), len(parsed)) == ((0, 1), 1)
+        monkeypatch.setattr(source, "digest_of", lambda _: pytest.fail("the new times are known"))
+        assert pipeline.Run(load(Path.cwd()), (), memory=opened()).files.keys() == {"a.py"}
+
+    def test_a_report_that_shows_fixes_parses_nothing(
+        self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": CLEAN})
+        first = check("--format=sarif")
+        assert len(parsed) == 2
+        assert check("--format=sarif") == first
+        assert len(parsed) == 2
+
+    def test_one_of_the_files_of_an_earlier_run(self, parsed: list[str]) -> None:
+        write({"a.py": HAZARD, "b.py": HAZARD})
+        checked()
+        run, found = checked("b.py")
+        assert (run.verdicts.hits, len(parsed)) == (1, 2)
+        assert [finding.place.path for finding in found.outcome.findings] == ["b.py"]
+
+    def test_results_of_several_settings_are_kept(self) -> None:
+        write({"a.py": HAZARD})
+        pyproject = Path("pyproject.toml")
+        for text in ("", '[tool.fsrace-lint]\nignore = ["FSR1"]\n'):
+            pyproject.write_text(text)
+            checked()
+        for text, number in (("", 1), ('[tool.fsrace-lint]\nignore = ["FSR1"]\n', 0)):
+            pyproject.write_text(text)
+            run, found = checked()
+            assert (hits(run), len(found.outcome.findings)) == ((0, 1), number)
+
+    def test_the_oldest_result_goes(self, here: Path) -> None:
+        version = Version(b"f" * 20)
+        results = Results(Folder(here / "c"), version, "results-x.bin")
+        for number in range(12):
+            results.put(b"%d" % number, b"value %d" % number)
+        known = [number for number in range(12) if results.get(b"%d" % number) is not None]
+        assert known == [4, 5, 6, 7, 8, 9, 10, 11]
+
+    def test_what_was_put_last_is_the_youngest(self, here: Path) -> None:
+        results = Results(Folder(here / "c"), Version(b"f" * 20), "results-x.bin")
+        for number in (*range(8), 0, 8):
+            results.put(b"%d" % number, b"value")
+        assert results.get(b"0") == b"value"
+        assert results.get(b"1") is None
+
+    def test_files_that_have_gone_are_dropped(self, here: Path) -> None:
+        write({"a.py": HAZARD, "b.py": CLEAN})
+        checked()
+        digest = source.digest_of(CLEAN.encode())
+        assert packed(here).holds("b.py", digest)
+        Path("b.py").unlink()
+        write({"a.py": CLEAN})
+        checked()
+        assert packed(here).holds("a.py", digest)
+        assert not packed(here).holds("b.py", digest)
+
+    def test_files_of_another_run_are_kept(self, here: Path) -> None:
+        write({"a.py": HAZARD, "tests/test_a.py": CLEAN})
+        result = CliRunner().invoke(cli.main, ["check", "--include-tests"])
+        assert result.exit_code == 1
+        write({"a.py": CLEAN})
+        checked()
+        assert packed(here).holds("tests/test_a.py", source.digest_of(CLEAN.encode()))
+
+
+def packed(root: Path) -> PackedFacts:
+    version = Version.of()
+    assert version is not None
+    (file,) = (root / ".fsrace_cache").glob("facts-*")
+    return PackedFacts(Folder(root / ".fsrace_cache"), version, file.name)
+
+
+class TestItNeverChangesWhatIsFound:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            (),
+            ("--format=json",),
+            ("--format=json", "--profile=strict"),
+            ("--format=json", "--show-silenced"),
+            ("--format=json", "--show-suppressed"),
+            ("--format=sarif",),
+            ("--format=gitlab",),
+            ("--format=html",),
+            ("--format=json", "--select=FSR1,unguarded-write"),
+            ("--format=json", "tinytrain/train.py", "--filesystem=shared"),
+        ],
+        ids=" ".join,
+    )
+    def test_the_examples(self, options: tuple[str, ...]) -> None:
+        shutil.copytree(ROOT / "examples", "examples")
+        os.chdir("examples")
+        without = check(*options, "--no-cache")
+        assert not Path("../.fsrace_cache").exists()
+        first, second = check(*options), check(*options)
+        assert Path("../.fsrace_cache").is_dir()
+        assert first == without
+        assert second == without
+        assert check("--profile=strict", "--statistics") != without
+        assert check(*options) == without
+
+    def test_from_another_folder(self) -> None:
+        write({"src/a.py": HAZARD})
+        assert "src/a.py:3" in check()
+        os.chdir("src")
+        assert "src/a.py" not in check()
+        os.chdir("..")
+        assert "src/a.py:3" in check()
+
+    def test_a_baseline_that_is_changed(self) -> None:
+        write({"a.py": HAZARD})
+        check("--write-baseline=known.json")
+        arguments = ("--baseline=known.json", "--format=json")
+        assert json.loads(check(*arguments))["findings"] == []
+        assert json.loads(check(*arguments))["findings"] == []
+        document = json.loads(Path("known.json").read_text())
+        Path("known.json").write_text(json.dumps({**document, "findings": []}))
+        assert len(json.loads(check(*arguments))["findings"]) == 1
+
+    def test_a_link_that_is_turned(self) -> None:
+        write({"a.py": HAZARD, "c.py": CLEAN})
+        Path("b.py").symlink_to("a.py")
+        assert "1 problem" in check("b.py")
+        Path("b.py").unlink()
+        Path("b.py").symlink_to("c.py")
+        assert "problem" not in check("b.py", "--quiet")
+        assert "1 problem" in check("a.py")
+
+    def test_a_file_that_is_changed_while_it_is_checked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": CLEAN})
+        checked()
+        real = pipeline.Run.check
+
+        def late(run: Run, **options: Any) -> Checked:
+            write({"a.py": f"\n\n{HAZARD}"})
+            return real(run, **options)
+
+        monkeypatch.setattr(pipeline.Run, "check", late)
+        run, found = checked()
+        assert run.memory is None
+        (finding,) = found.outcome.findings
+        assert finding.place.span.line == 5
+        assert found.sources["a.py"].text.startswith("\n\n")
+
+    SNIPPETS = (
+        HAZARD,
+        CLEAN,
+        GUARDED,
+        HELPER,
+        HELPER.replace("== 0", "> 1"),
+        "def",
+        "x = '\\ud800'\n",
+        f"y = {1 << 70}\n",
+        HAZARD.replace("exists('a'):", "exists('a'):  # noqa: FSR101"),
+        f"\ufeff{HAZARD}",
+        "# -*- coding: latin-1 -*-\n",
+    )
+
+    @given(
+        states=st.lists(
+            st.dictionaries(
+                st.sampled_from(["a.py", "helper.py", "p/b.py", "p/helper.py"]),
+                st.sampled_from(SNIPPETS),
+                max_size=4,
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    @hypothesis_settings(
+        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    def test_projects_that_are_changed(self, states: list[dict[str, str]]) -> None:
+        shutil.rmtree(".fsrace_cache", ignore_errors=True)
+        for state in states:
+            for name in ("a.py", "helper.py", "p/b.py", "p/helper.py"):
+                Path(name).unlink(missing_ok=True)
+            write(state)
+            _, plain = checked(cached=Cached.NOT)
+            assert checked()[1].outcome == plain.outcome
+            assert checked()[1].outcome == plain.outcome
+            assert checked(cached=Cached.FACTS)[1].outcome == plain.outcome
+
+
+class TestWhenAFileIsUnchanged:
+    def test_the_clock_of_the_filesystem_stands_still(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A file is changed right after it was read, and has the same size and the same time."""
+        monkeypatch.setattr(Status, "of", lambda status: Status(status.st_size, status.st_mtime_ns, 0, 0))
+        Path("a.py").write_text(HAZARD)
+        time = Path("a.py").stat().st_mtime_ns
+        assert len(checked()[1].outcome.findings) == 1
+        Path("a.py").write_text(HAZARD.replace("not ", "    "))
+        os.utime("a.py", ns=(time, time))
+        assert checked()[1].outcome.findings == ()
+
+    def test_a_file_of_long_ago_is_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The test above would find nothing out if all files were compared."""
+        monkeypatch.setattr(Status, "of", lambda status: Status(status.st_size, status.st_mtime_ns, 0, 0))
+        write({"a.py": CLEAN})
+        checked()
+        Path("a.py").write_text(CLEAN.replace("exist_ok", "exist_no"))
+        os.utime("a.py", (LONG_AGO, LONG_AGO))
+        run, _ = checked()
+        assert hits(run) == (0, 1)
+
+    def test_a_time_that_is_put_back(self) -> None:
+        write({"a.py": CLEAN})
+        checked()
+        write({"a.py": HAZARD.ljust(len(CLEAN), "\n")})
+        assert len(checked()[1].outcome.findings) == 1
+
+    @pytest.mark.parametrize(("modified", "changed", "settled"), [(1, 1, True), (9, 1, False), (1, 9, False)])
+    def test_what_must_be_long_ago(self, modified: int, changed: int, settled: bool) -> None:  # a parameter
+        since = 10_000_000_000
+        assert Status(1, modified * 1_000_000_000, changed * 1_000_000_000, 1).settled(since) is settled
+
+
+def program(folder: Path) -> Path:
+    (folder / "rules").mkdir(parents=True)
+    (folder / "explore").mkdir()
+    (folder / "a.py").write_text("A = 1\n")
+    (folder / "rules" / "b.py").write_text("B = 1\n")
+    (folder / "explore" / "c.py").write_text("C = 1\n")
+    return folder
+
+
+class TestTheVersion:
+    def version(self, folder: Path) -> Version:
+        found = Version.of(str(folder))
+        assert found is not None
+        return found
+
+    @pytest.mark.parametrize(
+        ("name", "made"), [("a.py", False), ("rules/b.py", False), ("explore/c.py", True)]
+    )
+    def test_code_that_is_changed(self, here: Path, name: str, made: bool) -> None:  # a parameter
+        old = self.version(program(here / "program"))
+        content = old.content()
+        (here / "program" / name).write_text("D = 2\n")
+        os.utime(here / "program" / name, ns=(5, 5))
+        assert self.version(here / "program").made(old.files, content) is made
+
+    def test_a_rule_that_is_added(self, here: Path) -> None:
+        old = self.version(program(here / "program"))
+        content = old.content()
+        (here / "program" / "rules" / "new.py").write_text("")
+        assert not self.version(here / "program").made(old.files, content)
+
+    def test_the_same_code_in_another_place_and_at_another_time(self, here: Path) -> None:
+        old = self.version(program(here / "program"))
+        other = self.version(
+            Path(shutil.copytree(here / "program", here / "other", copy_function=shutil.copyfile))
+        )
+        assert other.files != old.files
+        assert other.made(old.files, old.content())
+
+    def test_what_another_version_wrote_is_not_read(
+        self, monkeypatch: pytest.MonkeyPatch, parsed: list[str]
+    ) -> None:
+        write({"a.py": HAZARD})
+        checked()
+        monkeypatch.setattr(Version, "made", lambda *_: False)
+        run, _ = checked()
+        assert (hits(run), len(parsed)) == ((0, 0), 2)
+
+
+class TestDamage:
+    """What is torn, or written by somebody else, is as if it were not there."""
+
+    def files(self, here: Path) -> list[Path]:
+        return sorted((here / ".fsrace_cache").glob("*.bin"))
+
+    def test_every_length(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        _, fresh = checked()
+        for file in self.files(here):
+            data = file.read_bytes()
+            for length in range(0, len(data), 7):
+                file.write_bytes(data[:length])
+                assert checked()[1].outcome == fresh.outcome, (file, length)
+                file.write_bytes(data)
+        assert hits(checked()[0]) == (0, 1)
+
+    @given(data=st.data())
+    @hypothesis_settings(
+        max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    def test_other_bytes(self, here: Path, data: st.DataObject) -> None:
+        write({"a.py": HAZARD, "helper.py": HELPER})
+        shutil.rmtree(".fsrace_cache", ignore_errors=True)
+        _, fresh = checked()
+        for file in self.files(here):
+            good = bytearray(file.read_bytes())
+            for _ in range(data.draw(st.integers(1, 3))):
+                good[data.draw(st.integers(0, len(good) - 1))] ^= data.draw(st.integers(1, 255))
+            file.write_bytes(good)
+        assert checked()[1].outcome == fresh.outcome
+        for file in self.files(here):
+            file.write_bytes(data.draw(st.binary(max_size=200)))
+        assert checked()[1].outcome == fresh.outcome
+
+    def test_facts_of_another_file(self, here: Path) -> None:
+        """Whole facts in the wrong place: the digest of the file is part of their checksum."""
+        version = Version(b"f" * 20)
+        facts = extraction.extract(source.of_text(HAZARD, here / "a.py", here))
+        other = extraction.extract(source.of_text(CLEAN, here / "b.py", here))
+        store = PackedFacts(Folder(here / "c"), version, "facts-x.bin")
+        rows = [
+            Row(name, None, digest * 20, one)
+            for name, digest, one in (("a", "aa", facts), ("b", "bb", other))
+        ]
+        store.save(rows, lambda _: False)
+        again = PackedFacts(Folder(here / "c"), version, "facts-x.bin")
+        assert again.load("a", "aa" * 20) == facts
+        assert again.load("b", "bb" * 20) == other
+        assert again.load("a", "bb" * 20) is None
+
+    @pytest.mark.parametrize("kind", ["folder", "fifo", "link", "other user"])
+    def test_what_is_no_file_of_ours(self, here: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"a.py": HAZARD})
+        _, fresh = checked()
+        outside = here.parent / "outside"
+        for file in self.files(here):
+            shutil.copy(file, outside)
+            file.unlink()
+            match kind:
+                case "folder":
+                    file.mkdir()
+                case "fifo":
+                    os.mkfifo(file)
+                case "link":
+                    file.symlink_to(outside)
+                case _:
+                    shutil.copy(outside, file)
+        if kind == "other user":
+            monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        before = outside.read_bytes()
+        run, found = checked()
+        assert (hits(run), found.outcome) == ((0, 0), fresh.outcome)
+        assert outside.read_bytes() == before
+
+    def planted(self, change: Callable[[Any], Any]) -> Run:
+        """Write a result that a rule could not have given, as if it were ours."""
+        write({"a.py": HAZARD})
+        run, _ = checked()
+        judged = run.check_file("a.py", [])
+        bad = msgspec.structs.replace(judged, kept=tuple(change(one) for one in judged.kept))
+        assert run.memory is not None
+        evil = memory.Verdicts(run, run.memory.results)
+        evil._stored = memory._Stored()
+        evil.put("a.py", bad)
+        assert run.memory.results is not None
+        run.memory.results.put(evil._key, b"")
+        evil.save()
+        return checked()[0]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda one: msgspec.structs.replace(one, place=Place("../../etc/passwd", one.place.span)),
+            lambda one: msgspec.structs.replace(one, code="\x1b[31mFSR101"),
+            lambda one: msgspec.structs.replace(one, name="\x1b]0;title\x07"),
+            lambda one: msgspec.structs.replace(one, evidence="\x1b[2J"),
+            lambda one: msgspec.structs.replace(one, message="\x1b[31mred"),
+            lambda one: msgspec.structs.replace(one, function="\u202efx"),
+            lambda one: msgspec.structs.replace(
+                one, fix=Fix("..os", one.place.span, one.fix.applicability, "")
+            ),
+            lambda one: msgspec.structs.replace(
+                one, place=Place("a.py", msgspec.structs.replace(one.place.span, line=-4))
+            ),
+        ],
+        ids=["path", "code", "name", "evidence", "message", "function", "recipe", "line"],
+    )
+    def test_what_no_rule_says(self, change: Callable[[Any], Any]) -> None:
+        run = self.planted(change)
+        assert run.verdicts.hits == 0
+        assert [finding.code for finding in run.check_file("a.py", []).kept] == ["FSR101"]
+
+    def test_what_a_rule_could_say_is_believed(self) -> None:
+        """The tests above find out that it is refused, and not that it is not read."""
+        run = self.planted(lambda one: msgspec.structs.replace(one, message="it is \\x red, in `é`"))
+        assert run.verdicts.hits == 1
+        assert "it is \\x red, in `é`" in check()
+
+
+class TestTheFolder:
+    def test_it_says_what_it_is(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        checked()
+        folder = here / ".fsrace_cache"
+        assert (folder / ".gitignore").read_text() == "*\n"
+        assert (
+            (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
+        )
+        assert sorted(name.partition("-")[0] for name in names_in(folder)) == [
+            ".gitignore", "CACHEDIR.TAG", "facts", "results",
+        ]  # fmt: skip
+
+    def test_a_folder_that_is_no_project_has_none(self, here: Path) -> None:
+        alone = here.parent / "alone"
+        alone.mkdir()
+        os.chdir(alone)
+        write({"a.py": HAZARD})
+        check()
+        assert names_in(".") == ["a.py"]
+        check("--cache-dir=kept")
+        assert names_in(".") == ["a.py", "kept"]
+
+    def test_the_settings_name_it(self, here: Path) -> None:
+        write({"a.py": HAZARD, "pyproject.toml": '[tool.fsrace-lint]\ncache-dir = "../kept"\n'})
+        check()
+        assert (here.parent / "kept" / "CACHEDIR.TAG").exists()
+        assert not (here / ".fsrace_cache").exists()
+
+    def test_a_link_is_not_followed(self, here: Path) -> None:
+        outside = here.parent / "outside"
+        outside.mkdir()
+        Path(".fsrace_cache").symlink_to(outside)
+        self.refused("it is a symbolic link")
+        assert names_in(outside) == []
+
+    def test_a_folder_with_other_files(self, here: Path) -> None:
+        (here / ".fsrace_cache").mkdir()
+        (here / ".fsrace_cache" / "thesis.tex").write_text("mine")
+        self.refused("it is a folder with other files in it")
+        assert names_in(".fsrace_cache") == ["thesis.tex"]
+
+    def test_a_file_in_its_place(self, here: Path) -> None:
+        (here / ".fsrace_cache").write_text("mine")
+        self.refused("File exists")
+        assert (here / ".fsrace_cache").read_text() == "mine"
+
+    def refused(self, why: str) -> None:
+        """A run in which the cache is not written finds the same, and says why if it is asked."""
+        write({"a.py": HAZARD})
+        fresh = check("--no-cache")
+        result = CliRunner().invoke(cli.main, ["check", "--verbose"])
+        assert result.stdout == fresh
+        assert f".fsrace_cache is not written: {why}" in result.stderr
+        quiet = CliRunner().invoke(cli.main, ["check"])
+        assert (quiet.stdout, quiet.stderr) == (fresh, "")
+
+    @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
+    def test_a_disk_that_cannot_be_written(self, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = os.open
+
+        def refuse(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+            if flags & os.O_CREAT and ".fsrace_cache" in str(path):
+                raise OSError(code, os.strerror(code), str(path))
+            return real(path, flags, *rest, **more)
+
+        monkeypatch.setattr(os, "open", refuse)
+        self.refused(os.strerror(code))
+
+    def test_a_full_disk(self) -> None:
+        """The kernel refuses to let a file grow, halfway through."""
+        write({f"m{number}.py": HAZARD * 30 for number in range(20)})
+        fresh = check("--no-cache")
+        command = [sys.executable, "-m", "fsrace_lint", "check", "--verbose"]
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+        done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+        assert done.stdout == fresh
+        assert ".fsrace_cache is not written: File too large" in done.stderr
+        assert not [name for name in names_in(".fsrace_cache") if name.endswith((".bin", ".tmp"))]
+
+    def test_what_killed_runs_have_left(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        checked()
+        old = here / ".fsrace_cache" / f".fsrace-cache.1.{'a' * 16}.tmp"
+        young = here / ".fsrace_cache" / f".fsrace-cache.2.{'b' * 16}.tmp"
+        old.write_text("")
+        young.write_text("")
+        os.utime(old, (LONG_AGO, LONG_AGO))
+        write({"a.py": CLEAN})
+        checked()
+        assert (old.exists(), young.exists()) == (False, True)
+
+
+class TestTheCommand:
+    def run(self, *arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(cli.main, ["cache", *arguments], prog_name="fsrace-lint")
+        assert result.exit_code == code, result.output
+        return result.output
+
+    def test_info_and_clear(self, here: Path) -> None:
+        write({"a.py": HAZARD, "src/b.py": HAZARD})
+        assert self.run("info") == f"{here}/.fsrace_cache\n  nothing is remembered\n"
+        assert self.run("clear") == f"There is no cache: {here}/.fsrace_cache\n"
+        check()
+        lines = self.run("info", "src/b.py").splitlines()
+        assert lines[0] == f"{here}/.fsrace_cache"
+        assert [line.split("-")[0] for line in lines[1:]] == ["  facts", "  results"]
+        assert self.run("clear", "src").startswith("Deleted 2 files (")
+        assert not (here / ".fsrace_cache").exists()
+
+    def test_what_is_no_cache_is_left_alone(self, here: Path) -> None:
+        (here / "mine").mkdir()
+        (here / "mine" / "facts-x.bin").write_text("mine")
+        said = self.run("clear", "--cache-dir=mine", code=2)
+        assert (
+            said == f"Error: {here}/mine is not deleted: it is no cache of fsrace-lint, and is left alone\n"
+        )
+        assert (here / "mine" / "facts-x.bin").exists()
+
+    def test_other_files_of_the_folder_stay(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        check()
+        (here / ".fsrace_cache" / "mine").write_text("mine")
+        self.run("clear")
+        assert names_in(".fsrace_cache") == [".gitignore", "CACHEDIR.TAG", "mine"]
+
+    def test_mistakes(self, here: Path) -> None:
+        assert "no such file or folder" in self.run("info", "missing", code=2)
+        (here / "pyproject.toml").write_text("[tool.fsrace-lint]\nprofil = 1\n")
+        assert "unknown key `profil`" in self.run("info", code=2)
+        result = CliRunner().invoke(cli.main, ["check", "--no-cache", "--cache-dir=x"])
+        assert (result.exit_code, "do not go together" in result.output) == (2, True)
+
+
+LOADED = """
+import runpy, sys
+sys.argv = ["fsrace-lint", "check", *sys.argv[1:]]
+try:
+    runpy.run_module("fsrace_lint", run_name="__main__")
+except SystemExit as end:
+    print(end.code, *sorted(sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "form"), [(CLEAN, 0, "text"), (CLEAN, 0, "json"), (HAZARD, 1, "json")]
+)
+def test_what_a_run_loads_where_all_is_known(text: str, code: int, form: str) -> None:
+    write({"a.py": text, "b.py": CLEAN})
+    command = [sys.executable, "-c", LOADED, f"--format={form}"]
+    ours = ("rules", "project", "catalog", "facts", "fixes", "explore")
+    heavy = ("libcst", "rich", "flake8", "pathspec", *(f"fsrace_lint.{name}" for name in ours))
+    seen = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        ended, *names = done.stderr.split()
+        assert int(ended) == code
+        seen.append([name for name in heavy if name in names])
+    assert "fsrace_lint.rules" in seen[0]
+    assert seen[1] == []
+
+
+FACTS = {
+    name: extraction.extract(source.of_text(text, Path("/x") / name, Path("/x")))
+    for name, text in {"a.py": HAZARD, "b.py": CLEAN}.items()
+}
+VERSION = Version(b"f" * 20)
+
+
+def use_a_cache(root: Path, rank: int) -> None:
+    """What two runs do at once: each reads, and writes what it knows."""
+    folder = Folder(root / "cache")
+    facts = PackedFacts(folder, VERSION, "facts-x.bin")
+    for name, known in FACTS.items():
+        assert facts.load(name, "ab" * 20) in (None, known)
+    facts.save([Row(name, None, "ab" * 20, known) for name, known in FACTS.items()], lambda _: True)
+    facts.close()
+    results = Results(folder, VERSION, "results-x.bin")
+    assert results.get(b"0") in (None, b"zero")
+    results.put(b"%d" % rank, (b"zero", b"one")[rank])
+
+
+def write_results(root: Path, rank: int) -> None:
+    results = Results(Folder(root / "cache"), VERSION, "results-x.bin")
+    results.put(b"%d" % rank, (b"zero", b"one")[rank])
+    assert results.get(b"%d" % rank) in (None, (b"zero", b"one")[rank])
+
+
+def is_whole(root: Path) -> None:
+    """What is there can be read, and is what was written."""
+    folder = Folder(root / "cache")
+    if (root / "cache" / "facts-x.bin").exists():
+        facts = PackedFacts(folder, VERSION, "facts-x.bin")
+        assert {name: facts.load(name, "ab" * 20) for name in FACTS} == FACTS
+        facts.close()
+    if (root / "cache" / "results-x.bin").exists():
+        results = Results(folder, VERSION, "results-x.bin")
+        found = [results.get(b"0"), results.get(b"1")]
+        assert found in ([b"zero", None], [None, b"one"], [b"zero", b"one"])
+
+
+def some_cache(root: Path) -> None:
+    Results(Folder(root / "cache"), VERSION, "results-x.bin").put(b"1", b"one")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the explorer needs fork")
+class TestTwoRunsAtOnce:
+    @pytest.mark.parametrize("setup", [None, some_cache])
+    def test_results(self, setup: Callable[[Path], object] | None) -> None:
+        explore(write_results, setup=setup, check=is_whole, max_schedules=600, samples=200).assert_ok()
+
+    @pytest.mark.parametrize("crash", ["none", "kill"])
+    def test_all_of_it(self, crash: str) -> None:
+        explore(
+            use_a_cache, check=is_whole, crash=crash, preemptions=1, max_schedules=300, samples=100
+        ).assert_ok()
+
+    def test_one_that_clears(self) -> None:
+        explore(clear_or_write, setup=some_cache, check=is_whole, max_schedules=600, samples=200).assert_ok()
+
+
+def clear_or_write(root: Path, rank: int) -> None:
+    # a run tells of this under --verbose and goes on; clear says what it could not delete
+    with contextlib.suppress(FileNotFoundError, FileExistsError, FolderError):
+        if rank == 0:
+            Folder(root / "cache").clear()
+        else:
+            write_results(root, rank)
+
+
+def test_flake8_finds_the_same_with_it() -> None:
+    write({f"m{number}.py": (HAZARD, CLEAN, GUARDED, HELPER)[number % 4] for number in range(8)})
+    command = [sys.executable, "-m", "flake8", "--select=FSR", "-j2"]
+
+    def flake8() -> list[str]:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return sorted(done.stdout.splitlines())
+
+    def known() -> bool:
+        return pipeline.Run(load(Path.cwd()), (), memory=opened()).verdicts.know(["m0.py", "m5.py"])
+
+    first = flake8()
+    assert Path(".fsrace_cache").is_dir()
+    assert len(first) >= 2
+    assert flake8() == first
+    # two processes that end at the same time may lose what one of them knows, once
+    assert known() or (flake8() == first and known())
+    check()
+    assert flake8() == first
+    assert cache.Version.of() is not None

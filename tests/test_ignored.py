@@ -1,0 +1,58 @@
+"""Lines of `.gitignore` files that are read without a regular expression mean what they mean with one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fsrace_lint import discover
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+NAMES = ("a", "b.py", ".b", "a.b", "c-d", "x.pyc")
+PLAIN = st.sampled_from(
+    ("a", "a/", "*.py", "*.pyc", "/a", "a/b.py", "/a/b.py/", ".b", "*a", "*b.py/", "c-d/", "a/.b/")
+)
+OTHERS = st.sampled_from(
+    ("!a", "!*.py", "a*", "**/a", "!a/", "# a", "", "a/*", "*", "!*/", "[ab]", "a ", "a\\ ", "!.b")
+)
+PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
+
+
+class TestPlainLines:
+    @given(
+        lines=st.lists(PLAIN | OTHERS, max_size=5),
+        entries=st.lists(st.tuples(PATHS, st.booleans()), min_size=1, max_size=8),
+        base=st.sampled_from(("", "p/", "p/q/")),
+    )
+    @settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_they_mean_the_same(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        lines: list[str],
+        entries: list[tuple[str, bool]],
+        base: str,
+    ) -> None:
+        (tmp_path / ".gitignore").write_text("\n".join(lines), encoding="utf-8")
+        quick = discover._Ignore(str(tmp_path), base)
+        with monkeypatch.context() as patched:
+            patched.setattr(discover, "_PLAIN", re.compile("(?!)"))
+            slow = discover._Ignore(str(tmp_path), base)
+        for path, folder in entries:
+            name = base + path
+            assert quick.decides(name, folder=folder) == slow.decides(name, folder=folder), name
+
+    @given(line=PLAIN)
+    def test_they_are_plain(self, line: str) -> None:
+        assert discover._PLAIN.fullmatch(line)
+
+    @given(line=OTHERS)
+    def test_others_are_not(self, line: str) -> None:
+        assert not discover._PLAIN.fullmatch(line)
