@@ -25,7 +25,7 @@ from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, St
 from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
 from fsrace_lint.findings import Fix
-from fsrace_lint.pipeline import Cached, memory
+from fsrace_lint.pipeline import Cached, extracting, memory
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return real(read)
 
     monkeypatch.setattr(extraction, "extract", extract)
+    monkeypatch.setattr(extracting, "extract", extract)
     return seen
 
 

@@ -103,14 +103,15 @@ ROOMS = (
     Room(
         "pipeline.run",
         "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
-        " pipeline.memory pipeline.observer pipeline.workers project.names.modules project.queries report settings source"
-        " spans",
+        " pipeline.memory pipeline.observer pipeline.workers project.names.modules project.queries report"
+        " settings source spans",
         "msgspec",
     ),
     Room("pipeline.files", "cache discover facts.extract facts.model settings source"),
     Room(
         "pipeline.linking",
-        "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging pipeline.run"
+        "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
+        " pipeline.observer pipeline.run"
         " project.names.modules"
         " project.queries report rules settings source spans",
     ),
@@ -213,7 +214,8 @@ ROOMS = (
     Room("rules.references", "", "msgspec"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
     Room("commands.server", "server.handlers terminal", "click"),
-    Room("server server.worker"),
+    Room("server"),
+    Room("server.worker", "pipeline"),
     Room("server.positions", "spans", "lsprotocol"),
     Room(
         "server.analysis",

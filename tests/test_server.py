@@ -968,6 +968,7 @@ def test_work_ends_where_it_is_told(here: Path) -> None:
 
         step = pulse
 
+    assert codes(run.with_sources(), "a.py") == ["FSR101"]
     left, run.observer = 0, Canceling()
     assert codes(run.with_sources(), "a.py") == ["FSR101"]
     every = len(steps)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from test_cli import here, run, start, write
 
 from fsrace_lint import pipeline
-from fsrace_lint.pipeline import SILENT, workers
+from fsrace_lint.pipeline import SILENT, machine, workers
 from fsrace_lint.pipeline.workers import SHARE, Task
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class TestProcessors:
         self, text: str | None, expected: int, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
-        monkeypatch.setattr(workers, "QUOTA", here / "cpu.max")
+        monkeypatch.setattr(machine, "QUOTA", here / "cpu.max")
         if text is not None:
             write({"cpu.max": text})
         assert pipeline.cpus() == expected
@@ -402,7 +402,8 @@ class TestCheck:
 
     def test_verbose_tells_the_same_but_for_the_time(self, project: Path) -> None:
         one, three = (
-            start("check", "-v", "--statistics", f"--jobs={jobs}").stderr.decode() for jobs in (1, 3)
+            start("check", "-v", "--no-cache", "--statistics", f"--jobs={jobs}").stderr.decode()
+            for jobs in (1, 3)
         )
         assert one.splitlines()[:-1] == three.splitlines()[:-1]
         rooms = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.memory import Cached, Memory, folder_of, keep
     from fsrace_lint.pipeline.merging import merge
     from fsrace_lint.pipeline.mistaken import MISTAKES
-    from fsrace_lint.pipeline.observer import SILENT, Observer, Room
+    from fsrace_lint.pipeline.observer import SILENT, EndedError, Observer, Room
     from fsrace_lint.pipeline.previewing import preview
     from fsrace_lint.pipeline.repairing import repair, write
     from fsrace_lint.pipeline.run import Checked, Run, check
@@ -37,7 +37,7 @@ _PARTS: Final = {
     "memory": ("Cached", "Memory", "folder_of", "keep"),
     "merging": ("merge",),
     "mistaken": ("MISTAKES",),
-    "observer": ("SILENT", "Observer", "Room"),
+    "observer": ("SILENT", "EndedError", "Observer", "Room"),
     "previewing": ("preview",),
     "repairing": ("repair", "write"),
     "run": ("Checked", "Run", "check"),
@@ -53,6 +53,7 @@ __all__ = [
     "Cached",
     "ChangedError",
     "Checked",
+    "EndedError",
     "Judged",
     "Memory",
     "Observer",

@@ -11,6 +11,7 @@ from fsrace_lint.findings import Finding, Severity, Silenced
 from fsrace_lint.pipeline.extracting import extracted
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.judging import Judged, judge
+from fsrace_lint.pipeline.observer import EndedError
 from fsrace_lint.project.names.modules import link_module
 from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Problem
@@ -33,7 +34,8 @@ RULE_FAILURE = "FSR002"
 def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
     """Link the files of a run: the modules by `relative` (None for what does not parse), and the project."""
     unknown = [file for file in run.files.values() if not file.is_known]
-    run.observer.stage("Extracting", len(unknown))
+    if unknown:
+        run.observer.stage("Extracting", len(unknown))
     for file, facts in zip(
         unknown, extracted([file.source for file in unknown], run.jobs, run.observer), strict=True
     ):
@@ -109,7 +111,7 @@ def _query(
             continue
         try:
             found += loaded.check(about)
-        except ChangedError:
+        except (ChangedError, EndedError):
             raise
         except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
             failed.add(loaded.rule.code)

@@ -17,6 +17,10 @@ Room: TypeAlias = Literal["find", "read", "extract", "link", "query", "suppress"
 _NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
 
 
+class EndedError(Exception):
+    """What an observer raises to end the work; any other exception may count as the failure of a rule."""
+
+
 class Observer:
     """Is told what a run does. This one takes no notice; a class of one's own overrides what it wants."""
 
@@ -42,10 +46,10 @@ class Observer:
         """Hear what is done now to so many files."""
 
     def step(self) -> None:
-        """Hear that another file of the stage is done; what this raises ends the work."""
+        """Hear that another file of the stage is done; an EndedError ends the work."""
 
     def pulse(self) -> None:
-        """Hear that the next rule is run, or the next function followed; what this raises ends the work."""
+        """Hear that the next rule is run, or the next function followed; an EndedError ends the work."""
 
     def room(self, name: Room) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
         """Give a context around the work of a room."""

@@ -267,9 +267,9 @@ class Run:
         other.targets = [source.relative for source in changed]
         files = {source.relative: File.of(source) for source in changed}
         old = self.files
-        same = all(name in old and old[name].facts == file.facts for name, file in files.items())
+        same = [name in old and old[name].facts == file.facts for name, file in files.items()]
         other.files = {**{name: file for name, file in old.items() if name not in without}, **files}
-        other._linked = self._linked if same and len(other.files) == len(old) else None
+        other._linked = self._linked if all(same) and len(other.files) == len(old) else None
         return other
 
 

@@ -7,13 +7,15 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fsrace_lint.pipeline import EndedError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Answer = TypeVar("Answer")
 
 
-class SupersededError(Exception):
+class SupersededError(EndedError):
     """The work is not wanted any more: something newer is waiting."""
 
 
