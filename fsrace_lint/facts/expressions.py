@@ -59,6 +59,11 @@ class Scope:
     parameters: frozenset[str] = frozenset()
     runs: dict[str, None] = field(default_factory=dict)
     aliases: dict[m.Alias, None] = field(default_factory=dict)
+    bound: list[str] = field(default_factory=list)
+
+    def bound_since(self, mark: int) -> tuple[str, ...]:
+        """Give what was bound since so many names were."""
+        return tuple(dict.fromkeys(self.bound[mark:]))
 
     def is_local(self, name: str) -> bool:
         """Tell whether a name that is bound here is a variable of the function alone."""
@@ -208,6 +213,7 @@ class Expressions:
     def _walrus(self, node: ast.NamedExpr) -> m.Expr:
         value = self.read(node.value)
         self.bound(m.Name(node.target.id), value)
+        self.scope.bound.append(node.target.id)
         return m.Walrus(node.target.id, value)
 
     def _await(self, node: ast.Await) -> m.Expr:

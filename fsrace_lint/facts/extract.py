@@ -129,6 +129,7 @@ class Extractor:
         for part in node.elts if isinstance(node, (ast.Tuple, ast.List)) else (node,):
             if isinstance(part, ast.Attribute):
                 self.scope.attributes.add(part.attr)
+        self.scope.bound.extend(_target_names(node))
         return self.expressions.read(node)
 
     def _return(self, node: ast.Return) -> m.Statement:
@@ -152,46 +153,63 @@ class Extractor:
         return m.Evaluate(m.Opaque(self.expressions.several(node.targets)))
 
     def _if(self, node: ast.If) -> m.Statement:
-        test = self.expressions.read(node.test)
-        return m.If(test, self.block(node.body), self.block(node.orelse), self.columns.span(node.test))
+        mark = len(self.scope.bound)
+        test, body, orelse = self.expressions.read(node.test), self.block(node.body), self.block(node.orelse)
+        return m.If(test, body, orelse, self.columns.span(node.test), self.scope.bound_since(mark))
 
     def _while(self, node: ast.While) -> m.Statement:
         self.scope.has_loop = True
-        test = self.expressions.read(node.test)
-        return m.While(test, self.block(node.body), self.block(node.orelse), self.columns.span(node.test))
+        mark = len(self.scope.bound)
+        test, body, orelse = self.expressions.read(node.test), self.block(node.body), self.block(node.orelse)
+        return m.While(test, body, orelse, self.columns.span(node.test), self.scope.bound_since(mark))
 
     def _for(self, node: ast.For | ast.AsyncFor) -> m.Statement:
         self.scope.has_loop = True
+        mark = len(self.scope.bound)
         iterable = self.expressions.read(node.iter)
         target = self._target(node.target)
         body, orelse = self.block(node.body), self.block(node.orelse)
-        return m.For(target, iterable, body, orelse, self.columns.span(node.iter))
+        binds = self.scope.bound_since(mark)
+        return m.For(target, iterable, body, orelse, self.columns.span(node.iter), binds)
 
     def _try(self, node: ast.Try) -> m.Statement:
+        mark = len(self.scope.bound)
         body = self.block(node.body)
         handlers = tuple(self._handler(handler) for handler in node.handlers)
-        return m.Try(body, handlers, self.block(node.orelse), self.block(node.finalbody))
+        orelse, final = self.block(node.orelse), self.block(node.finalbody)
+        return m.Try(body, handlers, orelse, final, self.scope.bound_since(mark))
 
     def _handler(self, node: ast.ExceptHandler) -> m.Handler:
         caught = self.expressions.optional(node.type)
+        self.scope.bound += () if node.name is None else (node.name,)
         return m.Handler(caught, node.name, self.block(node.body), self.columns.span(node))
 
     def _with(self, node: ast.With | ast.AsyncWith) -> m.Statement:
         self.scope.has_context = True
-        read = self.expressions
-        items = tuple(
-            m.WithItem(read.read(item.context_expr), read.optional(item.optional_vars)) for item in node.items
-        )
-        for item in items:
-            read.bound(item.target, item.context)
-        return m.With(items, self.block(node.body), self.columns.span(node.items[0].context_expr))
+        mark = len(self.scope.bound)
+        items = tuple(map(self._item, node.items))
+        body = self.block(node.body)
+        span = self.columns.span(node.items[0].context_expr)
+        return m.With(items, body, span, self.scope.bound_since(mark))
+
+    def _item(self, node: ast.withitem) -> m.WithItem:
+        context = self.expressions.read(node.context_expr)
+        target = None
+        if node.optional_vars is not None:
+            self.scope.bound.extend(_target_names(node.optional_vars))
+            target = self.expressions.read(node.optional_vars)
+            self.expressions.bound(target, context)
+        return m.WithItem(context, target)
 
     def _match(self, node: ast.Match) -> m.Statement:
+        mark = len(self.scope.bound)
         subject = self.expressions.read(node.subject)
-        return m.Match(subject, tuple(self._case(case) for case in node.cases))
+        cases = tuple(map(self._case, node.cases))
+        return m.Match(subject, cases, self.scope.bound_since(mark))
 
     def _case(self, node: ast.match_case) -> m.Case:
         names = tuple(_pattern_names(node.pattern))
+        self.scope.bound.extend(names)
         guard = self.expressions.optional(node.guard)
         catches_all = isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None
         return m.Case(names, guard, catches_all, self.block(node.body))
@@ -293,10 +311,11 @@ class Extractor:
         self.classes.append(None)
         qualname = self._qualname(node.name)
         self.class_names.append(qualname)
-        scope, outer_owner = self.scope, self.scope.owner
+        scope, outer_owner, mark = self.scope, self.scope.owner, len(self.scope.bound)
         scope.owner = index
         body = self.block(node.body)
         scope.owner = outer_owner
+        del scope.bound[mark:]
         methods = tuple(
             (function.name, statement.function)
             for statement in _definitions(body)
@@ -319,6 +338,19 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
         elif isinstance(statement, m.If):
             yield from _definitions(statement.body)
             yield from _definitions(statement.orelse)
+
+
+def _target_names(node: ast.expr) -> Iterable[str]:
+    """Give the variables that a target binds, and the attributes of variables as `x.name`."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        yield f"{node.value.id}.{node.attr}"
+    elif isinstance(node, ast.Starred):
+        yield from _target_names(node.value)
+    elif isinstance(node, (ast.Tuple, ast.List)):
+        for part in node.elts:
+            yield from _target_names(part)
 
 
 def _pattern_names(pattern: ast.pattern) -> Iterable[str]:

@@ -226,12 +226,18 @@ class Assert(_Node, frozen=True):
 
 
 class If(_Node, frozen=True):
-    """A two-way branch; `span` is the span of the test."""
+    """A two-way branch; `span` is the span of the test.
+
+    `binds`, here and in the other compound statements, names the variables that
+    something in it binds, and the attributes of variables as `x.name`; functions and
+    classes defined there are not entered.
+    """
 
     test: Expr
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
     span: Span
+    binds: tuple[str, ...] = ()
 
 
 class While(_Node, frozen=True):
@@ -241,6 +247,7 @@ class While(_Node, frozen=True):
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
     span: Span
+    binds: tuple[str, ...] = ()
 
 
 class For(_Node, frozen=True):
@@ -251,6 +258,7 @@ class For(_Node, frozen=True):
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
     span: Span
+    binds: tuple[str, ...] = ()
 
 
 class Handler(_Node, frozen=True):
@@ -269,6 +277,7 @@ class Try(_Node, frozen=True):
     handlers: tuple[Handler, ...]
     orelse: tuple[Statement, ...]
     final: tuple[Statement, ...]
+    binds: tuple[str, ...] = ()
 
 
 class WithItem(_Node, frozen=True):
@@ -284,6 +293,7 @@ class With(_Node, frozen=True):
     items: tuple[WithItem, ...]
     body: tuple[Statement, ...]
     span: Span
+    binds: tuple[str, ...] = ()
 
 
 class Case(_Node, frozen=True):
@@ -304,6 +314,7 @@ class Match(_Node, frozen=True):
 
     subject: Expr
     cases: tuple[Case, ...]
+    binds: tuple[str, ...] = ()
 
 
 class DefineFunction(_Node, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -11,7 +12,6 @@ from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
 from fsrace_lint.project.names.entities import as_function, is_property, package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of, given_for, received
-from fsrace_lint.project.names.mentions import Mentions
 from fsrace_lint.project.names.resolve import is_super
 from fsrace_lint.project.names.values import Argument, Value
 
@@ -109,11 +109,25 @@ class Edges:
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = summaries
-        self.mentions = Mentions(linker.table.modules)
+        self.mentions = linker.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
         self._noted: set[LinkedFunction] = set()
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
+
+    @functools.cached_property
+    def _denoting(self) -> frozenset[str]:
+        """The names that may denote functions and classes of the project."""
+        modules = self.linker.table.modules
+        names = {function.facts.name for module in modules for function in module.functions}
+        names.update(class_.facts.name for module in modules for class_ in module.classes)
+        names.update(
+            f.facts.parameters[0].name for module in modules for f in module.functions if _has_class(f)
+        )
+        lambdas = (
+            f"{m.LAMBDA}{f.index}" for module in modules for f in module.functions if f.facts.name == m.LAMBDA
+        )
+        return self.mentions.names_for((*names, *lambdas))
 
     def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
@@ -190,7 +204,10 @@ class Edges:
             self._note_use(value, scope, _Use(event, position, keyword, handed=True))
 
     def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
-        if not isinstance(expr, (m.Name, m.Attribute, m.Lambda)):
+        if isinstance(expr, (m.Name, m.Attribute)):
+            if last_name(expr) not in self._denoting:
+                return
+        elif not isinstance(expr, m.Lambda):
             return
         resolver = self.linker.resolver
         entity = resolver.entity(expr, scope)
@@ -241,6 +258,11 @@ class Edges:
             bound = self.linker.resolver.binding(value.id, scope)
             return isinstance(bound, Value) and bound.expr is call
         return value is call
+
+
+def _has_class(function: LinkedFunction) -> bool:
+    """Tell whether a function may be a method that is given its class."""
+    return function.owner is not None and bool(function.facts.decorators and function.facts.parameters)
 
 
 def _starts_one(spawn: Spawn, call: m.Call) -> bool:

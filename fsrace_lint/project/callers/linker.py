@@ -6,11 +6,13 @@ import functools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.evaluate import Semantics
 from fsrace_lint.project.flow.processes import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.walk import Walker
 from fsrace_lint.project.memo import Circle, Memo
+from fsrace_lint.project.names.mentions import Mentions
 from fsrace_lint.project.names.modules import ModuleTable
 from fsrace_lint.project.names.resolve import Resolver
 from fsrace_lint.project.names.values import Value
@@ -32,6 +34,7 @@ Answer = TypeVar("Answer")
 
 _DEEPEST: Final = 20
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
+_TAKING: Final = frozenset({"acquire", "release"})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
@@ -58,12 +61,13 @@ class Linker:
         self._pulse = pulse
         self.catalog = catalog
         self.table = ModuleTable(modules, also)
+        self.mentions = Mentions(self.table.modules)
         circle = Circle()
         self.resolver = Resolver(self.table, catalog, self.final_scope, circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
-        self._semantics = Semantics(self.guards.split, self.resolver.qualify, self._kind, self._survivors)
+        self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
         self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, circle)
         self._followed: dict[LinkedFunction, None] = {}
         self._walkers: dict[LinkedFunction, Walker] = {}
@@ -162,8 +166,29 @@ class Linker:
             "calls-unresolved": unresolved,
         }
 
+    @functools.cached_property
+    def _ending(self) -> frozenset[str]:
+        """The names by which functions of the project may be called that can end a process."""
+        functions = {function for name in _ENDING for function in self.mentions.of_name(name)}
+        named = {function.facts.name for function in functions}
+        owners = [f.owner for f in functions if f.owner is not None and f.facts.name == "__init__"]
+        named.update(heir.facts.name for owner in owners for heir in owner.descendants())
+        classes = (
+            method for owner in owners for heir in owner.descendants() for method in heir.methods.values()
+        )
+        named.update(method.facts.parameters[0].name for method in classes if method.facts.parameters)
+        return self.mentions.names_for(named)
+
+    @functools.cached_property
+    def _telling(self) -> frozenset[str]:
+        """The names of calls that may leave the code, or take or release a lock."""
+        known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
+        return self.mentions.names_for(known | _TAKING)
+
     def _survivors(self, call: m.Call, scope: Scope) -> Processes:
         """Give the processes that return from a call; only what can end the process is followed."""
+        if last_name(call.function) not in self._ending:
+            return ALL
         callee = self.resolver.callee(call, scope)
         if callee is None or _ENDING.isdisjoint(callee.facts.mentions) or callee.facts.is_generator:
             return ALL
@@ -175,7 +200,10 @@ class Linker:
             processes |= way.state.processes
         return processes
 
-    def _kind(self, name: str | None) -> str:
+    def _kind(self, called: m.Expr, scope: Scope) -> str:
+        if last_name(called) not in self._telling:
+            return ""
+        name = self.resolver.qualify(called, scope)
         if name is None:
             return ""
         if self.catalog.exact("exit", name) is not None:
@@ -184,6 +212,6 @@ class Linker:
             return "suppressor"
         lock = self.catalog.exact("lock", name)
         if lock is not None:
-            return str(lock.kind) if lock.kind in {"acquire", "release"} else ""
+            return str(lock.kind) if lock.kind in _TAKING else ""
         last = name.rpartition(".")[2]
-        return last if last in {"acquire", "release"} and "." in name else ""
+        return last if last in _TAKING and "." in name else ""

@@ -26,15 +26,13 @@ if TYPE_CHECKING:
 class Semantics:
     """What the code of a function is read with.
 
-    `split` tells which processes can see a test true, and which false; `qualify`
-    gives the qualified name of a callee, and `kind` the role of such a name in
-    control flow: `exit`, `suppressor`, `acquire`, `release`, or the empty text;
-    `survivors` gives the processes that return from a call.
+    `split` tells which processes can see a test true, and which false; `kind` gives
+    the role of what is called in control flow: `exit`, `suppressor`, `acquire`,
+    `release`, or the empty text; `survivors` gives the processes that return from a call.
     """
 
     split: Callable[[m.Expr, Scope], Split]
-    qualify: Callable[[m.Expr, Scope], str | None]
-    kind: Callable[[str | None], str]
+    kind: Callable[[m.Expr, Scope], str]
     survivors: Callable[[m.Call, Scope], Processes]
 
 
@@ -52,8 +50,8 @@ class Evaluator:
     def __init__(self, function: LinkedFunction, semantics: Semantics) -> None:
         """Prepare for one function."""
         self.function = function
-        self.split = semantics.split
-        self.qualify = semantics.qualify
+        self._split = semantics.split
+        self._splits: dict[tuple[int, int], tuple[m.Expr, Scope, Split]] = {}
         self.kind = semantics.kind
         self.survivors = semantics.survivors
         self.events: list[Event] = []
@@ -65,6 +63,13 @@ class Evaluator:
         self.how_left = ""
         self.rank_tests: list[RankTest] = []
         self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
+
+    def split(self, test: m.Expr, scope: Scope) -> Split:
+        """Tell which processes can see a test true, and which false."""
+        key = id(test), id(scope)
+        if key not in self._splits:
+            self._splits[key] = test, scope, self._split(test, scope)
+        return self._splits[key][2]
 
     def assume(
         self, state: State | None, test: m.Expr, *, truth: bool, branch: m.If | None = None
@@ -152,7 +157,7 @@ class Evaluator:
         if not self.silent:
             around = tuple(self.nets), tuple(self.contexts), tuple(loop.over for loop in self.loops)
             self.events.append(Event(self.function, expr, after, *around))
-        kind = self.kind(self.qualify(expr.function, after.scope))
+        kind = self.kind(expr.function, after.scope)
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"
         match kind:

@@ -116,11 +116,10 @@ class Walker(Evaluator):
             return _mark_exit(other, len(before.literals), left_then)
         if other is None and then is not None:
             return _mark_exit(then, len(before.literals), self.how_left)
-        names = (*bound_names(statement.body), *bound_names(statement.orelse))
-        return join(then, other, names, Value(statement.test, before.scope))
+        return join(then, other, statement.binds, Value(statement.test, before.scope))
 
     def _while(self, statement: m.While, state: State) -> State | None:
-        names = bound_names((statement,))
+        names = statement.binds
         entry = self.test(statement.test, replace(state, scope=state.scope.forget(names)))
         over = Value(statement.test, state.scope)
         loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
@@ -131,7 +130,7 @@ class Walker(Evaluator):
         before = self.evaluate(statement.iterable, state)
         if before is None:
             return None
-        names = bound_names((statement,))
+        names = statement.binds
         entry = replace(before, scope=before.scope.forget(names))
         iterable = Value(statement.iterable, before.scope)
         inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, Element(iterable))))
@@ -189,7 +188,7 @@ class Walker(Evaluator):
             if ends[-1] is None and ends[0] is not None:
                 passed = _caught(statement, handler, ends[0], truth=False)
                 ends[0] = replace(ends[0], literals=(*ends[0].literals, replace(passed, exit=self.how_left)))
-        return join_all(ends, bound_names((statement,)))
+        return join_all(ends, statement.binds)
 
     def _catch(self, attempt: m.Try, handler: m.Handler, state: State | None) -> State | None:
         """Follow a handler."""
@@ -235,13 +234,13 @@ class Walker(Evaluator):
         self.nets.pop()
         raised = self.interrupted.pop()
         self.can_fail(raised)
-        return join(end, _amid(statement, state, raised), bound_names((statement,)))
+        return join(end, _amid(statement, state, raised), statement.binds)
 
     def _suppressed(self, context: Value) -> tuple[m.Expr, ...]:
         if not isinstance(context.expr, m.Call):
             return ()
-        name = self.qualify(context.expr.function, context.scope)
-        return context.expr.arguments if self.kind(name) == "suppressor" else ()
+        kind = self.kind(context.expr.function, context.scope)
+        return context.expr.arguments if kind == "suppressor" else ()
 
     def _match(self, statement: m.Match, state: State) -> State | None:
         before = self.evaluate(statement.subject, state)
@@ -258,7 +257,7 @@ class Walker(Evaluator):
                 after = self.assume(asked, case.guard, truth=False) if case.irrefutable else rest
             ends.append(self.block(case.body, inside))
             rest = after
-        return join_all([*ends, rest], bound_names((statement,)))
+        return join_all([*ends, rest], statement.binds)
 
     def _define_function(self, statement: m.DefineFunction, state: State) -> State | None:
         function = self.function.module.functions[statement.function]
@@ -301,11 +300,11 @@ def _caught(attempt: m.Try, handler: m.Handler, state: State, *, truth: bool) ->
     return Literal(caught_by(handler), truth, state.scope, attempt=attempt)
 
 
-def _amid(statement: m.Statement, before: State, raised: State | None) -> State | None:
+def _amid(statement: m.Try | m.With, before: State, raised: State | None) -> State | None:
     """The state of those who left a statement somewhere in its midst: what it binds may be bound or not."""
     if raised is None:
         return None
-    return replace(raised, scope=before.scope.forget(bound_names((statement,))))
+    return replace(raised, scope=before.scope.forget(statement.binds))
 
 
 def _declares_field(statement: m.Statement) -> bool:

@@ -86,33 +86,15 @@ def bound_names(statements: Iterable[m.Statement]) -> tuple[str, ...]:
 
 
 def _collect(statement: m.Statement, names: dict[str, None]) -> None:
-    if isinstance(statement, m.DefineClass):
+    if isinstance(statement, (m.If, m.While, m.For, m.Try, m.With, m.Match)):
+        names.update(dict.fromkeys(statement.binds))
         return
-    names.update(dict.fromkeys(_bound_by(statement)))
-    for expr in evaluated(statement):
-        _collect_walrus(expr, names)
-    for inner in suites(statement):
-        for child in inner:
-            _collect(child, names)
-
-
-def _bound_by(statement: m.Statement) -> tuple[str, ...]:
-    """Give the names that a statement binds itself, outside of its suites and expressions."""
-    targets: tuple[m.Expr | None, ...] = ()
-    match statement:
-        case m.Assign(targets=several):
-            targets = several
-        case m.For(target=target):
-            targets = (target,)
-        case m.With(items=items):
-            targets = tuple(item.target for item in items)
-        case m.Try(handlers=handlers):
-            return tuple(handler.name for handler in handlers if handler.name is not None)
-        case m.Match(cases=cases):
-            return tuple(name for case in cases for name in case.names)
-        case _:
-            return ()
-    return tuple(name for target in targets if target is not None for name in targets_of(target, Unknown()))
+    if isinstance(statement, m.Assign):
+        for target in statement.targets:
+            names.update(dict.fromkeys(targets_of(target, Unknown())))
+    if not isinstance(statement, m.DefineClass):
+        for expr in evaluated(statement):
+            _collect_walrus(expr, names)
 
 
 def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:

@@ -71,6 +71,17 @@ class Mentions:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         return self._by_name.get(name, [])
 
+    def names_for(self, names: Iterable[str]) -> frozenset[str]:
+        """Give names, and all by which what they denote, or what calls of it give, may be known anywhere."""
+        waiting = list(names)
+        found = set(waiting)
+        while waiting:
+            name = waiting.pop()
+            new = {alias.known_as for alias, _ in self._aliases.get(name, ())} | self.imported_as(name)
+            waiting += new - found
+            found |= new
+        return frozenset(found)
+
     def of(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
         """Give the functions that may call a function or hand it on, in the order of the project."""
         if function not in self._found:

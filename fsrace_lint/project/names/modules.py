@@ -100,6 +100,14 @@ class LinkedClass:
 
     def ancestors(self) -> Iterable[LinkedClass]:
         """Give this class and those it inherits from, nearest first, each once."""
+        return self._ancestors
+
+    def descendants(self) -> Iterable[LinkedClass]:
+        """Give this class and those that inherit from it, each once."""
+        return self._descendants
+
+    @functools.cached_property
+    def _ancestors(self) -> dict[LinkedClass, None]:
         seen: dict[LinkedClass, None] = {}
         waiting = [self]
         while waiting:
@@ -109,8 +117,8 @@ class LinkedClass:
                 waiting.extend(class_.bases)
         return seen
 
-    def descendants(self) -> Iterable[LinkedClass]:
-        """Give this class and those that inherit from it, each once."""
+    @functools.cached_property
+    def _descendants(self) -> dict[LinkedClass, None]:
         seen: dict[LinkedClass, None] = {}
         waiting = [self]
         while waiting:

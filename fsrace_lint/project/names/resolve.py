@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Binding
 
 _DEEPEST: Final = 16
+_SHALLOW: Final = 8
+"""Up to here a base class is found whatever led to the question."""
 _REMEMBERED: Final = 60_000
 """How many answers are kept: enough for the files that are asked about one after the other."""
 
@@ -65,6 +67,7 @@ class Resolver(Members):
         super().__init__(table, final_scope)
         self.catalog = catalog
         self._circle = circle
+        self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
         self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
@@ -261,13 +264,24 @@ class Resolver(Members):
 
         It may have it under the name of the class itself: the project may be the library.
         """
+        for owner in self._known_as(class_, depth):
+            if self.catalog.is_listed(f"{owner}.{name}"):
+                return Library(f"{owner}.{name}")
+        return None
+
+    def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
+        """Name a class, and those that it inherits from, also those of libraries."""
+        if class_ in self._class_names:
+            return self._class_names[class_]
+        incomplete, names = self._circle.incomplete, dict[str, None]()
         for relative in class_.ancestors():
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
-            named = () if outer is None else (self.entity(b, outer, depth + 1) for b in relative.facts.bases)
-            for owner in (relative.qualified, *map(qualified_name, named)):
-                if self.catalog.is_listed(f"{owner}.{name}"):
-                    return Library(f"{owner}.{name}")
-        return None
+            bases = () if outer is None else (self.entity(b, outer, depth + 1) for b in relative.facts.bases)
+            named = (relative.qualified, *map(qualified_name, bases))
+            names.update(dict.fromkeys(name for name in named if name is not None))
+        if incomplete == self._circle.incomplete and depth < _SHALLOW:
+            self._class_names[class_] = tuple(names)
+        return tuple(names)
 
     def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
         values = self.attribute_values(class_, name)
