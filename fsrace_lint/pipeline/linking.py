@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint import catalog, rules
 from fsrace_lint.facts.extract import SyntaxProblem
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 UNREADABLE = "FSR001"
 RULE_FAILURE = "FSR002"
+_MANY: Final = 40
+"""Where more than one in so many files is asked about, it pays to find out who leads where in all of them."""
 
 
 def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
@@ -50,6 +52,7 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
         pulse=run.observer.pulse,
+        asks_few=len(run.targets) * _MANY < len(modules),
     )
     return modules, project
 

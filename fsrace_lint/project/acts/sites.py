@@ -114,6 +114,10 @@ class Sites:
         sink = self.linker.catalog.exact
         return path is not None and any(sink("sink", symbol.text) is not None for symbol in path.symbols())
 
+    def may_act(self, function: LinkedFunction) -> bool:
+        """Tell whether there can be sites in a function, or at its calls."""
+        return function in self._leading.functions or not self._acting.isdisjoint(function.facts.mentions)
+
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
         if self._acting.isdisjoint(function.facts.mentions):
             return

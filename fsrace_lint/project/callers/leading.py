@@ -1,4 +1,7 @@
-"""Which functions may lead to what the catalog knows, by the calls in them."""
+"""Which functions may lead to what the catalog knows, by the calls in them.
+
+Those who ask look closer at these, and find nothing in any other: a filter, which may let too many through.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,11 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
         depth: How many calls deep that is followed.
 
     Returns:
-        The functions in which such a call stands, and those that call them, also
-        by methods of base classes.
+        The functions in which such a call stands, and those that call them, also by methods of
+        base classes; where few files are asked about, more that only go by the same names.
     """
+    if propagation.linker.asks_few:
+        return _by_names(propagation, kinds, depth)
     kinds = tuple(kinds)
     known = frozenset().union(*(propagation.catalog.last_names[kind] for kind in kinds))
     names = set(known)
@@ -70,3 +75,17 @@ def _calling(
         for function in module.functions:
             if any(last_name(decorator) in known for decorator in function.facts.decorators):
                 yield function
+
+
+def _by_names(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
+    """Find the same functions, and more, without following any."""
+    mentions = propagation.mentions
+    names = set(mentions.names_for(name for kind in kinds for name in propagation.catalog.last_names[kind]))
+    found: set[LinkedFunction] = set()
+    newest: Iterable[str] = names
+    for _ in range(depth + 1):
+        functions = {function for name in newest for function in mentions.of_name(name)} - found
+        found |= functions
+        newest = mentions.names_for(mentions.called(functions)) - names
+        names |= newest
+    return Leading(frozenset(found), frozenset(names))

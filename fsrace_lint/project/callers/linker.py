@@ -53,12 +53,16 @@ class Linker:
         catalog: Catalog,
         also: Mapping[str, Module | None] = _NOTHING,
         pulse: Callable[[], None] | None = None,
+        *,
+        asks_few: bool = False,
     ) -> None:
         """Link `modules` by name, `also` by further paths; nothing is followed yet.
 
-        `pulse` is called before a function is; what it raises ends the work.
+        `pulse` is called before a function is; what it raises ends the work. `asks_few`
+        says that few of the files will be asked about.
         """
         self._pulse = pulse
+        self.asks_few = asks_few
         self.catalog = catalog
         self.table = ModuleTable(modules, also)
         self.mentions = Mentions(self.table.modules)
@@ -170,14 +174,7 @@ class Linker:
     def _ending(self) -> frozenset[str]:
         """The names by which functions of the project may be called that can end a process."""
         functions = {function for name in _ENDING for function in self.mentions.of_name(name)}
-        named = {function.facts.name for function in functions}
-        owners = [f.owner for f in functions if f.owner is not None and f.facts.name == "__init__"]
-        named.update(heir.facts.name for owner in owners for heir in owner.descendants())
-        classes = (
-            method for owner in owners for heir in owner.descendants() for method in heir.methods.values()
-        )
-        named.update(method.facts.parameters[0].name for method in classes if method.facts.parameters)
-        return self.mentions.names_for(named)
+        return self.mentions.names_for(self.mentions.called(functions))
 
     @functools.cached_property
     def _telling(self) -> frozenset[str]:

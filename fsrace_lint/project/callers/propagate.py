@@ -82,7 +82,8 @@ class Propagation:
     def context(self, function: LinkedFunction) -> Context:
         """Tell what holds whenever a function runs."""
         if function not in self._contexts:
-            self._solve(self.upward(function, self.edges))
+            callers = self.upward(function, lambda each: () if each in self._contexts else self.edges(each))
+            self._solve([caller for caller in callers if caller not in self._contexts])
         return self._contexts[function]
 
     def processes(self, event: Event) -> Processes:

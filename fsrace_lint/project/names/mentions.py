@@ -82,6 +82,19 @@ class Mentions:
             found |= new
         return frozenset(found)
 
+    @staticmethod
+    def called(functions: Iterable[LinkedFunction]) -> set[str]:
+        """Give the last names of the calls that run functions: their own, and those of classes."""
+        names: set[str] = set()
+        for function in functions:
+            names.add(function.facts.name)
+            if function.facts.name == "__init__" and function.owner is not None:
+                names.update(heir.facts.name for heir in function.owner.descendants())
+                related = (*function.owner.ancestors(), *function.owner.descendants())
+                methods = (method for class_ in related for method in class_.methods.values())
+                names.update(method.facts.parameters[0].name for method in methods if method.facts.parameters)
+        return names
+
     def of(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
         """Give the functions that may call a function or hand it on, in the order of the project."""
         if function not in self._found:

@@ -88,9 +88,13 @@ class Sequences:
         self._found: Memo[tuple[LinkedFunction, int], tuple[Step, ...]] = Memo(())
         self._standing: dict[LinkedFunction, tuple[Step | tuple[Event, LinkedFunction], ...]] = {}
 
+    def may_lead(self, function: LinkedFunction) -> bool:
+        """Tell whether anything can happen in a function, or in what it calls."""
+        return function in self._leading.functions
+
     def of(self, function: LinkedFunction, depth: int = 0) -> tuple[Step, ...]:
         """Give what happens in a function and in what it calls, in order."""
-        if depth > _DEEPEST or function not in self._leading.functions:
+        if depth > _DEEPEST or not self.may_lead(function):
             return ()
         return self._found.get((function, depth), lambda: tuple(self._find(function, depth)))
 

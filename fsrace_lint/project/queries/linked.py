@@ -47,6 +47,8 @@ class Linked:
         also: Mapping[str, Module | None] | None = None,
         storage: Storage | None = None,
         pulse: Callable[[], None] | None = None,
+        *,
+        asks_few: bool = False,
     ) -> None:
         """Link the modules of a project.
 
@@ -57,9 +59,10 @@ class Linked:
             also: Further relative paths under which modules can be imported.
             storage: What the user says of the filesystems.
             pulse: Called before a function is followed; what it raises ends the work.
+            asks_few: Whether few of the files will be asked about; the answers are the same.
         """
         self.storage = storage or Storage()
-        self.linker = Linker(modules, catalog, also or {}, pulse)
+        self.linker = Linker(modules, catalog, also or {}, pulse, asks_few=asks_few)
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)
@@ -78,6 +81,7 @@ class Linked:
         self._lock_misuses = LockMisuses(self._locks, self._found.tests, self._sequences)
         self._vanishings = Vanishings(self._found)
         self._markers = Markers(self.linker, self._found)
+        self._acting: dict[Module, tuple[LinkedFunction, ...]] = {}
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -85,4 +89,13 @@ class Linked:
         """Give what is found in the functions of the files asked for, in the order of the code."""
         for module in self.targets:
             for function in module.functions:
+                yield from find(function)
+
+    def each_acting(self, find: Callable[[LinkedFunction], Iterable[Found]]) -> Iterator[Found]:
+        """Give the same where it can only be found in functions that lead to an act or a meeting."""
+        for module in self.targets:
+            if module not in self._acting:
+                found = (f for f in module.functions if self._found.may_act(f) or self._sequences.may_lead(f))
+                self._acting[module] = tuple(found)
+            for function in self._acting[module]:
                 yield from find(function)

@@ -76,4 +76,4 @@ class LockQueries(SiteQueries):
 
     def claims(self) -> Iterator[Claim]:
         """Give the lock files that code of the project creates after it looked for them."""
-        yield from self.each(self._markers.claims)
+        yield from self.each_acting(self._markers.claims)

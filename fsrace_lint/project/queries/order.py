@@ -31,7 +31,7 @@ class OrderQueries(SiteQueries):
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
-        yield from self.each(self._divergences.of)
+        yield from self.each_acting(self._divergences.of)
 
     def is_met_between(self, probe: Probe, site: Site) -> bool:
         """Tell whether processes meet after a test and before a site in one function."""
@@ -64,19 +64,19 @@ class OrderQueries(SiteQueries):
 
     def unordered(self) -> Iterator[Unordered]:
         """Give acts of one process and of others on one path that nothing orders."""
-        yield from self.each(self._orders.of)
+        yield from self.each_acting(self._orders.of)
 
     def vanishing(self) -> Iterator[Vanishing]:
         """Give the reads of what was there, and what code of the project takes away."""
-        yield from self.each(self._vanishings.of)
+        yield from self.each_acting(self._vanishings.of)
 
     def per_node(self) -> Iterator[PerNodeAct]:
         """Give what one process of each node does where nodes may share the path, file by file."""
-        yield from self.each(self._per_node.of)
+        yield from self.each_acting(self._per_node.of)
 
     def absences(self) -> Iterator[Absence]:
         """Give what one process makes on its node and those of others use, in the order of the code."""
-        yield from self.each(self._elsewhere.of)
+        yield from self.each_acting(self._elsewhere.of)
 
     def polls(self) -> Iterator[Poll]:
         """Give the waits for a path by looking again and again, file by file in the order of the code."""

@@ -24,7 +24,7 @@ class SiteQueries(Linked):
 
     def sites(self, *ops: Op) -> Iterator[Site]:
         """Give the sites of some operations where they stand, file by file in the order of the code."""
-        return (site for site in self.each(self._found.direct) if site.act.op in ops)
+        return (site for site in self.each_acting(self._found.direct) if site.act.op in ops)
 
     def exposed(self, *ops: Op) -> Iterator[Site]:
         """Give the sites of some operations where their path is decided.
@@ -32,7 +32,7 @@ class SiteQueries(Linked):
         A function that writes the path it is given is no site of its own where
         its callers are known: each call of it is one.
         """
-        return (site for site in self.each(self._found.exposed) if site.act.op in ops)
+        return (site for site in self.each_acting(self._found.exposed) if site.act.op in ops)
 
     def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[Probe, Site]]:
         """Give the sites that are reached only after an existence test of their path.
@@ -126,7 +126,7 @@ class SiteQueries(Linked):
 
     def _everywhere(self, ops: Container[Op]) -> Iterator[Site]:
         """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
-        return (site for site in self.each(self._found.seen) if site.act.op in ops)
+        return (site for site in self.each_acting(self._found.seen) if site.act.op in ops)
 
     def _nearest(self, event: Event, path: Path | None, *, absent: bool | None = None) -> Probe | None:
         probes = (
