@@ -196,9 +196,9 @@ S = NOWHERE
             (m.If(X, (do("y"),), (m.If(Y, (do("z"),), (do("x"),), S),), S),),
         ),
         ("while x: y()\nelse: z()", (m.While(X, (do("y"),), (do("z"),), S),)),
-        ("for x in y: z()\nelse: y()", (m.For(X, Y, (do("z"),), (do("y"),), S),)),
-        ("for x in y: break", (m.For(X, Y, (m.Break(),), (), S),)),
-        ("for x in y: continue", (m.For(X, Y, (m.Continue(),), (), S),)),
+        ("for x in y: z()\nelse: y()", (m.For(X, Y, (do("z"),), (do("y"),), S, ("x",)),)),
+        ("for x in y: break", (m.For(X, Y, (m.Break(),), (), S, ("x",)),)),
+        ("for x in y: continue", (m.For(X, Y, (m.Continue(),), (), S, ("x",)),)),
         (
             "try: x()\nexcept y as e: y()\nexcept (y, z): raise\nexcept: z()\nelse: y()\nfinally: z()",
             (
@@ -211,12 +211,13 @@ S = NOWHERE
                     ),
                     (do("y"),),
                     (do("z"),),
+                    ("e",),
                 ),
             ),
         ),
         (
             "with x() as y, z: y()",
-            (m.With((m.WithItem(call(X), Y), m.WithItem(Z, None)), (do("y"),), S),),
+            (m.With((m.WithItem(call(X), Y), m.WithItem(Z, None)), (do("y"),), S, ("y",)),),
         ),
         ("with (x, y): z()", (m.With((m.WithItem(X, None), m.WithItem(Y, None)), (do("z"),), S),)),
         (
@@ -229,11 +230,12 @@ S = NOWHERE
                         m.Case(("a", "b"), None, False, ()),
                         m.Case(("z",), None, True, (do("z"),)),
                     ),
+                    ("a", "b", "z"),
                 ),
             ),
         ),
         ("match x:\n case _ if y: pass", (m.Match(X, (m.Case((), Y, True, ()),)),)),
-        ("match x:\n case C(a=1) as b: pass", (m.Match(X, (m.Case(("b",), None, False, ()),)),)),
+        ("match x:\n case C(a=1) as b: pass", (m.Match(X, (m.Case(("b",), None, False, ()),), ("b",)),)),
         ("import x", (m.Evaluate(m.Opaque()),)),
         ("from x import y", (m.Evaluate(m.Opaque()),)),
         ("def f(): pass", (m.DefineFunction(1),)),
@@ -247,8 +249,8 @@ def test_statements(text: str, expected: tuple[m.Statement, ...]) -> None:
 def test_statements_of_asynchronous_functions() -> None:
     text = "async def f():\n async with x as y: y()\n async for x in y: z()\n return x\n"
     assert placeless(facts(text).functions[1].body) == (
-        m.With((m.WithItem(X, Y),), (do("y"),), S),
-        m.For(X, Y, (do("z"),), (), S),
+        m.With((m.WithItem(X, Y),), (do("y"),), S, ("y",)),
+        m.For(X, Y, (do("z"),), (), S, ("x",)),
         m.Return(X, S),
     )
 
