@@ -50,6 +50,8 @@ class Groups:
         self.linker = propagation.linker
         self.catalog = propagation.catalog
         self._exists = False
+        self._may_creates: dict[tuple[LinkedFunction, int], bool] = {}
+        self._creating: dict[tuple[LinkedFunction, int], bool] = {}
 
     def vain_test(self, site: Site) -> VainTest | None:
         """Find the test that is meant to keep all processes but one from a site, and keeps none.
@@ -121,22 +123,32 @@ class Groups:
         if self.catalog.find("launch", self.linker.resolver.type_name(entity)) is not None:
             return True
         callee = as_function(entity)
-        if callee is None or depth >= _HELPERS_DEPTH:
-            return False
-        return any(self._may_create(inner, depth + 1) for inner in self.linker.events(callee))
+        return callee is not None and depth < _HELPERS_DEPTH and self._may_create_in(callee, depth + 1)
+
+    def _may_create_in(self, function: LinkedFunction, depth: int) -> bool:
+        key = function, depth
+        if key not in self._may_creates:
+            events = self.linker.events(function)
+            self._may_creates[key] = any(self._may_create(event, depth) for event in events)
+        return self._may_creates[key]
 
     def _creates(self, event: Event, depth: int) -> bool:
         """Tell whether a call creates the process group, and not only if there is none."""
-        if any(map(self._asks_for_the_group, event.state.literals)):
-            return False
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         launch = self.catalog.find("launch", self.linker.resolver.type_name(entity))
         if launch is not None:
-            return bool(launch.creates_group)
-        callee = as_function(entity)
-        if callee is None or depth >= _HELPERS_DEPTH:
-            return False
-        return any(self._creates(inner, depth + 1) for inner in self.linker.events(callee))
+            creates = bool(launch.creates_group)
+        else:
+            callee = as_function(entity)
+            creates = callee is not None and depth < _HELPERS_DEPTH and self._creates_in(callee, depth + 1)
+        return creates and not any(map(self._asks_for_the_group, event.state.literals))
+
+    def _creates_in(self, function: LinkedFunction, depth: int) -> bool:
+        key = function, depth
+        if key not in self._creating:
+            events = self.linker.events(function)
+            self._creating[key] = any(self._creates(event, depth) for event in events)
+        return self._creating[key]
 
     def _asks_for_the_group(self, literal: Literal) -> bool:
         """Tell whether a test comes out otherwise once there is a group."""
