@@ -159,16 +159,12 @@ class Linker:
         return true, false
 
     def counts(self) -> dict[str, int]:
-        """Count the functions followed, their calls, and the calls whose callee is not known."""
-        events = [event for function in self._followed for event in self.events(function)]
-        unresolved = sum(
-            1 for event in events if self.resolver.entity(event.call.function, event.state.scope) is None
-        )
-        return {
-            "functions-followed": len(self._followed),
-            "calls-followed": len(events),
-            "calls-unresolved": unresolved,
-        }
+        """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
+        functions = [function for module in self.table.modules for function in module.functions]
+        events = [event for function in functions for event in self.events(function)]
+        called = (self.resolver.entity(event.call.function, event.state.scope) for event in events)
+        unresolved = sum(1 for entity in called if entity is None)
+        return {"functions": len(functions), "calls": len(events), "calls-unresolved": unresolved}
 
     @functools.cached_property
     def _ending(self) -> frozenset[str]:

@@ -64,10 +64,7 @@ class Project(FileQueries, LockQueries, OrderQueries):
 
     def statistics(self) -> dict[str, int]:
         """Count what was linked and what could not be resolved."""
-        return {
-            "functions": sum(len(module.functions) for module in self.linker.table.modules),
-            **self.linker.counts(),
-        }
+        return self.linker.counts()
 
 
 __all__ = ["Project", "Storage", "link_module"]
