@@ -114,7 +114,7 @@ def test_a_setup_or_a_check_that_hangs_is_ended(part: str, place: Path) -> None:
 
 
 SCRIPT = """
-    import signal, sys, time
+    import sys, time
     from pathlib import Path
     from fsrace_lint.explore import explore
     from fsrace_lint.explore.running import stage
@@ -130,8 +130,6 @@ SCRIPT = """
                 while True:
                     pass
 
-    # what runs in the background of a shell begins with it ignored
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     print("ready", flush=True)
     explore(busy, expected=OSError, step_timeout=600)
 """
