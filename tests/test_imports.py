@@ -130,7 +130,7 @@ ROOMS = (
         "msgspec",
     ),
     Room("pipeline.machine", ""),
-    Room("pipeline.workers", "pipeline.observer", "msgspec"),
+    Room("pipeline.workers", "pipeline.observer", "msgspec marshal"),
     Room(
         "pipeline.extracting",
         "facts.extract facts.model pipeline.observer pipeline.workers source",
