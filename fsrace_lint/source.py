@@ -25,19 +25,24 @@ class Source(msgspec.Struct, frozen=True):
 
     `path` is as the user would write it (relative to the current folder if the
     file lies below it), `file` is absolute with symbolic links left alone,
-    `relative` counts from the project root. `text` has no BOM, and its newlines
-    are those of the file; `newline` is the most frequent one.
+    `relative` counts from the project root. `newline` is the most frequent one.
     """
 
     path: str
     file: Path
     relative: str
     data: bytes
-    text: str
     encoding: str
     bom: bool
     newline: str
     digest: str
+
+    @property
+    def text(self) -> str:
+        """The text, without a BOM and with the newlines of the file; decoded anew each time, and not held."""
+        body = self.data.removeprefix(_BOM) if self.bom else self.data
+        # of other encodings some know no such answer to errors, and there are none
+        return body.decode(self.encoding, "surrogatepass" if self.encoding == "utf-8" else "strict")
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -156,7 +161,6 @@ def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
     return Source(
         *names,
         data=data,
-        text=text,
         encoding=encoding,
         bom=len(body) < len(data),
         newline=_newline(text),
@@ -179,7 +183,6 @@ def of_text(text: str, file: Path, root: Path) -> Source:
     return Source(
         *names_of(file, root),
         data=data,
-        text=text,
         encoding="utf-8",
         bom=False,
         newline=_newline(text),
@@ -242,12 +245,15 @@ class Positioned(Protocol):
 class Columns:
     """Turns the parser's byte columns into 1-based character columns of one text."""
 
-    __slots__ = ("_wide",)
+    __slots__ = ("_number", "_wide")
 
     def __init__(self, text: str) -> None:
         """Remember the lines of the parsed text that hold more than ASCII."""
         lines = () if text.isascii() else _LINE_END.split(text)
         self._wide = {n: line.encode() for n, line in enumerate(lines, 1) if not line.isascii()}
+        numbers: dict[int, int] = {}
+        self._number = numbers.setdefault
+        """Gives one object for equal numbers: a project has hundreds of thousands of spans."""
 
     def character(self, line: int, byte_offset: int) -> int:
         """Give a character column.
@@ -281,6 +287,8 @@ class Columns:
         )
         if end_line is None or end_column is None:
             end_line, end_column = line, column
+        line = self._number(line, line)
+        end_line = line if end_line == line else self._number(end_line, end_line)
         if not self._wide:
             return Span(line, column + 1, end_line, end_column + 1)
         return Span(line, self.character(line, column), end_line, self.character(end_line, end_column))

@@ -56,6 +56,11 @@ class _Directive(msgspec.Struct, frozen=True):
         return Span(self.row, self.column + item.start + 1, self.row, self.column + item.end + 1)
 
 
+def may_suppress(data: bytes) -> bool:
+    """Tell whether a comment in a file with these bytes may suppress something."""
+    return b"noqa" in data.lower()
+
+
 def apply(
     source: Source,
     findings: Sequence[Finding],

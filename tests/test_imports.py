@@ -107,7 +107,7 @@ ROOMS = (
         " settings source spans",
         "msgspec",
     ),
-    Room("pipeline.files", "cache discover facts.extract facts.model settings source"),
+    Room("pipeline.files", "cache discover facts.extract facts.model settings source suppress"),
     Room(
         "pipeline.linking",
         "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
@@ -130,7 +130,7 @@ ROOMS = (
         "msgspec",
     ),
     Room("pipeline.machine", ""),
-    Room("pipeline.workers", "pipeline.observer", "msgspec"),
+    Room("pipeline.workers", "pipeline.observer", "msgspec marshal"),
     Room(
         "pipeline.extracting",
         "facts.extract facts.model pipeline.observer pipeline.workers source",

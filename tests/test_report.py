@@ -46,7 +46,6 @@ def source(path: str, text: str) -> Source:
         file=Path(path),
         relative=path,
         data=text.encode("utf-8", "surrogateescape"),
-        text=text,
         encoding="utf-8",
         bom=False,
         newline="\n",

@@ -60,17 +60,18 @@ class TestRead:
         file = tmp_path / "project" / "pkg" / "a.py"
         file.write_bytes(data)
         monkeypatch.chdir(tmp_path)
-        assert read(Path("project/pkg/a.py"), tmp_path / "project") == Source(
+        found = read(Path("project/pkg/a.py"), tmp_path / "project")
+        assert found == Source(
             path="project/pkg/a.py",
             file=file,
             relative="pkg/a.py",
             data=data,
-            text="x = 'é'\r\ny = 2\n\r\n",
             encoding="utf-8",
             bom=True,
             newline="\r\n",
             digest=hashlib.blake2b(data, digest_size=20).hexdigest(),
         )
+        assert found.text == "x = 'é'\r\ny = 2\n\r\n"
 
     def test_names_outside_the_current_folder_and_the_root(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

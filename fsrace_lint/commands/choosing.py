@@ -123,6 +123,7 @@ def run(
         "cache": pipeline.Cached.NOT if choices["no_cache"] else cache,
         "observer": watch,
         "jobs": jobs,
+        "lean": results,
     }
     with watch.progress():
         if handed:

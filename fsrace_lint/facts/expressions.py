@@ -29,6 +29,11 @@ _COMPARE: Final = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+_ALONE: Final[dict[type[ast.cmpop], tuple[str, ...]]] = {
+    kind: (spelled,) for kind, spelled in _COMPARE.items()
+}
+"""The operators of a comparison of two."""
+_DISPLAYS: Final = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
 _BINARY: Final = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -79,6 +84,8 @@ class Expressions:
         self.read_lambda = read_lambda
         self.scope = Scope(0, "<module>")
         self.fstring_depth = 0
+        self._texts: dict[str, str] = {}
+        """One object for equal strings, which the parser makes one by one."""
 
     def bound(self, target: m.Expr | None, value: m.Expr | None) -> None:
         """Note that a target may be another name of what a value denotes."""
@@ -136,7 +143,9 @@ class Expressions:
 
     def _constant(self, node: ast.Constant) -> m.Expr:
         value = node.value
-        if value is None or isinstance(value, (str, bool, float)):
+        if isinstance(value, str):
+            return m.Constant(self._texts.setdefault(value, value))
+        if value is None or isinstance(value, (bool, float)):
             return m.Constant(value)
         if isinstance(value, int) and abs(value) < 1 << 62:
             return m.Constant(value)
@@ -154,7 +163,10 @@ class Expressions:
         )
 
     def _compare(self, node: ast.Compare) -> m.Expr:
-        operators = tuple(_COMPARE[type(operator)] for operator in node.ops)
+        if len(node.ops) == 1:
+            operators = _ALONE[type(node.ops[0])]
+        else:
+            operators = tuple(_COMPARE[type(operator)] for operator in node.ops)
         return m.Compare(self.read(node.left), operators, self.several(node.comparators))
 
     def _boolean(self, node: ast.BoolOp) -> m.Expr:
@@ -195,7 +207,7 @@ class Expressions:
         return m.Subscript(self.read(node.value), self.read(node.slice))
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> m.Expr:
-        return m.Sequence(type(node).__name__.lower(), self.several(node.elts))
+        return m.Sequence(_DISPLAYS[type(node)], self.several(node.elts))
 
     def _starred(self, node: ast.Starred) -> m.Expr:
         return m.Starred(self.read(node.value))

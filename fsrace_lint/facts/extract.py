@@ -37,11 +37,12 @@ def extract(source: Source) -> m.FileFacts | SyntaxProblem:
     Returns:
         Its facts, or the reason why it does not parse and the place.
     """
+    text = source.text
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source.text)
-        return Extractor(Columns(source.text)).module(tree)
+            tree = ast.parse(text)
+        return Extractor(Columns(text)).module(tree)
     except SyntaxError as error:
         return SyntaxProblem(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
     except ValueError as error:

@@ -8,7 +8,7 @@ import msgspec
 
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.pipeline.workers import Task
+from fsrace_lint.pipeline.workers import NAMES, Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,5 +42,5 @@ def extracted(sources: Sequence[Source], jobs: int, observer: Observer) -> list[
         return _Extracted(None, found) if isinstance(found, SyntaxProblem) else _Extracted(found)
 
     sizes = [len(source.data) for source in sources]
-    results = Task(work, _Extracted, "extract").each(sources, sizes, jobs, observer)
+    results = Task(work, _Extracted, "extract", NAMES).each(sources, sizes, jobs, observer)
     return [result.problem if result.facts is None else result.facts for result in results]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsrace_lint import cache, source
+from fsrace_lint import cache, source, suppress
 from fsrace_lint.source import Source, Unreadable
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class File:
     __slots__ = (
         "_facts",
         "_is_new",
+        "_may_suppress",
         "_packed",
         "_root",
         "_source",
@@ -65,6 +66,7 @@ class File:
         self._root, self._source, self._packed = root, read, packed
         self._facts: FileFacts | SyntaxProblem | None = None
         self._is_new = False
+        self._may_suppress: bool | None = None
 
     @staticmethod
     def of(read: Source) -> File:
@@ -92,6 +94,23 @@ class File:
             ChangedError: The file is not what it was.
         """
         _ = self.source
+
+    def release(self) -> None:
+        """Forget the source, where it can be read again, but for what is asked of every file."""
+        if self._source is not None and self.status is not None:
+            self._may_suppress = suppress.may_suppress(self._source.data)
+            self._source = None
+
+    @property
+    def may_suppress(self) -> bool:
+        """Whether a comment in it may suppress something.
+
+        Raises:
+            ChangedError: The file is not what it was.
+        """
+        if self._may_suppress is None:
+            self._may_suppress = suppress.may_suppress(self.source.data)
+        return self._may_suppress
 
     @property
     def facts(self) -> FileFacts | SyntaxProblem:

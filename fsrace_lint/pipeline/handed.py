@@ -29,6 +29,7 @@ def check_handed(
     cache: Cached = Cached.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
+    lean: bool = False,
 ) -> tuple[Run, Checked]:
     """Check the bytes of one file as if they were on the disk.
 
@@ -43,13 +44,14 @@ def check_handed(
         cache: What may be taken from the cache of the project, and left there.
         observer: Is told how far it is.
         jobs: The most processes to use.
+        lean: Whether sources may be forgotten once they are taken apart.
 
     Returns:
         The run and its result.
     """
 
-    def checked(memory: Memory | None) -> tuple[Run, Checked]:
-        whole = run = Run(settings, (), observer, memory=memory, jobs=jobs)
+    def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
+        whole = run = Run(settings, (), observer, memory=memory, jobs=jobs, lean=lean)
         if not (force_exclude and discover.leaves_out(file, settings)):
             run = with_file(run, data, file)
         result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
@@ -57,7 +59,7 @@ def check_handed(
             keep(memory, whole, observer)
         return run, result
 
-    return remembering(checked, settings, cache, observer)
+    return remembering(checked, settings, cache, observer, lean=lean)
 
 
 def with_file(run: Run, data: bytes, file: Path) -> Run:

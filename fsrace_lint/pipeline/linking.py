@@ -42,6 +42,8 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         unknown, extracted([file.source for file in unknown], run.jobs, run.observer), strict=True
     ):
         file.take(facts)
+        if run.lean:
+            file.release()
     modules = {relative: _link(file) for relative, file in run.files.items()}
     parsed = [module for module in modules.values() if module is not None]
     chosen = run.settings
@@ -67,6 +69,8 @@ def judged(run: Run, relative: str, problems: list[Problem]) -> Judged:
     else:
         found = [_unparsed(file)] if run.settings.selects(UNREADABLE, relative) else []
         failed = frozenset(rules.names())
+    if not found and not file.may_suppress:
+        return Judged((), (), ())
     active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
     everything = run.settings.profile == "strict"
     with run.observer.room("suppress"):

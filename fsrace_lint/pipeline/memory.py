@@ -105,30 +105,33 @@ class Memory:
 
 
 def remembering(
-    checked: Callable[[Memory | None], tuple[Run, Checked]],
+    checked: Callable[..., tuple[Run, Checked]],
     settings: Settings,
     wanted: Cached,
     observer: Observer,
+    *,
+    lean: bool = False,
 ) -> tuple[Run, Checked]:
     """Check a project with its cache, and without it where that cannot be.
 
     Args:
-        checked: Checks the project with a cache, or without; it keeps what is new.
+        checked: Checks the project with a cache, or without, and lean or not; it keeps what is new.
         settings: The settings of the project.
         wanted: What is wanted of the cache.
         observer: Is told what was in the way.
+        lean: Whether sources may be forgotten meanwhile.
 
     Returns:
         What `checked` gives.
     """
     memory = Memory.of(settings, wanted)
-    if memory is None:
-        return checked(None)
+    if memory is None and not lean:
+        return checked(None, lean=False)
     try:
-        return checked(memory)
+        return checked(memory, lean=lean)
     except ChangedError as error:
-        observer.note(f"cache: {error}; everything is read again")
-    return checked(None)
+        observer.note(f"{'' if memory is None else 'cache: '}{error}; everything is read again")
+    return checked(None, lean=False)
 
 
 def keep(memory: Memory, run: Run, observer: Observer) -> None:

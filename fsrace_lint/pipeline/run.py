@@ -6,7 +6,7 @@ import copy
 import functools
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -56,6 +56,7 @@ class Run:
         memory: Memory | None = None,
         whole: bool = False,
         jobs: int = 1,
+        lean: bool = False,
     ) -> None:
         """Find the files of a project, and read those that are not known.
 
@@ -66,13 +67,15 @@ class Run:
             memory: The cache of the project.
             whole: Whether the targets are all files of the project, so that it need not be walked.
             jobs: The most processes to use, to extract the facts of files and to query them.
+            lean: Whether the sources are forgotten once they are taken apart. What asks for one later may
+                then raise ChangedError, as it may with a cache.
 
         Raises:
             BaselineError: The settings name a baseline that cannot be used.
         """
         self.settings = settings
         self.observer = observer
-        self.memory, self.jobs = memory, jobs
+        self.memory, self.jobs, self.lean = memory, jobs, lean
         self.baseline = baseline.of(settings)
         self.named: tuple[str, ...] = ()
         """What the user named, as absolute paths."""
@@ -261,7 +264,7 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
-        other.memory, other.verdicts = None, Verdicts()
+        other.memory, other.verdicts, other.lean = None, Verdicts(), False
         other.unreadable = []
         other.links = self.links
         other.targets = [source.relative for source in changed]
@@ -284,6 +287,7 @@ def check(
     cache: Cached = Cached.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
+    lean: bool = False,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -297,6 +301,7 @@ def check(
         cache: What may be taken from the cache of a project, and left there.
         observer: Is told how far it is.
         jobs: The most processes to use.
+        lean: Whether sources may be forgotten once they are taken apart: for a run that is only reported.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
@@ -315,15 +320,16 @@ def check(
         top = source.absolute_path(settings.root)
         whole = top in map(source.absolute_path, named)
 
-        def checked(memory: Memory | None) -> tuple[Run, Checked]:
-            run = Run(settings, found, observer, memory=memory, whole=whole, jobs=jobs)  # noqa: B023  # called at once
+        def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
+            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "lean": lean}  # noqa: B023  # called at once
+            run = Run(settings, found, observer, **how)  # noqa: B023  # called at once
             run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
             result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
             if memory is not None:
                 keep(memory, run, observer)
             return run, result
 
-        results.append(remembering(checked, settings, cache, observer))
+        results.append(remembering(checked, settings, cache, observer, lean=lean))
     return results
 
 

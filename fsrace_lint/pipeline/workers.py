@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import marshal
 import os
 import selectors
 import signal
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 
@@ -43,20 +44,45 @@ class _Answer(msgspec.Struct, array_like=True):
     seconds: dict[str, float]
 
 
+class Sending(NamedTuple):
+    """How a result becomes bytes in a worker, and one of its type again in the process that asked for it."""
+
+    pack: Callable[[Any], bytes]
+    unpack: Callable[[bytes, Any], Any]
+
+
+def _packed(result: Any) -> bytes:
+    return marshal.dumps(msgspec.to_builtins(result))
+
+
+def _unpacked(data: bytes, kind: Any) -> Any:
+    return msgspec.convert(marshal.loads(data), kind)  # noqa: S302  # a fork of this process has written it
+
+
+PLAIN: Final = Sending(msgspec.msgpack.encode, lambda data, kind: msgspec.msgpack.decode(data, type=kind))
+"""For small results."""
+NAMES: Final = Sending(_packed, _unpacked)
+"""For results that are full of names: each name is sent once, and is one object for all of them."""
+
+
 class Task(Generic[Item, Result]):
     """What is to be done to many items, one as independent of the other as can be."""
 
-    def __init__(self, work: Callable[[Item], Result], kind: Any, room: Room) -> None:
+    def __init__(
+        self, work: Callable[[Item], Result], kind: Any, room: Room, sending: Sending = PLAIN
+    ) -> None:
         """Say what it is.
 
         Args:
             work: Does it to one item; gives the same in whatever process, whatever it did before.
             kind: The type of what it gives, which msgspec can encode.
             room: The room whose work it is.
+            sending: How workers send what it gives.
         """
         self.work = work
         self.kind = kind
         self.room = room
+        self.sending = sending
 
     def each(
         self, items: Sequence[Item], sizes: Sequence[int], jobs: int, observer: Observer
@@ -90,7 +116,6 @@ class Task(Generic[Item, Result]):
     def _spread(
         self, items: Sequence[Item], shares: Sequence[range], count: int, observer: Observer
     ) -> dict[int, Result]:
-        decoder = msgspec.msgpack.Decoder(self.kind)
         found: dict[int, Result] = {}
         taken: dict[str, float] = {}
         since = time.perf_counter()
@@ -105,9 +130,9 @@ class Task(Generic[Item, Result]):
             for data in answers:
                 said = msgspec.msgpack.decode(data, type=_Answer)
                 for index, result in zip(shares[said.share], said.results, strict=True):
-                    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                    with contextlib.suppress(ValueError, RecursionError):
                         if result is not None:
-                            found[index] = decoder.decode(result)
+                            found[index] = self.sending.unpack(result, self.kind)
                             observer.step()
                 for room, seconds in said.seconds.items():
                     taken[room] = taken.get(room, 0.0) + seconds
@@ -123,7 +148,7 @@ class Task(Generic[Item, Result]):
             if os.getppid() != parent:
                 os._exit(1)
             try:
-                results.append(msgspec.msgpack.encode(self.work(items[index])))
+                results.append(self.sending.pack(self.work(items[index])))
             except Exception:  # noqa: BLE001  # half a character, a giant number: the parent does it, and fails as ever
                 results.append(None)
         taken = {room: spent - before.get(room, 0.0) for room, spent in observer.seconds().items()}

@@ -1,0 +1,243 @@
+"""What a run holds: bytes and not text, one object for each name, and sources no longer than needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cli import here, write
+
+from fsrace_lint import pipeline, rules, settings, source
+from fsrace_lint.facts.extract import extract
+from fsrace_lint.facts.model import FileFacts
+from fsrace_lint.pipeline import Cached, Observer
+from fsrace_lint.pipeline.workers import NAMES, PLAIN, Sending
+from fsrace_lint.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.pipeline.run import Checked, Run
+
+__all__ = ["here"]
+
+PACKAGE = Path(source.__file__).parent
+CLEAN = "def f(a):\n    return a.b\n"
+RACE = "import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+COMMENT = "def f(a):\n    return a.b  # NoQA: FSR101\n"
+
+
+def objects(value: object) -> Iterator[object]:
+    """All that facts are made of, once for each place where it stands."""
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        if isinstance(here, msgspec.Struct):
+            waiting.extend(getattr(here, name) for name in here.__struct_fields__)
+        elif isinstance(here, tuple):
+            waiting.extend(here)
+
+
+def facts(text: str) -> FileFacts:
+    found = extract(source.of_text(text, Path("/p/a.py"), Path("/p")))
+    assert isinstance(found, FileFacts)
+    return found
+
+
+def copies(kind: type, *values: object) -> list[object]:
+    """The values of which there are several objects."""
+    first: dict[object, object] = {}
+    every = [one for value in values for one in objects(value) if type(one) is kind]
+    return [one for one in every if first.setdefault(one, one) is not one]
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"x = 1\r\n\ry = 2\n",
+            b"\xef\xbb\xbfx = '\xc3\xa9'\n",
+            b"# coding: latin-1\nx = '\xe9'\n",
+            # a codec that refuses to be told what to do about errors
+            b"# coding: idna\nx = 1\n",
+        ],
+    )
+    def test_it_is_what_python_reads(self, data: bytes, tmp_path: Path) -> None:
+        file = tmp_path / "a.py"
+        file.write_bytes(data)
+        found = source.read(file, tmp_path)
+        assert isinstance(found, Source)
+        assert ast.dump(ast.parse(found.text)) == ast.dump(ast.parse(data))
+        assert (
+            found.text.splitlines()
+            == found.data.removeprefix(b"\xef\xbb\xbf").decode(found.encoding).splitlines()
+        )
+
+    @given(st.text())
+    def test_that_of_another_tool_is_given_back(self, text: str) -> None:
+        assert source.of_text(text, Path("/p/a.py"), Path("/p")).text == text
+
+    @pytest.mark.parametrize("text", ["x = '\udcff'", "\ufeffx = 1"])
+    def test_what_cannot_be_written_and_a_mark_that_is_text(self, text: str) -> None:
+        assert source.of_text(text, Path("/p/a.py"), Path("/p")).text == text
+
+    def test_a_source_holds_its_bytes_once(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.py"
+        file.write_text("x = 1\n" * 1000)
+        found = source.read(file, tmp_path)
+        fields = [getattr(found, name) for name in Source.__struct_fields__]
+        sizes = [len(value) for value in fields if isinstance(value, (bytes, str))]
+        assert [size for size in sizes if size > 1000] == [6000]
+
+
+class TestFacts:
+    TEXT = "\n" * 1000 + 'f("a text")\ng(h("a text"), [1], x == 2, (y == 3))\nk(\n    z,\n    [a],\n)\n'
+
+    def test_equal_numbers_and_texts_are_one_object(self) -> None:
+        found = facts(self.TEXT)
+        assert {1001, 1002, 1003} < {one for one in objects(found) if type(one) is int}
+        assert copies(int, found) == []
+        assert copies(str, found) == []
+
+    def test_equal_operators_are_one_object(self) -> None:
+        found = [one for one in objects(facts(self.TEXT)) if one == ("==",)]
+        assert len(found) == 2
+        assert found[0] is found[1]
+
+
+class TestSending:
+    @pytest.mark.parametrize("sending", [PLAIN, NAMES])
+    def test_what_arrives_is_what_was_sent(self, sending: Sending) -> None:
+        for file in sorted(PACKAGE.rglob("*.py")):
+            sent = facts(file.read_text("utf-8"))
+            assert repr(sending.unpack(sending.pack(sent), FileFacts)) == repr(sent)
+
+    @pytest.mark.parametrize(
+        "text", ["1", "1.0", "-0.0", "True", "None", "''", "1e999", f"{2**61}", "'\\udcff'", "'\\0'"]
+    )
+    def test_constants_keep_their_type(self, text: str) -> None:
+        sent = facts(f"x = {text}")
+        assert repr(NAMES.unpack(NAMES.pack(sent), FileFacts)) == repr(sent)
+
+    def test_names_of_all_files_are_one_object(self) -> None:
+        sent = [
+            facts(f"import name_{end}\ndef some_name(a_name):\n    return a_name.some_name\n") for end in "ab"
+        ]
+        got = [NAMES.unpack(NAMES.pack(one), FileFacts) for one in sent]
+        named = [one for one in got for one in objects(one) if one in ("some_name", "a_name")]
+        assert len(named) > 10
+        assert len({id(one) for one in named}) == 2
+
+    def test_what_is_nested_too_deeply_cannot_be_sent(self) -> None:
+        deep: object = ()
+        for _ in range(100_000):
+            deep = (deep,)
+        with pytest.raises((ValueError, RecursionError)):
+            NAMES.pack(deep)
+
+
+def look(*, lean: bool = True, observer: Observer | None = None) -> tuple[Run, Checked]:
+    (found,) = pipeline.check(
+        [Path.cwd()],
+        lambda _: settings.load(Path.cwd(), rules.names()),
+        cache=Cached.NOT,
+        observer=observer or Observer(),
+        lean=lean,
+    )
+    return found
+
+
+def held(run: Run) -> list[str]:
+    return sorted(name for name, file in run.files.items() if file._source is not None)
+
+
+@pytest.mark.usefixtures("here")
+class TestLean:
+    FILES = {"clean.py": CLEAN, "race.py": RACE, "comment.py": COMMENT}  # noqa: RUF012  # nobody changes it
+
+    def test_sources_that_nobody_needs_are_forgotten(self) -> None:
+        write(self.FILES)
+        run, checked = look()
+        assert held(run) == ["comment.py", "race.py"]
+        assert [finding.code for finding in checked.outcome.findings] == ["FSR003", "FSR101"]
+
+    def test_others_hold_them(self) -> None:
+        write(self.FILES)
+        lean, plain = look(), look(lean=False)
+        assert held(plain[0]) == ["clean.py", "comment.py", "race.py"]
+        assert lean[1].outcome == plain[1].outcome
+
+    def test_one_that_is_forgotten_can_be_read_again(self) -> None:
+        write(self.FILES)
+        checked = look()[1]
+        assert checked.sources["clean.py"].text == CLEAN
+        Path("clean.py").write_text("x = 1\n")
+        checked = look()[1]
+        Path("clean.py").write_text("x = 2\n")
+        with pytest.raises(pipeline.ChangedError):
+            _ = checked.sources["clean.py"]
+
+    @pytest.mark.parametrize("name", ["race.py", "comment.py"])
+    def test_a_file_that_is_changed_meanwhile_has_all_read_anew(self, name: str) -> None:
+        class Changes(Observer):
+            notes: list[str] = []  # noqa: RUF012  # of one test
+
+            def stage(self, title: str, total: int) -> None:
+                if title == "Checking" and not self.notes:
+                    Path(name).write_text(f"# {total}\n{RACE}")
+
+            def note(self, message: str) -> None:
+                self.notes.append(message)
+
+        write(self.FILES)
+        changes = Changes()
+        run, checked = look(observer=changes)
+        assert changes.notes == [f"{name} was changed in the meantime; everything is read again"]
+        assert held(run) == ["clean.py", "comment.py", "race.py"]
+        again = look(lean=False)[1]
+        assert checked.outcome == again.outcome
+        assert {finding.place.path for finding in again.outcome.findings} >= {name}
+
+    def test_text_of_an_editor_is_never_forgotten(self) -> None:
+        write(self.FILES)
+        file = pipeline.files.File.of(source.of_text(CLEAN, Path("no.py").absolute(), Path.cwd()))
+        file.release()
+        assert file.source.text == CLEAN
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="nothing is forked there")
+@pytest.mark.usefixtures("here")
+def test_facts_of_workers_share_their_names() -> None:
+    """As a program of its own: what forks must have no other threads."""
+    body = "\n".join(f"def f_{index}(argument):\n    return argument.attribute" for index in range(3000))
+    write({f"file_{end}.py": f"{body}\n" for end in "abcd"})
+    program = """
+import os
+from pathlib import Path
+from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.pipeline import extracting
+
+root = Path.cwd()
+run = pipeline.Run(settings.load(root, rules.names()), sorted(root.glob("*.py")), whole=True, jobs=2)
+real, parent, here = extracting.extract, os.getpid(), []
+
+def extract(source):
+    here.extend([source] if os.getpid() == parent else [])
+    return real(source)
+
+extracting.extract = extract
+found = extracting.extracted([file.source for file in run.files.values()], 2, run.observer)
+names = [one.functions[5].body[0].value.name for one in found]
+print(len(names), len(set(map(id, names))), names[0], len(here))
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert (done.stdout.split(), done.stderr) == (["4", "1", "attribute", "0"], "")
