@@ -91,9 +91,11 @@ class Memo(Generic[Key, Answer]):
             answer, final = self._circle.answer(find)
         finally:
             del self._asked[key]
-        self._tries[key] = self._tries.get(key, 0) + 1
-        if final or self._tries[key] >= _OFTEN_ENOUGH:
+        tries = 0 if final else self._tries.pop(key, 0) + 1
+        if final or tries >= _OFTEN_ENOUGH:
             self._known[key] = answer
+        else:
+            self._tries[key] = tries
         return answer
 
     def is_being_answered(self, key: Key) -> bool:
