@@ -40,7 +40,7 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
     if propagation.linker.asks_few:
         return _by_names(propagation, kinds, depth)
     kinds = tuple(kinds)
-    known = frozenset().union(*(propagation.catalog.last_names[kind] for kind in kinds))
+    known = propagation.mentions.names_for(n for kind in kinds for n in propagation.catalog.last_names[kind])
     names = set(known)
     found = dict.fromkeys(_calling(propagation, kinds, known))
     newest = list(found)
@@ -61,12 +61,11 @@ def _calling(
 ) -> Iterator[LinkedFunction]:
     """Give the functions that call something of these kinds, or are decorated with it."""
     resolver, catalog = propagation.linker.resolver, propagation.catalog
-    locals_ = {local for name in known for local in propagation.mentions.imported_as(name)}
-    mentioning = {f: None for name in sorted(known | locals_) for f in propagation.mentions.of_name(name)}
+    mentioning = {f: None for name in sorted(known) for f in propagation.mentions.of_name(name)}
     for function in mentioning:
         for event in propagation.linker.events(function):
             called = last_name(event.call.function)
-            if called in known or called in locals_:
+            if called in known:
                 entity = resolver.entity(event.call.function, event.state.scope)
                 if catalog.is_any(kinds, resolver.type_name(entity) or f"*.{called}"):
                     yield function
