@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.names.modules import LinkedFunction
 
 
@@ -44,6 +46,7 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
     names = set(known)
     found = dict.fromkeys(_calling(propagation, kinds, known))
     newest = list(found)
+    unnamed = _calling_unnamed(propagation)
     for _ in range(depth):
         callers: dict[LinkedFunction, None] = {}
         for function in newest:
@@ -51,6 +54,9 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
                 if not edge.handed:
                     names.add(last_name(edge.event.call.function))
                     callers[edge.event.function] = None
+            for event in unnamed.get(function, ()):
+                names.add(last_name(event.call.function))
+                callers[event.function] = None
         newest = [caller for caller in callers if caller not in found]
         found |= dict.fromkeys(newest)
     return Leading(frozenset(found), frozenset(names))
@@ -74,6 +80,19 @@ def _calling(
         for function in module.functions:
             if any(last_name(decorator) in known for decorator in function.facts.decorators):
                 yield function
+
+
+def _calling_unnamed(propagation: Propagation) -> dict[LinkedFunction, list[Event]]:
+    """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
+    found: dict[LinkedFunction, list[Event]] = {}
+    for function in propagation.mentions.of_name(""):
+        for event in propagation.linker.events(function):
+            called = event.call.function
+            if not isinstance(called, (m.Name, m.Attribute, m.Lambda)):
+                callee = propagation.linker.resolver.callee(event.call, event.state.scope)
+                if callee is not None:
+                    found.setdefault(callee, []).append(event)
+    return found
 
 
 def _by_names(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
