@@ -128,6 +128,7 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
         "def go(s: 'lib.Store'):\n    p = s.put\n    p('y')",
     ),
     "in a lambda": ("make", "f = lambda x: make(x)\nf('x')"),
+    "in a lambda that a function calls": ("make", "f = lambda x: make(x)\ndef go():\n    f('x')"),
     "in a lambda that is a default": ("make", "def go(f=lambda x: make(x)):\n    f('x')\ngo()"),
     "in a lambda in a class": ("make", "class A:\n    f = lambda self, x: make(x)"),
     "in a lambda in a dict": ("make", "d = {'a': lambda x: make(x)}"),
@@ -164,6 +165,13 @@ MEANT: Final[dict[str, tuple[str, str]]] = {
         "def get():\n    return sync\nif dist.get_rank() == 0:\n    get()()",
     ),
     "a barrier in a lambda": ("FSR402", "if dist.get_rank() == 0:\n    (lambda: dist.barrier())()"),
+    "a function that a decorator makes a barrier": (
+        "FSR402",
+        (
+            "from speechbrain.utils.distributed import main_process_only as m\n@m\ndef count():\n"
+            "    return 1\nif dist.get_rank() == 0:\n    count()"
+        ),
+    ),
     "a lock under another name": ("FSR410", "L = FileLock\ndef go():\n    L('x.lock')"),
     "a context of the project under another name": (
         "FSR410",

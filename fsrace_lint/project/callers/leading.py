@@ -12,7 +12,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.states import Event
@@ -76,9 +76,14 @@ def _calling(
                 if catalog.is_any(kinds, resolver.type_name(entity) or f"*.{called}"):
                     yield function
                     break
+    yield from _decorated(propagation, known)
+
+
+def _decorated(propagation: Propagation, names: Container[str]) -> Iterator[LinkedFunction]:
+    """Give the functions with a decorator that has one of these names; the code around them mentions it."""
     for module in propagation.linker.table.modules:
         for function in module.functions:
-            if any(last_name(decorator) in known for decorator in function.facts.decorators):
+            if any(last_name(decorator) in names for decorator in function.facts.decorators):
                 yield function
 
 
@@ -99,8 +104,9 @@ def _by_names(propagation: Propagation, kinds: Iterable[str], depth: int) -> Lea
     """Find the same functions, and more, without following any."""
     mentions = propagation.mentions
     names = set(mentions.names_for(name for kind in kinds for name in propagation.catalog.last_names[kind]))
-    found: set[LinkedFunction] = set()
-    newest: Iterable[str] = names
+    found = set(_decorated(propagation, names))
+    names |= mentions.names_for(mentions.called(found))
+    newest: Iterable[str] = frozenset(names)
     for _ in range(depth + 1):
         functions = {function for name in newest for function in mentions.of_name(name)} - found
         found |= functions
