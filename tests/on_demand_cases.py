@@ -4,6 +4,90 @@ from __future__ import annotations
 
 from typing import Final
 
+IMPORTS: Final = """\
+import functools, os, sys, time
+import torch
+import torch.distributed as dist
+from filelock import FileLock
+"""
+LIBRARY: Final = (
+    IMPORTS
+    + """\
+
+flag = len(sys.argv)
+
+
+def make(out):
+    if not os.path.exists(out):
+        os.makedirs(out)
+
+
+def is_main():
+    return dist.get_rank() == 0
+
+
+def leave():
+    if dist.get_rank() != 0:
+        sys.exit(0)
+
+
+def sync():
+    dist.barrier()
+
+
+def once(function):
+    if dist.get_rank() == 0:
+        function()
+
+
+def only(function):
+    @functools.wraps(function)
+    def wrapped(*args):
+        if dist.get_rank() == 0:
+            return function(*args)
+    return wrapped
+
+
+def wait(done):
+    while not done():
+        time.sleep(1)
+
+
+class Store:
+    def __init__(self, out):
+        if not os.path.exists(out):
+            os.makedirs(out)
+
+    def put(self, out):
+        torch.save({}, out)
+
+    def again(self, out):
+        alias = self.put
+        alias(out)
+
+    @classmethod
+    def build(cls, out):
+        return cls(out)
+
+
+class Child(Store):
+    def put(self, out):
+        super().put(out)
+"""
+)
+
+CALLS: Final = """\
+from lib import make, once, sync
+def prepare(first=once, meet=sync):
+    mk = make
+    first(mk('x'))
+    if dist.get_rank() == 0:
+        meet()
+        (sync or meet)()
+if not os.path.exists('y'):
+    (mk := os.makedirs)('y')
+"""
+
 WAYS: Final[dict[str, tuple[str, str]]] = {
     "a local variable": ("make", "m = make\nm('x')"),
     "a variable of a module": ("make", "m = make\ndef go():\n    m('x')"),
@@ -152,6 +236,14 @@ MEANT: Final[dict[str, tuple[str, str]]] = {
     "an act imported under another name": (
         "FSR101",
         "from os import makedirs as mk\ndef go(out):\n    if not os.path.exists(out):\n        mk(out)",
+    ),
+    "an act alone under another name": ("FSR105", "mk = os.makedirs\ndef go():\n    mk('x')"),
+    "a lock of the kernel under another name": (
+        "FSR506",
+        (
+            "import fcntl\nk = fcntl.flock\ndef go():\n    f = open('x.txt', 'w')\n"
+            "    k(f, fcntl.LOCK_EX)\n    f.write('q')"
+        ),
     ),
     "a barrier under another name": ("FSR402", "bar = dist.barrier\nif dist.get_rank() == 0:\n    bar()"),
     "a barrier in a function under another name": (

@@ -2,88 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from textwrap import indent
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from on_demand_cases import MEANT, SILENT, WAYS
+from identical import check
+from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from unfiltered import all_told, codes, project, told, unfiltered, ways_in
 
 from fsrace_lint.project.memo import Circle, Memo
 
-IMPORTS: Final = """\
-import functools, os, sys, time
-import torch
-import torch.distributed as dist
-from filelock import FileLock
-"""
-LIBRARY: Final = (
-    IMPORTS
-    + """\
-
-flag = len(sys.argv)
-
-
-def make(out):
-    if not os.path.exists(out):
-        os.makedirs(out)
-
-
-def is_main():
-    return dist.get_rank() == 0
-
-
-def leave():
-    if dist.get_rank() != 0:
-        sys.exit(0)
-
-
-def sync():
-    dist.barrier()
-
-
-def once(function):
-    if dist.get_rank() == 0:
-        function()
-
-
-def only(function):
-    @functools.wraps(function)
-    def wrapped(*args):
-        if dist.get_rank() == 0:
-            return function(*args)
-    return wrapped
-
-
-def wait(done):
-    while not done():
-        time.sleep(1)
-
-
-class Store:
-    def __init__(self, out):
-        if not os.path.exists(out):
-            os.makedirs(out)
-
-    def put(self, out):
-        torch.save({}, out)
-
-    def again(self, out):
-        alias = self.put
-        alias(out)
-
-    @classmethod
-    def build(cls, out):
-        return cls(out)
-
-
-class Child(Store):
-    def put(self, out):
-        super().put(out)
-"""
-)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def differing(files: dict[str, str]) -> list[str]:
@@ -256,6 +189,19 @@ def test_one_process_is_seen_by_what_a_name_means(case: str) -> None:
 
 def test_the_library_is_reported_where_every_process_calls_it() -> None:
     assert ("FSR101", "make") in codes(using("make('x')"), "lib.py")
+
+
+def test_the_command_line_finds_the_same_with_one_job_and_with_two(tmp_path: Path) -> None:
+    files = {f"use_{number}.py": f"{IMPORTS}{CALLS}" for number in range(3)} | {"lib.py": LIBRARY}
+    for path, text in {**files, "pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}.items():
+        (tmp_path / path).write_text(text, "utf-8")
+    with unfiltered():
+        expected = {(path, *found) for path in files for found in codes(files, path)}
+    assert {path for path, *_ in expected} == set(files)
+    for jobs in (1, 2):
+        report = json.loads(check(tmp_path, f"--jobs={jobs}", "--no-cache").report.split(b"\n\n")[0])
+        found = {(row["path"], row["code"], row["function"]) for row in report["findings"]}
+        assert found == expected
 
 
 FUNCTIONS: Final = """\
