@@ -152,7 +152,7 @@ def projects(draw: st.DrawFn) -> dict[str, str]:
     return {"lib.py": LIBRARY, "first.py": IMPORTS + first, "second.py": IMPORTS + second}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(projects())
 def test_what_is_found_is_what_is_found_without_filters(files: dict[str, str]) -> None:
     assert differing(files) == []
