@@ -154,6 +154,8 @@ class Expressions:
     def _call(self, node: ast.Call) -> m.Expr:
         if isinstance(node.func, ast.Name) and node.func.id in self.scope.parameters:
             self.scope.runs[node.func.id] = None
+        if not isinstance(node.func, (ast.Name, ast.Attribute, ast.Lambda)):
+            self.scope.mentions.add("")
         return m.Call(
             self.read(node.func),
             self.several(node.args),

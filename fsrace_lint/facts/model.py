@@ -381,7 +381,8 @@ class Function(_Node, frozen=True):
 
     `parent` and `owner` index the enclosing function and class (-1: none).
     `mentions` holds every identifier its code reads, sorted: the index by which
-    callers are looked up. `attributes` holds the names it assigns as attributes
+    callers are looked up; the empty one says that it calls what has no name, as
+    in `(f or g)()`. `attributes` holds the names it assigns as attributes
     (`x` for `self.x = …`), sorted; `aliases` what else it calls what its names denote;
     `runs` the parameters that it calls, its own and those of functions around it.
     """

@@ -59,7 +59,8 @@ class Sites:
         self.tests = Probes(linker, self.effects)
         self._responses = Responses(linker)
         catalog = linker.catalog
-        self._acting = catalog.last_names["effect"] | catalog.last_names["program"]
+        acting = catalog.last_names["effect"] | catalog.last_names["program"]
+        self._acting = linker.mentions.names_for(acting)
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._ownership = Ownership(linker.paths, propagation)

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.names.modules import LinkedFunction
 
 
@@ -40,10 +42,11 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
     if propagation.linker.asks_few:
         return _by_names(propagation, kinds, depth)
     kinds = tuple(kinds)
-    known = frozenset().union(*(propagation.catalog.last_names[kind] for kind in kinds))
+    known = propagation.mentions.names_for(n for kind in kinds for n in propagation.catalog.last_names[kind])
     names = set(known)
     found = dict.fromkeys(_calling(propagation, kinds, known))
     newest = list(found)
+    unnamed = _calling_unnamed(propagation)
     for _ in range(depth):
         callers: dict[LinkedFunction, None] = {}
         for function in newest:
@@ -51,6 +54,9 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
                 if not edge.handed:
                     names.add(last_name(edge.event.call.function))
                     callers[edge.event.function] = None
+            for event in unnamed.get(function, ()):
+                names.add(last_name(event.call.function))
+                callers[event.function] = None
         newest = [caller for caller in callers if caller not in found]
         found |= dict.fromkeys(newest)
     return Leading(frozenset(found), frozenset(names))
@@ -61,28 +67,46 @@ def _calling(
 ) -> Iterator[LinkedFunction]:
     """Give the functions that call something of these kinds, or are decorated with it."""
     resolver, catalog = propagation.linker.resolver, propagation.catalog
-    locals_ = {local for name in known for local in propagation.mentions.imported_as(name)}
-    mentioning = {f: None for name in sorted(known | locals_) for f in propagation.mentions.of_name(name)}
+    mentioning = {f: None for name in sorted(known) for f in propagation.mentions.of_name(name)}
     for function in mentioning:
         for event in propagation.linker.events(function):
             called = last_name(event.call.function)
-            if called in known or called in locals_:
+            if called in known:
                 entity = resolver.entity(event.call.function, event.state.scope)
                 if catalog.is_any(kinds, resolver.type_name(entity) or f"*.{called}"):
                     yield function
                     break
+    yield from _decorated(propagation, known)
+
+
+def _decorated(propagation: Propagation, names: Container[str]) -> Iterator[LinkedFunction]:
+    """Give the functions with a decorator that has one of these names; the code around them mentions it."""
     for module in propagation.linker.table.modules:
         for function in module.functions:
-            if any(last_name(decorator) in known for decorator in function.facts.decorators):
+            if any(last_name(decorator) in names for decorator in function.facts.decorators):
                 yield function
+
+
+def _calling_unnamed(propagation: Propagation) -> dict[LinkedFunction, list[Event]]:
+    """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
+    found: dict[LinkedFunction, list[Event]] = {}
+    for function in propagation.mentions.of_name(""):
+        for event in propagation.linker.events(function):
+            called = event.call.function
+            if not isinstance(called, (m.Name, m.Attribute, m.Lambda)):
+                callee = propagation.linker.resolver.callee(event.call, event.state.scope)
+                if callee is not None:
+                    found.setdefault(callee, []).append(event)
+    return found
 
 
 def _by_names(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
     """Find the same functions, and more, without following any."""
     mentions = propagation.mentions
     names = set(mentions.names_for(name for kind in kinds for name in propagation.catalog.last_names[kind]))
-    found: set[LinkedFunction] = set()
-    newest: Iterable[str] = names
+    found = set(_decorated(propagation, names))
+    names |= mentions.names_for(mentions.called(found))
+    newest: Iterable[str] = frozenset(names)
     for _ in range(depth + 1):
         functions = {function for name in newest for function in mentions.of_name(name)} - found
         found |= functions

@@ -33,7 +33,7 @@ class Locks:
         self.protection = propagation.protection
         self.sites = sites
         self.files = Files(self.linker, sites.effects)
-        self._names = self.linker.catalog.last_names["lock"]
+        self._names = self.linker.mentions.names_for(self.linker.catalog.last_names["lock"])
         self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
 
     def of(self, function: LinkedFunction) -> tuple[Lock, ...]:
@@ -71,8 +71,7 @@ class Locks:
         return entry is not None and _releases(entry, event.call)
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
-        imported = {i.local for i in function.module.imports.values() if i.name in self._names}
-        if not function.facts.has_context and (self._names | imported).isdisjoint(function.facts.mentions):
+        if not function.facts.has_context and self._names.isdisjoint(function.facts.mentions):
             return
         events = self.linker.events(function)
         contexts = {id(context.expr): context for event in events for context in event.contexts}

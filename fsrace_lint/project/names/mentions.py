@@ -72,9 +72,12 @@ class Mentions:
         return self._by_name.get(name, [])
 
     def names_for(self, names: Iterable[str]) -> frozenset[str]:
-        """Give names, and all by which what they denote, or what calls of it give, may be known anywhere."""
+        """Give names, and all by which what they denote, or what calls of it give, may be known anywhere.
+
+        The empty one is always among them: what is called may have none, as in `(one or other)()`.
+        """
         waiting = list(names)
-        found = set(waiting)
+        found = {"", *waiting}
         while waiting:
             name = waiting.pop()
             new = {alias.known_as for alias, _ in self._aliases.get(name, ())} | self.imported_as(name)
@@ -87,7 +90,8 @@ class Mentions:
         """Give the last names of the calls that run functions: their own, and those of classes."""
         names: set[str] = set()
         for function in functions:
-            names.add(function.facts.name)
+            name = function.facts.name
+            names.add(f"{LAMBDA}{function.index}" if name == LAMBDA else name)
             if function.facts.name == "__init__" and function.owner is not None:
                 names.update(heir.facts.name for heir in function.owner.descendants())
                 related = (*function.owner.ancestors(), *function.owner.descendants())

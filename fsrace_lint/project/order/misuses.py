@@ -44,9 +44,8 @@ class Misuses:
 
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it."""
-        known = self._contexts, function.module.imports
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
-        bare = {id(call) for call, name in called if any(name in names for names in known)}
+        bare = {id(call) for call, name in called if name in self._contexts}
         for event in self.linker.events(function) if bare else ():
             what = self._entering(event) if id(event.call) in bare else ""
             if what:
@@ -102,15 +101,14 @@ class Misuses:
         for module in self.linker.table.modules:
             names.update(function.facts.name for function in module.functions if _makes_context(function))
             names.update(class_.facts.name for class_ in module.classes)
-        return frozenset(names)
+        return self.propagation.mentions.names_for(names)
 
     @functools.cached_property
     def _handing(self) -> frozenset[LinkedFunction]:
         """The functions that may hand something to what runs it once."""
         mentions = self.propagation.mentions
         known = self.catalog.last_names["run-once"] | self.catalog.last_names["decorator"]
-        names = known.union(*map(mentions.imported_as, known))
-        found = {function for name in names for function in mentions.of_name(name)}
+        found = {function for name in mentions.names_for(known) for function in mentions.of_name(name)}
         waiting = [f for module in self.linker.table.modules for f in module.functions if f.facts.runs]
         helpers = dict.fromkeys(waiting)
         while waiting:

@@ -84,7 +84,7 @@ class Polls:
         self.mentions = sites.propagation.mentions
         self._sleeps = linker.catalog.last_names["sleep"]
         self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
-        self._waiting: dict[str, dict[LinkedFunction, _Waiter]] | None = None
+        self._waiting: dict[LinkedFunction, _Waiter] | None = None
 
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
         """Give the polls of a function, in the order of the code."""
@@ -116,7 +116,7 @@ class Polls:
         """The last names of what the catalog knows to wait for a file by itself."""
         catalog = self.linker.catalog
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
-        return frozenset(name.rpartition(".")[2] for name in polling)
+        return self.mentions.names_for(name.rpartition(".")[2] for name in polling)
 
     def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
@@ -164,8 +164,7 @@ class Polls:
             yield self._poll(event, act, event.state.scope, truth=True, limit=Limit(is_set=False))
         if callee is not None and callee is not event.function:
             yield from self._at_call(event, callee)
-        waiters = self._waiters().get(last_name(event.call.function))
-        waiter = None if waiters is None or callee is None else waiters.get(callee)
+        waiter = None if callee is None else self._waiters().get(callee)
         if waiter is None or callee is None:
             return
         value = passed(event.call, waiter.condition, callee)
@@ -208,15 +207,15 @@ class Polls:
             if act is not None:
                 yield act, names
 
-    def _waiters(self) -> dict[str, dict[LinkedFunction, _Waiter]]:
-        """Give the functions that wait for what they are handed, by name."""
+    def _waiters(self) -> dict[LinkedFunction, _Waiter]:
+        """Give the functions that wait for what they are handed."""
         if self._waiting is None:
             self._waiting = {}
             sleeping = {f: None for name in self._sleeps for f in self.mentions.of_name(name)}
             for function in sorted(sleeping, key=lambda function: function.order):
                 waiter = self._waiter(function)
                 if waiter is not None:
-                    self._waiting.setdefault(function.facts.name, {})[function] = waiter
+                    self._waiting[function] = waiter
         return self._waiting
 
     def _waiter(self, function: LinkedFunction) -> _Waiter | None:

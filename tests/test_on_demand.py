@@ -1,0 +1,331 @@
+"""Linking on demand: what is found equals what is found when everything is looked at."""
+
+from __future__ import annotations
+
+import json
+from textwrap import indent
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from identical import check
+from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
+from unfiltered import all_told, codes, project, told, unfiltered, ways_in
+
+from fsrace_lint.project.memo import Circle, Memo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def differing(files: dict[str, str]) -> list[str]:
+    """Name the ways to ask that do not come to what is found without filters."""
+    with unfiltered():
+        asked = project(files)
+        paths = [module.relative for module in asked.linker.table.modules]
+        reference, ways = told(asked, paths), ways_in(asked)
+    found = {
+        "all files": all_told(files),
+        "all files, few expected": all_told(files, asks_few=True),
+        "each file alone": [row for path in paths for row in told(project(files), [path])],
+        "few files": [row for path in paths for row in told(project(files, asks_few=True), [path])],
+    }
+    backwards = project(files)
+    by_path = {path: told(backwards, [path]) for path in reversed(paths)}
+    found["the last file first"] = [row for path in paths for row in by_path[path]]
+    wrong = [how for how, rows in found.items() if rows != reference]
+    return wrong + (["the ways into functions"] if ways_in(project(files)) != ways else [])
+
+
+OWN: Final = ("make", "is_main", "leave", "sync", "once", "only", "wait", "flag", "Store", "Child")
+NAMES: Final = ("one", "two", "six")
+KNOWN: Final = (
+    *("make", "is_main", "leave", "sync", "once", "only", "wait", "Store", "Child", "Store.build"),
+    *("os.makedirs", "os.path.exists", "dist.barrier", "sys.exit", "FileLock", "torch.save"),
+)
+
+
+@st.composite
+def callables(draw: st.DrawFn, known: tuple[str, ...]) -> str:
+    """An expression for something that can be called."""
+    name = st.sampled_from(known)
+    form = draw(
+        st.sampled_from(
+            (
+                *("{0}", "{0}", "{0}", "{0}()", "{0}('x').put", "({0} if flag else {1})", "({0} or {1})"),
+                *("(lambda *a: {0}(*a))", "(lambda: {0})", "(walrus := {0})", "functools.partial({0}, 'x')"),
+                *("{0}.put", "{0}.attribute", "{0}.own", "[{0}][0]", "{0}[int]"),
+            )
+        )
+    )
+    return form.format(draw(name), draw(name))
+
+
+BINDINGS: Final = (
+    "{n} = {e}",
+    "{n}: object = {e}",
+    "{n}, other = {e}, {f}",
+    "[{n}, *rest] = [{e}, {f}]",
+    "def {n}(*args):\n    return {e}",
+    "def {n}(out='x'):\n    local = {e}\n    local(out)",
+    "def {n}(out={e}):\n    out('x')",
+    "def {n}(out='x'):\n    def inner():\n        return {e}\n    return inner",
+    "def {n}(out='x'):\n    kept = {e}\n    def inner(*args):\n        kept(*args)\n    inner(out)",
+    "def {n}(function):\n    if dist.get_rank() == 0:\n        {e}(function)\n    return function",
+    "@{e}\ndef {n}(out='x'):\n    {f}(out)",
+    "{n} = None\ndef set_{n}():\n    global {n}\n    {n} = {e}\nset_{n}()",
+    (
+        "class {n}:\n    attribute = {e}\n    def __init__(self, *args):\n        self.own = {f}\n"
+        "    def put(self, out):\n        self.own(out)\n        self.attribute(out)"
+    ),
+    (
+        "class {n}:\n    @property\n    def attribute(self):\n        return {e}\n    def put(self, out):\n"
+        "        self.attribute(out)\n    own = put"
+    ),
+    (
+        "class {n}(Store):\n    def put(self, out):\n        {e}(out)\n        super().put(out)\n"
+        "    @classmethod\n    def build(cls, out):\n        alias = cls\n        return alias(out)"
+    ),
+    (
+        "class {n}(Child):\n    def again(self, out):\n"
+        "        parent = super().again\n        parent(out)\n        {e}()"
+    ),
+)
+USES: Final = (
+    "{e}('x')",
+    "{e}()",
+    "{e}({f})",
+    "{e}({f}('x'))",
+    "{e}(function={f})",
+    "{e}(lambda: {f}('x'))",
+    "if {e}():\n    {f}('y')",
+    "with {e} as entered:\n    entered('y')",
+    "with {e}('lock'):\n    {f}('y')",
+    "def caller(held: {k}):\n    held.put('z')\n    method = held.again\n    method('z')\n    held.own('z')",
+)
+PLACES: Final = (
+    "{}",
+    "if dist.get_rank() == 0:\n{}",
+    "def function_{}():\n{}",
+    "def function_{}(flag=dist.get_rank() == 0):\n    if flag:\n{}",
+)
+
+
+@st.composite
+def statements(draw: st.DrawFn, known: tuple[str, ...], count: int) -> str:
+    """Some definitions and some calls, here and there under a test of the rank."""
+    text = ""
+    for number in range(count):
+        binds = draw(st.booleans())
+        form = draw(st.sampled_from(BINDINGS if binds else USES))
+        name = draw(st.sampled_from(NAMES))
+        kind = draw(st.sampled_from(("Store", "Child", *NAMES)))
+        code = form.format(n=name, e=draw(callables(known)), f=draw(callables(known)), k=f"'{kind}'")
+        place = "{}" if binds else draw(st.sampled_from(PLACES))
+        if place != "{}":
+            code = indent(code, "        " if place.endswith("flag:\n{}") else "    ")
+            code = place.format(code) if place.count("{}") == 1 else place.format(number, code)
+        text += code + "\n"
+        known = (*known, name) if binds else known
+    return text
+
+
+@st.composite
+def projects(draw: st.DrawFn) -> dict[str, str]:
+    """A library and two files that use it, the second one also by way of the first."""
+    library = draw(st.sampled_from(("from lib import *\n", f"from lib import {', '.join(OWN)}\n")))
+    first = library + draw(
+        st.sampled_from(("", "from lib import make as one\n", "import lib\ntwo = lib.make\n"))
+    )
+    second = draw(
+        st.sampled_from(
+            (
+                "from first import *\n",
+                f"{library}import first\nfrom first import one, two as six\n",
+                f"{library}from first import six as one\nimport first as f\ntwo = f.two\n",
+            )
+        )
+    )
+    first += draw(statements(KNOWN, draw(st.integers(1, 4))))
+    second += draw(statements((*KNOWN, *NAMES), draw(st.integers(1, 4))))
+    return {"lib.py": LIBRARY, "first.py": IMPORTS + first, "second.py": IMPORTS + second}
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(projects())
+def test_what_is_found_is_what_is_found_without_filters(files: dict[str, str]) -> None:
+    assert differing(files) == []
+
+
+def using(code: str) -> dict[str, str]:
+    """Give a project of the library and a file that uses it."""
+    return {"lib.py": LIBRARY, "use.py": f"{IMPORTS}import lib\nfrom lib import {', '.join(OWN)}\n{code}\n"}
+
+
+@pytest.mark.parametrize("case", WAYS)
+def test_a_function_is_found_under_its_other_names(case: str) -> None:
+    function, code = WAYS[case]
+    files = using(code)
+    ways = ways_in(project(files))[f"lib.{function}"]
+    assert [way for way in ways if way.startswith("use.")], ways
+    assert differing(files) == []
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_a_finding_rests_on_what_a_name_means(case: str) -> None:
+    expected, code = MEANT[case]
+    files = using(code)
+    assert expected in {code for code, _ in codes(files, "use.py")}
+    assert differing(files) == []
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_one_process_is_seen_by_what_a_name_means(case: str) -> None:
+    files = using(SILENT[case])
+    assert ("FSR101", "make") not in codes(files, "lib.py")
+    assert differing(files) == []
+
+
+def test_the_library_is_reported_where_every_process_calls_it() -> None:
+    assert ("FSR101", "make") in codes(using("make('x')"), "lib.py")
+
+
+def test_the_command_line_finds_the_same_with_one_job_and_with_two(tmp_path: Path) -> None:
+    files = {f"use_{number}.py": f"{IMPORTS}{CALLS}" for number in range(3)} | {"lib.py": LIBRARY}
+    for path, text in {**files, "pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}.items():
+        (tmp_path / path).write_text(text, "utf-8")
+    with unfiltered():
+        expected = {(path, *found) for path in files for found in codes(files, path)}
+    assert {path for path, *_ in expected} == set(files)
+    for jobs in (1, 2):
+        report = json.loads(check(tmp_path, f"--jobs={jobs}", "--no-cache").report.split(b"\n\n")[0])
+        found = {(row["path"], row["code"], row["function"]) for row in report["findings"]}
+        assert found == expected
+
+
+FUNCTIONS: Final = """\
+def meant():
+    pass
+
+def calls():
+    meant()
+
+def names():
+    other = meant
+    return other
+
+def by_result():
+    found = names()
+    found()
+
+def shadows(meant):
+    meant()
+
+def unrelated():
+    names_nothing = 1
+    return names_nothing
+
+class Base:
+    def __init__(self):
+        self.kept = meant
+
+    def uses(self):
+        self.kept()
+
+class Heir(Base):
+    def built(self):
+        Heir()
+
+class Stranger:
+    def uses(self):
+        self.other()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("meant", {"calls", "names", "by_result", "shadows", "Base.__init__", "Base.uses"}),
+        ("unrelated", set()),
+        ("Base.__init__", {"<module>", "Heir.built"}),
+        ("names", {"by_result"}),
+    ],
+)
+def test_mentions_are_a_few_of_all(name: str, expected: set[str]) -> None:
+    linker = project({"main.py": FUNCTIONS}).linker
+    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
+    found = linker.mentions.of(by_name[name])
+    assert {function.facts.qualname for function in found} == expected
+    assert list(found) == sorted(found, key=lambda function: function.order)
+    assert set(linker.mentions.search(by_name[name])) == set(found)
+
+
+class Questions:
+    """Questions that lead to others; an answer is the letters that it was found with."""
+
+    def __init__(self, **leads: str) -> None:
+        self.leads = leads
+        self.circle = Circle()
+        self.memo: Memo[str, str] = Memo("", circle=self.circle)
+        self.found: list[str] = []
+
+    def ask(self, name: str) -> str:
+        def find() -> str:
+            self.found.append(name)
+            return name + "".join(self.ask(other) for other in self.leads.get(name, ""))
+
+        return self.memo.get(name, find)
+
+
+def test_an_answer_is_found_once() -> None:
+    asked = Questions(a="bc", b="c")
+    assert [asked.ask("a"), asked.ask("b"), asked.ask("c")] == ["abcc", "bc", "c"]
+    assert asked.found == ["a", "b", "c"]
+    assert asked.circle.incomplete == 0
+
+
+def test_an_answer_found_within_a_circle_is_found_anew() -> None:
+    asked = Questions(a="b", b="a")
+    assert asked.ask("a") == "ab"
+    assert asked.circle.incomplete == 1
+    assert asked.ask("b") == "bab"
+    assert asked.found == ["a", "b", "b"]
+    assert asked.ask("b") == "bab"
+    assert asked.found == ["a", "b", "b"]
+
+
+def test_what_leads_into_a_circle_and_what_it_leads_to_are_found_once() -> None:
+    asked = Questions(o="a", a="bx", b="a")
+    assert asked.ask("o") == "oabx"
+    assert [asked.ask("a"), asked.ask("x"), asked.ask("o")] == ["abx", "x", "oabx"]
+    assert asked.found == ["o", "a", "b", "x"]
+
+
+def test_a_question_leads_back_to_the_one_that_is_being_answered() -> None:
+    asked = Questions()
+    assert asked.memo.get("a", lambda: str(asked.memo.is_being_answered("a"))) == "True"
+    assert asked.circle.incomplete == 1
+    assert not asked.memo.is_being_answered("a")
+
+
+def test_memos_that_share_a_circle_know_of_each_other() -> None:
+    circle = Circle()
+    one: Memo[str, str] = Memo("?", circle=circle)
+    two: Memo[str, str] = Memo("?", circle=circle)
+    assert one.get("a", lambda: "a" + two.get("b", lambda: "b" + one.get("a", str))) == "ab?"
+    assert two.get("b", lambda: "found anew") == "found anew"
+    assert one.get("a", lambda: "found anew") == "ab?"
+
+
+def test_a_failure_leaves_nothing_behind() -> None:
+    asked = Questions()
+
+    def fail() -> str:
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        asked.memo.get("a", fail)
+    assert asked.circle.depth == 0
+    assert not asked.memo.is_being_answered("a")
+    assert asked.ask("a") == "a"

@@ -1,0 +1,137 @@
+"""The reference of linking on demand: the same project with every filter taken out.
+
+A filter says where to look closer. Here each of them lets everything through, so that what is found
+rests on what names are resolved to alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from unittest import mock
+
+from fsrace_lint import catalog, rules
+from fsrace_lint.facts.extract import SyntaxProblem, extract
+from fsrace_lint.facts.model import FileFacts
+from fsrace_lint.project.acts import sites
+from fsrace_lint.project.callers.leading import Leading
+from fsrace_lint.project.names.mentions import Mentions
+from fsrace_lint.project.order import sequences
+from fsrace_lint.project.order.misuses import Misuses
+from fsrace_lint.project.order.polls import Polls
+from fsrace_lint.project.queries import Project, link_module
+from fsrace_lint.project.queries.linked import Linked
+from fsrace_lint.source import of_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from fsrace_lint.project.callers.propagate import Propagation
+    from fsrace_lint.project.names.modules import LinkedFunction, Module
+
+ROOT: Final = Path("/p")
+
+
+class _Everything(frozenset[Any]):
+    """A set that has whatever it is asked for."""
+
+    def __contains__(self, _item: object) -> bool:
+        return True
+
+    def isdisjoint(self, _other: Iterable[object]) -> bool:
+        return False
+
+
+EVERYTHING: Final = _Everything()
+
+
+def _all_functions(self: Mentions, _function: object) -> tuple[LinkedFunction, ...]:
+    return tuple(function for module in self._modules for function in module.functions)
+
+
+def _leads_everywhere(propagation: Propagation, _kinds: object, _depth: object) -> Leading:
+    return Leading(frozenset(_all_functions(propagation.mentions, None)), EVERYTHING)
+
+
+def _all_names(_self: object, _names: object = None) -> _Everything:
+    return EVERYTHING
+
+
+@contextlib.contextmanager
+def unfiltered() -> Iterator[None]:
+    """Take the filters out of all projects that are linked and asked within."""
+    with contextlib.ExitStack() as stack:
+        for owner, name, value in (
+            (Mentions, "of", _all_functions),
+            (Mentions, "search", _all_functions),
+            (Mentions, "names_for", _all_names),
+            (Misuses, "_handing", property(_all_names)),
+            (Polls, "_handing", property(_all_names)),
+            (Linked, "each_acting", Linked.each),
+            (sites, "leading", _leads_everywhere),
+            (sequences, "leading", _leads_everywhere),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, value))
+        yield
+
+
+def modules(files: Mapping[str, str]) -> list[Module]:
+    """Link the files of a project, given by path; those that do not parse are left out."""
+    found = []
+    for path, text in files.items():
+        facts = _facts(path, text)
+        if isinstance(facts, FileFacts):
+            found.append(link_module(path, path, facts))
+    return found
+
+
+@functools.lru_cache(64)
+def _facts(path: str, text: str) -> FileFacts | SyntaxProblem:
+    return extract(of_text(text, ROOT / path, ROOT))
+
+
+def project(files: Mapping[str, str], *, asks_few: bool = False) -> Project:
+    """Link a project of sources, given by path."""
+    return Project(modules(files), catalog.load(), asks_few=asks_few)
+
+
+def told(asked: Project, paths: Iterable[str]) -> list[str]:
+    """Give all that is said of some files: the findings of both profiles, and why the rest is silent."""
+    found = []
+    for path in paths:
+        (module,) = (one for one in asked.linker.table.modules if one.relative == path)
+        about = asked.about(module)
+        findings = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
+        reported = {finding.place.span for finding in findings}
+        found += sorted(repr(finding) for finding in findings)
+        found += sorted(f"{site.spelled} {site.span}: {reason}" for site, reason in about.silent(reported))
+    return found
+
+
+def codes(files: Mapping[str, str], path: str) -> set[tuple[str, str]]:
+    """Give the findings of both profiles in one file of a project: their codes, and in which function."""
+    asked = project(files)
+    (module,) = (one for one in asked.linker.table.modules if one.relative == path)
+    about = asked.about(module)
+    found = (finding for rule in rules.load() if rule.check for finding in rule.check(about))
+    return {(finding.code, finding.function) for finding in found}
+
+
+def all_told(files: Mapping[str, str], *, asks_few: bool = False) -> list[str]:
+    """Give the same of a whole project."""
+    asked = project(files, asks_few=asks_few)
+    return told(asked, [module.relative for module in asked.linker.table.modules])
+
+
+def ways_in(asked: Project) -> dict[str, list[str]]:
+    """Give the ways into each function: the place of each call, and whether it hands the function over."""
+    return {
+        function.qualified: sorted(
+            f"{edge.event.function.qualified}:{edge.event.call.span} {edge.handed} {edge.position}"
+            for edge in asked.propagation.edges(function)
+        )
+        for module in asked.linker.table.modules
+        for function in module.functions
+    }
