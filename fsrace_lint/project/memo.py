@@ -47,7 +47,7 @@ class Circle:
 
 
 class Memo(Generic[Key, Answer]):
-    """Remembers answers so that they hardly depend on what was asked first.
+    """Remembers answers so that they do not depend on what was asked first, but for two bounds.
 
     A question that is asked while it is being answered gets `unknown`. What was
     found with the help of such an answer is not remembered, but for the question
