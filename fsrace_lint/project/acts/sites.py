@@ -60,7 +60,7 @@ class Sites:
         self._responses = Responses(linker)
         catalog = linker.catalog
         acting = catalog.last_names["effect"] | catalog.last_names["program"]
-        self._acting = linker.mentions.names_for(acting)
+        self._acting = linker.mentions.names_of_library(acting)
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._ownership = Ownership(linker.paths, propagation)

@@ -87,7 +87,7 @@ class Vanishings:
         """Prepare for a project; nothing is looked at yet."""
         self.sites = sites
         self.linker: Linker = sites.linker
-        self._names = self.linker.mentions.names_for(self.linker.catalog.last_names["effect"])
+        self._names = self.linker.mentions.names_of_library(self.linker.catalog.last_names["effect"])
         self._removals: tuple[Removal, ...] | None = None
 
     def of(self, function: LinkedFunction) -> Iterator[Vanishing]:

@@ -42,7 +42,8 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
     if propagation.linker.asks_few:
         return _by_names(propagation, kinds, depth)
     kinds = tuple(kinds)
-    known = propagation.mentions.names_for(n for kind in kinds for n in propagation.catalog.last_names[kind])
+    catalog = propagation.catalog
+    known = propagation.mentions.names_of_library(n for kind in kinds for n in catalog.last_names[kind])
     names = set(known)
     found = dict.fromkeys(_calling(propagation, kinds, known))
     newest = list(found)
@@ -103,7 +104,8 @@ def _calling_unnamed(propagation: Propagation) -> dict[LinkedFunction, list[Even
 def _by_names(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
     """Find the same functions, and more, without following any."""
     mentions = propagation.mentions
-    names = set(mentions.names_for(name for kind in kinds for name in propagation.catalog.last_names[kind]))
+    known = (name for kind in kinds for name in propagation.catalog.last_names[kind])
+    names = set(mentions.names_of_library(known))
     found = set(_decorated(propagation, names))
     names |= mentions.names_for(mentions.called(found))
     newest: Iterable[str] = frozenset(names)

@@ -176,7 +176,7 @@ class Linker:
     def _telling(self) -> frozenset[str]:
         """The names of calls that may leave the code, or take or release a lock."""
         known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
-        return self.mentions.names_for(known | _TAKING)
+        return self.mentions.names_of_library(known | _TAKING)
 
     def _survivors(self, call: m.Call, scope: Scope) -> Processes:
         """Give the processes that return from a call; only what can end the process is followed."""

@@ -33,7 +33,7 @@ class Locks:
         self.protection = propagation.protection
         self.sites = sites
         self.files = Files(self.linker, sites.effects)
-        self._names = self.linker.mentions.names_for(self.linker.catalog.last_names["lock"])
+        self._names = self.linker.mentions.names_of_library(self.linker.catalog.last_names["lock"])
         self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
 
     def of(self, function: LinkedFunction) -> tuple[Lock, ...]:

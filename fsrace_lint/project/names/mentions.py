@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts.model import LAMBDA
 from fsrace_lint.project.names.bindings import bound_names
-from fsrace_lint.project.names.modules import LinkedFunction
+from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.facts import model as m
-    from fsrace_lint.project.names.modules import LinkedClass, Module
+    from fsrace_lint.project.names.modules import Module
 
-_Home: TypeAlias = "LinkedFunction | LinkedClass | None"
+_Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
+_LIBRARY: Final = "library"
+_UNNAMED: Final = "?"
+_BUILT_IN: Final = frozenset(vars(builtins))
 
 _Known: TypeAlias = "tuple[str, bool, _Home]"
 """A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
-function, an attribute of the objects of a class; None where anybody may have it."""
+function, an attribute of the objects of a class, of a library; None where anybody may have it."""
 
 
 class Mentions:
@@ -71,19 +75,20 @@ class Mentions:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         return self._by_name.get(name, [])
 
-    def names_for(self, names: Iterable[str]) -> frozenset[str]:
-        """Give names, and all by which what they denote, or what calls of it give, may be known anywhere.
+    def names_of_library(self, names: Iterable[str]) -> frozenset[str]:
+        """Give last names of what libraries have, and all by which it may be known in the project.
 
         The empty one is always among them: what is called may have none, as in `(one or other)()`.
         """
-        waiting = list(names)
-        found = {"", *waiting}
-        while waiting:
-            name = waiting.pop()
-            new = {alias.known_as for alias, _ in self._aliases.get(name, ())} | self.imported_as(name)
-            waiting += new - found
-            found |= new
-        return frozenset(found)
+        known = frozenset(names)
+        reached = self._reached((name, False, _LIBRARY) for name in known)
+        return known.union({""}, (name for (name, _, _), _ in reached))
+
+    def names_for(self, names: Iterable[str]) -> frozenset[str]:
+        """Give names of functions of the project, and all by which they may be known, the empty one too."""
+        known = frozenset(names)
+        reached = self._reached((name, False, None) for name in known)
+        return known.union({""}, (name for (name, _, _), _ in reached))
 
     @staticmethod
     def called(functions: Iterable[LinkedFunction]) -> set[str]:
@@ -129,10 +134,15 @@ class Mentions:
 
     def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
         """Give the functions that mention what some names denote, also by their further names."""
+        for (_, called, _), readers in self._reached(start):
+            yield from () if called else readers
+
+    def _reached(self, start: Iterable[_Known]) -> Iterator[tuple[_Known, list[LinkedFunction]]]:
+        """Give names and the further names of what they denote, each with the functions that mention it."""
         waiting = list(start)
         found = set(waiting)
         while waiting:
-            name, called, home = waiting.pop()
+            here = name, called, home = waiting.pop()
             further: list[_Known] = []
             if isinstance(home, LinkedFunction):
                 readers = [function for function in _within(home) if name in function.facts.mentions]
@@ -145,7 +155,7 @@ class Mentions:
             for alias, reader in aliases:
                 if (called or not alias.called) and self._means(alias, reader, home):
                     further.append(_bound(alias, reader, called=called))
-            yield from () if called else readers
+            yield here, readers
             waiting += (new := set(further) - found)
             found |= new
 
@@ -153,9 +163,14 @@ class Mentions:
         """Tell whether what a function gives a further name can be what has a name at home."""
         if isinstance(home, LinkedFunction):
             return not alias.of
+        if home is _LIBRARY and (alias.of or alias.name in _BUILT_IN):
+            kept = alias.of == _UNNAMED and alias.kind != "local" and not alias.returned
+            return not alias.of or alias.of in reader.module.imports or kept
         if alias.of:
             own = home is not None and alias.of == _object_of(reader)
-            return not own or home is None or _are_related(home, reader.owner)
+            return not own or not isinstance(home, LinkedClass) or _are_related(home, reader.owner)
+        if alias.name == _object_of(reader):
+            return True
         module = reader.module
         return alias.name not in self._own_names(reader) and (
             bool(module.stars) or alias.name in module.imports or alias.name in self._defined_in(module)

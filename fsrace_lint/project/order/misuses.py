@@ -108,7 +108,7 @@ class Misuses:
         """The functions that may hand something to what runs it once."""
         mentions = self.propagation.mentions
         known = self.catalog.last_names["run-once"] | self.catalog.last_names["decorator"]
-        found = {function for name in mentions.names_for(known) for function in mentions.of_name(name)}
+        found = {function for name in mentions.names_of_library(known) for function in mentions.of_name(name)}
         waiting = [f for module in self.linker.table.modules for f in module.functions if f.facts.runs]
         helpers = dict.fromkeys(waiting)
         while waiting:

@@ -116,7 +116,7 @@ class Polls:
         """The last names of what the catalog knows to wait for a file by itself."""
         catalog = self.linker.catalog
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
-        return self.mentions.names_for(name.rpartition(".")[2] for name in polling)
+        return self.mentions.names_of_library(name.rpartition(".")[2] for name in polling)
 
     def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
