@@ -14,7 +14,7 @@ from fsrace_lint.globs import glob, matcher
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.settings import Settings
 
@@ -338,25 +338,13 @@ def look(
     return [found[name] for name in sorted(found)]
 
 
-def find_all(settings: Settings) -> list[Path]:
-    """Find the files of the whole project, over which linking happens.
-
-    Args:
-        settings: The settings.
-
-    Returns:
-        Absolute paths in sorted order.
-    """
-    return [item for item in find([settings.root], settings) if isinstance(item, Path)]
-
-
 def known(file: Path, root: Path) -> Found:
     """Look at one file that need not be there, in a project."""
     path = absolute_path(file)
     return Found(path, relative_path(path, absolute_path(root)), os.path.islink(path), _status(path))
 
 
-def links_among(files: Iterable[Path], root: Path) -> dict[str, str]:
+def links_among(files: Sequence[Found], root: Path) -> dict[str, str]:
     """Tell which files are symbolic links to others of them: one file that has several names.
 
     Args:
@@ -366,13 +354,6 @@ def links_among(files: Iterable[Path], root: Path) -> dict[str, str]:
     Returns:
         The path from the root of the file that each link leads to, by that of the link.
     """
-    top = absolute_path(root)
-    named = ((os.fspath(path), path.is_symlink()) for path in files)
-    return links_of([Found(path, relative_path(path, top), is_link, None) for path, is_link in named], root)
-
-
-def links_of(files: Sequence[Found], root: Path) -> dict[str, str]:
-    """Tell which files are symbolic links to others of them, as `links_among` does."""
     led = {file.relative: os.path.realpath(file.path) for file in files if file.is_link}
     if not led:
         return {}

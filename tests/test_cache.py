@@ -802,8 +802,12 @@ def test_flake8_finds_the_same_with_it() -> None:
     assert Path(".fsrace_cache").is_dir()
     assert len(first) >= 2
     assert flake8() == first
-    # two processes that end at the same time may lose what one of them knows, once
-    assert known() or (flake8() == first and known())
+    # Of two processes that end at the same time, what one of them knows may be lost: that is told again.
+    for _ in range(10):
+        if known():
+            break
+        assert flake8() == first
+    assert known()
     check()
     assert flake8() == first
     assert cache.Version.of() is not None

@@ -97,7 +97,10 @@ def test_links_of_links_and_broken_ones(tmp_path: Path) -> None:
     (tmp_path / "dangling.py").symlink_to("nowhere.py")
     (tmp_path / "loop.py").symlink_to("loop.py")
     files = sorted(tmp_path.glob("*.py"))
-    assert discover.links_among(files, tmp_path) == {"b.py": "a.py", "c.py": "a.py"}
+    assert discover.links_among([discover.known(file, tmp_path) for file in files], tmp_path) == {
+        "b.py": "a.py",
+        "c.py": "a.py",
+    }
 
 
 def test_a_root_that_is_itself_a_link(tmp_path: Path) -> None:
@@ -105,8 +108,9 @@ def test_a_root_that_is_itself_a_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "a.py").write_text("", "utf-8")
     (tmp_path / "real" / "b.py").symlink_to("a.py")
     (tmp_path / "root").symlink_to("real")
-    files = [tmp_path / "root" / name for name in ("a.py", "b.py")]
-    assert discover.links_among(files, tmp_path / "root") == {"b.py": "a.py"}
+    root = tmp_path / "root"
+    files = [root / name for name in ("a.py", "b.py")]
+    assert discover.links_among([discover.known(file, root) for file in files], root) == {"b.py": "a.py"}
 
 
 def test_fixing_writes_the_file_and_leaves_the_links(recipes: Path) -> None:

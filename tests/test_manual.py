@@ -16,7 +16,7 @@ from explored import fixture
 from jsonschema import Draft202012Validator
 from mdtest import Case, collect
 from mdtest import run as check
-from test_cli import here, run, start
+from test_cli import here, read_terminal, run, start
 from test_rules import CASES, HAZARDS, LOADED, code, example, shown
 
 from fsrace_lint import manual, pipeline, rules, settings
@@ -266,13 +266,7 @@ class TestExplain:
         environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "60"}
         start("explain", "FSR101", stdout=theirs, stderr=theirs, env=environment)
         os.close(theirs)
-        shown = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                shown += chunk
-        except OSError:
-            pass  # how Linux says that nobody writes any more
-        os.close(ours)
+        shown = read_terminal(ours)
         text = shown.decode().replace("\r\n", "\n")
         plain = run("explain", "FSR101", code=0).stdout
         assert text.split() == plain.split()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from fsrace_lint.discover import find, find_all, is_test_path
+from fsrace_lint.discover import find, is_test_path
 from fsrace_lint.settings import Settings
 from fsrace_lint.source import Columns, Source, Unreadable, decode, read
 from fsrace_lint.spans import Span
@@ -337,13 +337,12 @@ class TestFind:
         first, second, third = find([tmp_path], Settings(root=tmp_path))
         assert (first, third) == (tmp_path / "a.py", tmp_path / "d.py")
         assert second == Unreadable("b", tmp_path / "b", "b", "cannot be listed: Permission denied")
-        assert find_all(Settings(root=tmp_path)) == [tmp_path / "a.py", tmp_path / "d.py"]
 
     def test_all_files_of_the_project(self, tmp_path: Path) -> None:
         tree(tmp_path, "a.py", "pkg/b.py", "tests/c.py", "ignored.py", "build/d.py")
         ignore(tmp_path, "ignored.py")
-        assert find_all(Settings(root=tmp_path)) == [tmp_path / "a.py", tmp_path / "pkg" / "b.py"]
-        assert tmp_path / "tests" / "c.py" in find_all(Settings(root=tmp_path, include_tests=True))
+        assert [*find([tmp_path], Settings(root=tmp_path))] == [tmp_path / "a.py", tmp_path / "pkg" / "b.py"]
+        assert tmp_path / "tests" / "c.py" in [*find([tmp_path], Settings(root=tmp_path, include_tests=True))]
 
 
 FILES: tuple[str, ...] = (

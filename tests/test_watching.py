@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from test_cli import HAZARD, here, run, start, write
+from test_cli import HAZARD, here, read_terminal, run, start, write
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.commands import watching
@@ -312,13 +312,7 @@ class TestOnATerminal:
             done = start(*arguments, stdout=out, stderr=theirs, env={**os.environ, "TERM": "xterm"})
         os.close(theirs)
         assert done.returncode == 1
-        shown = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                shown += chunk
-        except OSError:
-            pass  # how Linux says that nobody writes any more
-        os.close(ours)
+        shown = read_terminal(ours)
         return shown, Path("out").read_bytes()
 
     def test_nothing_of_it_is_in_the_report(self) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import here, run, start, write
+from test_cli import here, read_terminal, run, start, write
 
 from fsrace_lint import pipeline
 from fsrace_lint.pipeline import SILENT, machine, workers
@@ -424,13 +424,7 @@ class TestCheck:
         environment = {**os.environ, "TERM": "xterm"}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
             os.close(theirs)
-            shown = b""
-            try:
-                while chunk := os.read(ours, 65536):
-                    shown += chunk
-            except OSError:
-                pass  # how Linux says that nobody writes any more
-            os.close(ours)
+            shown = read_terminal(ours)
             assert process.stdout is not None
             said = process.stdout.read()
         assert said.count(b"forked") == 4, "two stages, with two workers each"

@@ -57,7 +57,6 @@ class Scope:
     attributes: set[str] = field(default_factory=set)
     outer_names: list[str] = field(default_factory=list)
     yields: bool = False
-    is_property: bool = False
     has_loop: bool = False
     has_context: bool = False
     first: str = ""
@@ -109,8 +108,6 @@ class Expressions:
         name += str(self.scope.index) if name == m.LAMBDA else ""
         if value is not None:
             self._known_as(name, value, returned=True)
-            if self.scope.is_property:
-                self._known_as(name, value)
 
     def _known_as(self, known_as: str, value: m.Expr, *, returned: bool = False, kind: str = "name") -> None:
         for name, called, of in denoted(value):

@@ -10,7 +10,7 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
-from fsrace_lint.facts.names import PROPERTIES, last_name
+from fsrace_lint.facts.targets import pattern_names, target_names
 from fsrace_lint.source import Columns
 from fsrace_lint.spans import Span
 
@@ -130,7 +130,7 @@ class Extractor:
         for part in node.elts if isinstance(node, (ast.Tuple, ast.List)) else (node,):
             if isinstance(part, ast.Attribute):
                 self.scope.attributes.add(part.attr)
-        self.scope.bound.extend(_target_names(node))
+        self.scope.bound.extend(target_names(node))
         return self.expressions.read(node)
 
     def _return(self, node: ast.Return) -> m.Statement:
@@ -197,7 +197,7 @@ class Extractor:
         context = self.expressions.read(node.context_expr)
         target = None
         if node.optional_vars is not None:
-            self.scope.bound.extend(_target_names(node.optional_vars))
+            self.scope.bound.extend(target_names(node.optional_vars))
             target = self.expressions.read(node.optional_vars)
             self.expressions.bound(target, context)
         return m.WithItem(context, target)
@@ -209,7 +209,7 @@ class Extractor:
         return m.Match(subject, cases, self.scope.bound_since(mark))
 
     def _case(self, node: ast.match_case) -> m.Case:
-        names = tuple(_pattern_names(node.pattern))
+        names = tuple(pattern_names(node.pattern))
         self.scope.bound.extend(names)
         guard = self.expressions.optional(node.guard)
         catches_all = isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None
@@ -258,7 +258,6 @@ class Extractor:
         parameters = self._parameters(node.args)
         enclosing = self.scope
         scope = Scope(index, self._qualname(name))
-        scope.is_property = not PROPERTIES.isdisjoint(map(last_name, decorators))
         scope.first = parameters[0].name if parameters else ""
         scope.parameters = enclosing.parameters.union(parameter.name for parameter in parameters)
         self.expressions.scope = scope
@@ -339,27 +338,6 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
         elif isinstance(statement, m.If):
             yield from _definitions(statement.body)
             yield from _definitions(statement.orelse)
-
-
-def _target_names(node: ast.expr) -> Iterable[str]:
-    """Give the variables that a target binds, and the attributes of variables as `x.name`."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        yield f"{node.value.id}.{node.attr}"
-    elif isinstance(node, ast.Starred):
-        yield from _target_names(node.value)
-    elif isinstance(node, (ast.Tuple, ast.List)):
-        for part in node.elts:
-            yield from _target_names(part)
-
-
-def _pattern_names(pattern: ast.pattern) -> Iterable[str]:
-    for node in ast.walk(pattern):
-        if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-            yield node.name
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            yield node.rest
 
 
 def _tests_main(node: ast.stmt) -> bool:

@@ -16,6 +16,8 @@ from fsrace_lint.spans import Span
 
 LAMBDA: Final = "<lambda>"
 """The name of a function that has none; an alias adds its index."""
+UNNAMED: Final = "?"
+"""What has an attribute, in an alias, where that is no variable."""
 
 
 class _Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
@@ -363,7 +365,7 @@ class Alias(_Node, frozen=True):
 
     `called` says that it is what a call of `name` gives, `returned` that it is what
     a call of `known_as` gives: the function `known_as` returns it. Where `name` is an
-    attribute, `of` is the variable that has it, or `?`. `kind` says what `known_as` is:
+    attribute, `of` is the variable that has it, or UNNAMED. `kind` says what `known_as` is:
     a variable of the function (`local`), of a module or class (`name`), or an attribute
     of the object that the function is a method of (`own`) or of any other (`attribute`).
     """

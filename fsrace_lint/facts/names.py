@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-PROPERTIES: Final = frozenset({"property", "cached_property"})
-"""The decorators of a function that runs when an attribute is read."""
 
 
 def dotted(expr: m.Expr) -> str | None:
@@ -74,7 +71,7 @@ def denoted(expr: m.Expr) -> Iterator[tuple[str, bool, str]]:
         case m.Name(id=name):
             yield name, False, ""
         case m.Attribute(value=value, name=name):
-            yield name, False, value.id if isinstance(value, m.Name) else "?"
+            yield name, False, value.id if isinstance(value, m.Name) else m.UNNAMED
         case m.Lambda(function=index):
             yield f"{m.LAMBDA}{index}", False, ""
         case m.Call(function=function):

@@ -88,7 +88,7 @@ class Run:
         with observer.room("find"):
             walked = () if whole else discover.look([settings.root], settings)
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
-        self.links = discover.links_of([*every.values()], settings.root)
+        self.links = discover.links_among([*every.values()], settings.root)
         """Links to files of the project, by relative path; such a file is read once, by its own name."""
         asked = {self.links.get(item.relative, item.relative) for item in named}
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))

@@ -98,6 +98,10 @@ class Memo(Generic[Key, Answer]):
             self._tries[key] = tries
         return answer
 
+    def __contains__(self, key: Key) -> bool:
+        """Tell whether the answer for a key is remembered."""
+        return key in self._known
+
     def is_being_answered(self, key: Key) -> bool:
         """Tell whether a question is being answered; who asks goes on with what is known so far."""
         if key not in self._asked:

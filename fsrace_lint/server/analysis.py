@@ -142,9 +142,10 @@ class Analysis:
 
     def _rescanned(self, run: pipeline.Run, pulse: Callable[[], None]) -> pipeline.Run:
         """Look at all files on the disk again; what has not changed is not taken apart again."""
-        every = discover.find_all(self._reading)
+        walked = discover.look([self._reading.root], self._reading)
+        every = [item for item in walked if isinstance(item, discover.Found)]
         links = discover.links_among(every, self._settings.root)
-        names = {source.names_of(file, self._settings.root)[2]: file for file in every}
+        names = {item.relative: Path(item.path) for item in every}
         kept = names.keys() - links.keys()
         if links != run.links:
             # Where this is ended, what is known now must not be taken for the disk.

@@ -117,17 +117,10 @@ class Edges:
 
     @functools.cached_property
     def _denoting(self) -> frozenset[str]:
-        """The names that may denote functions and classes of the project."""
+        """The names that may denote functions of the project, and classes that have a constructor."""
         modules = self.linker.table.modules
-        names = {function.facts.name for module in modules for function in module.functions}
-        names.update(class_.facts.name for module in modules for class_ in module.classes)
-        names.update(
-            f.facts.parameters[0].name for module in modules for f in module.functions if _has_class(f)
-        )
-        lambdas = (
-            f"{m.LAMBDA}{f.index}" for module in modules for f in module.functions if f.facts.name == m.LAMBDA
-        )
-        return self.mentions.names_for((*names, *lambdas))
+        functions = (function for module in modules for function in module.functions)
+        return self.mentions.names_for(self.mentions.called(functions))
 
     def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
@@ -258,11 +251,6 @@ class Edges:
             bound = self.linker.resolver.binding(value.id, scope)
             return isinstance(bound, Value) and bound.expr is call
         return value is call
-
-
-def _has_class(function: LinkedFunction) -> bool:
-    """Tell whether a function may be a method that is given its class."""
-    return function.owner is not None and bool(function.facts.decorators and function.facts.parameters)
 
 
 def _starts_one(spawn: Spawn, call: m.Call) -> bool:

@@ -73,7 +73,6 @@ class Linker:
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
         self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
         self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, circle)
-        self._followed: dict[LinkedFunction, None] = {}
         self._walkers: dict[LinkedFunction, Walker] = {}
         self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED, _DEEPEST, circle)
 
@@ -88,7 +87,7 @@ class Linker:
             too many functions are.
         """
         code = function.module.code
-        if function is not code and function not in self._followed:
+        if function is not code and function not in self._flows:
             self._flows.get(code, lambda: self._follow(code))
         return self._flows.get(function, lambda: self._follow(function))
 
@@ -97,7 +96,6 @@ class Linker:
             self._pulse()
         walker = Walker(function, self._semantics)
         self._walkers[function] = walker
-        self._followed[function] = None
         try:
             return self._by_code_alone(walker.follow)
         finally:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard
+from typing import Final, TypeAlias, TypeGuard
 
-from fsrace_lint.facts.names import PROPERTIES, last_name
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+
+_PROPERTIES: Final = frozenset({"property", "cached_property"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +65,4 @@ def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
     """Tell whether reading an attribute runs this function."""
     if not isinstance(entity, LinkedFunction):
         return False
-    return any(last_name(decorator) in PROPERTIES for decorator in entity.facts.decorators)
+    return any(last_name(decorator) in _PROPERTIES for decorator in entity.facts.decorators)

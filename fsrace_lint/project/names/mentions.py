@@ -6,8 +6,11 @@ import builtins
 import functools
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.facts.model import LAMBDA
+import msgspec
+
+from fsrace_lint.facts.model import LAMBDA, UNNAMED
 from fsrace_lint.project.names.bindings import bound_names
+from fsrace_lint.project.names.entities import is_property
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 _Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
 _LIBRARY: Final = "library"
-_UNNAMED: Final = "?"
 _BUILT_IN: Final = frozenset(vars(builtins))
 
 _Known: TypeAlias = "tuple[str, bool, _Home]"
@@ -54,7 +56,7 @@ class Mentions:
         found: dict[str, list[tuple[m.Alias, LinkedFunction]]] = {}
         for module in self._modules:
             for function in module.functions:
-                for alias in function.facts.aliases:
+                for alias in _aliases_in(function):
                     found.setdefault(alias.name, []).append((alias, function))
         return found
 
@@ -147,7 +149,7 @@ class Mentions:
             if isinstance(home, LinkedFunction):
                 readers = [function for function in _within(home) if name in function.facts.mentions]
                 aliases = [
-                    (a, inner) for inner in _within(home) for a in inner.facts.aliases if a.name == name
+                    (a, inner) for inner in _within(home) for a in _aliases_in(inner) if a.name == name
                 ]
             else:
                 readers, aliases = self.of_name(name), self._aliases.get(name, [])
@@ -164,7 +166,7 @@ class Mentions:
         if isinstance(home, LinkedFunction):
             return not alias.of
         if home is _LIBRARY and (alias.of or alias.name in _BUILT_IN):
-            kept = alias.of == _UNNAMED and alias.kind != "local" and not alias.returned
+            kept = alias.of == UNNAMED and alias.kind != "local" and not alias.returned
             return not alias.of or alias.of in reader.module.imports or kept
         if alias.of:
             own = home is not None and alias.of == _object_of(reader)
@@ -193,6 +195,14 @@ class Mentions:
             )
             self._own[function] = frozenset(variables | {parameter.name for parameter in facts.parameters})
         return self._own[function]
+
+
+def _aliases_in(function: LinkedFunction) -> Iterator[m.Alias]:
+    """Give the further names that a function gives; to read a property is to call it."""
+    for alias in function.facts.aliases:
+        yield alias
+        if alias.returned and is_property(function):
+            yield msgspec.structs.replace(alias, returned=False)
 
 
 def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
