@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.divergence import Divergence
 
 
+LATEST = """
+    for name in ("b.pt", "a.pt"):
+        if {}:
+            last = name
+            break
+    else:
+        last = None
+    return last
+"""
+
+
 @pytest.fixture(name="project")
 def _project(tmp_path: Path) -> Maker:
     return Maker(tmp_path)
@@ -80,16 +91,108 @@ class TestDifferences:
             "settings.wait",
             "step % 10 == 0",
             "torch.rand(1) > limit",
+            "lambda: os.path.exists(path)",
+            "os.environ.get('RANK')",
+            "os.environ.get('WORLD_SIZE')",
+            "limit is not None",
         ],
     )
-    def test_what_is_equal(self, project: Maker, value: str) -> None:
+    @pytest.mark.parametrize("form", ["if {}:", "found = {}\n    if found:"])
+    def test_what_is_equal(self, project: Maker, form: str, value: str) -> None:
+        text = f"def f(path, limit, step, settings):\n    {form.format(value)}\n        dist.barrier()\n"
+        assert project.divergences(text) == []
+
+    @pytest.mark.parametrize(
+        ("head", "test", "kind"),
+        [
+            ("found, count = os.path.exists(path), 1", "found", "files"),
+            ("folder, name = os.path.split(sorted(os.listdir(path))[0])", "name", None),
+            ("with os.scandir(path) as entries:\n        names = list(entries)", "names", "files"),
+            (
+                "if os.path.exists(path):\n        name = path\n    else:\n        name = None",
+                "name",
+                "files",
+            ),
+            ("if os.path.exists(path):\n        name = path\n    else:\n        name = limit", "name", None),
+            ("name = path if limit else str(time.time())", "name", "own"),
+            (
+                "try:\n        n = len(os.listdir(path))\n    except OSError:\n        n = limit",
+                "n > 3",
+                "files",
+            ),
+            ("import collections as name", "name", None),
+            ("n = 0\n    while os.path.exists(f'{path}/version_{n}'):\n        n += 1", "n > 3", "files"),
+            ("n = 0\n    while n < limit and limit:\n        n += 1", "n > 3", None),
+            ("name = f'{path}/{time.time()}'", "name is None", None),
+            ("name = os.path.join(path, str(os.getpid()))", "name is not None", None),
+            ("name = os.path.exists(path) or None", "name is not None", "files"),
+        ],
+    )
+    def test_what_a_name_was_bound_to(self, project: Maker, head: str, test: str, kind: str | None) -> None:
+        text = f"def f(path, limit):\n    {head}\n    if {test}:\n        dist.barrier()\n"
+        kinds = [found.difference.kind for found in project.divergences(text) if found.difference]
+        assert kinds == ([] if kind is None else [kind])
+
+    @pytest.mark.parametrize(
+        ("body", "kind"),
+        [
+            ("return os.path.exists(path)", "files"),
+            ("if os.path.exists(path):\n        return True\n    return False", "files"),
+            ("if os.path.exists(path):\n        return path\n    return None", "files"),
+            ("if os.path.exists(path):\n        raise ValueError(path)\n    return True", None),
+            ("if path:\n        return True\n    return False", None),
+            ("for name in os.listdir(path):\n        yield name", None),
+            (LATEST.format("os.path.exists(name)"), "files"),
+            (LATEST.format("name in path"), None),
+        ],
+    )
+    def test_what_a_function_returns(self, project: Maker, body: str, kind: str | None) -> None:
+        look = f"def look(path):\n    {body.strip()}\n"
+        text = f"{look}\ndef f(path):\n    if look(path):\n        dist.barrier()\n"
+        kinds = [found.difference.kind for found in project.divergences(text) if found.difference]
+        assert kinds == ([] if kind is None else [kind])
+
+    @pytest.mark.parametrize(("test", "found"), [("there", 1), ("size", 0)])
+    def test_a_part_of_what_a_function_returns(self, project: Maker, test: str, found: int) -> None:
         text = f"""
-            def f(path, limit, step, settings):
-                found = {value}
-                if found:
+            def look(path):
+                return os.path.exists(path), 1
+
+            def f(path):
+                there, size = look(path)
+                if {test}:
                     dist.barrier()
         """
-        assert project.divergences(text) == []
+        assert len(project.divergences(text)) == found
+
+    def test_a_property_is_what_its_function_returns(self, project: Maker) -> None:
+        text = """
+            class Store:
+                @property
+                def is_there(self):
+                    return {}
+
+            def f():
+                store = Store()
+                if store.is_there:
+                    dist.barrier()
+        """
+        (found,) = project.divergences(text.format("os.path.exists('data')"))
+        assert found.difference is not None
+        assert found.difference.kind == "files"
+        assert project.divergences(text.format("True")) == []
+
+    @pytest.mark.parametrize(
+        ("test", "found"), [("rank == 0", 1), ("rank is not None", 0), ("rank != -1", 0)]
+    )
+    def test_whether_there_are_several_is_equal(self, project: Maker, test: str, found: int) -> None:
+        text = f"""
+            def f(path):
+                rank = int(os.environ.get("RANK", -1))
+                if {test}:
+                    dist.barrier()
+        """
+        assert len(project.divergences(text)) == found
 
     def test_what_was_given_to_a_collective_is_equal(self, project: Maker) -> None:
         text = """

@@ -109,11 +109,14 @@ class Differences:
         return next(filter(None, (self.of(expr, scope) for expr in exprs)), None)
 
     def _named(self, expr: m.Name | m.Attribute, scope: Scope) -> Difference | None:
-        if _tells_apart(self.linker.guards.split(expr, scope)) or self._is_rank(expr, scope):
+        binding = self.linker.guards.known(expr, scope)
+        split = self.linker.guards.split(expr, scope)
+        if isinstance(binding, Value) and self._is_whether_set(split, binding.expr, binding.scope):
+            return None
+        if _tells_apart(split) or self._is_rank(expr, scope):
             return Difference("rank", expr)
         if _root(expr) in self._given_to_collectives(scope.function):
             return None
-        binding = self.linker.guards.known(expr, scope)
         if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
             return Difference("files", expr)
         if binding is not None:
@@ -155,7 +158,7 @@ class Differences:
         if self.catalog.is_any(SYNCHRONIZING, name):
             return None
         split = self.linker.guards.split(call, scope)
-        if split in _WHETHER_SET_UP and self.linker.guards.environment_variable(call, scope) is not None:
+        if self._is_whether_set(split, call, scope):
             return None
         if _tells_apart(split) or self._is_rank(call, scope):
             return Difference("rank", call)
@@ -170,6 +173,10 @@ class Differences:
             return self._returned(callee, call)
         own = self._own(call, call.function, scope)
         return own or (self._first(parts(call), scope) if name in _TELLING else None)
+
+    def _is_whether_set(self, split: Split, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
+        return split in _WHETHER_SET_UP and self.linker.guards.environment_variable(expr, scope) is not None
 
     def _own(self, expr: m.Expr, source: m.Expr, scope: Scope) -> Difference | None:
         entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
