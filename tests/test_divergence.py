@@ -301,6 +301,62 @@ class TestDivergences:
         """
         assert project.divergences(text) == []
 
+    def test_a_test_after_the_same_test_says_nothing_new(self, project: Maker) -> None:
+        text = """
+            def f():
+                if dist.get_rank() == 0:
+                    if dist.get_rank() < 1:
+                        dist.barrier()
+        """
+        (found,) = project.divergences(text)
+        assert found.place.span.line == 6
+
+    def test_what_was_asked_under_a_name(self, project: Maker) -> None:
+        text = """
+            def f(path):
+                found = {}os.path.exists(path)
+                if dist.get_rank() == 0:
+                    if found:
+                        raise FileExistsError(path)
+                dist.barrier()
+        """
+        assert [found.raises for found in project.divergences(text.format(""))] == [True]
+        assert project.divergences(text.format("not ")) == []
+
+    def test_a_handler_that_does_again_what_was_tried(self, project: Maker) -> None:
+        text = """
+            def f(path):
+                try:
+                    os.remove(path)
+                    {}
+                except OSError:
+                    dist.barrier()
+        """
+        assert len(project.divergences(text.format("pass"))) == 1
+        assert project.divergences(text.format("dist.barrier()")) == []
+
+    @pytest.mark.parametrize(
+        ("base", "method", "found"),
+        [
+            ("object", "save", ["function"]),
+            ("Callback", "on_train_end", ["function"]),
+            ("Logger", "after_save_checkpoint", []),
+        ],
+    )
+    def test_who_calls_a_method(self, project: Maker, base: str, method: str, found: list[str]) -> None:
+        """Who overrides what a framework calls on one process may call it elsewhere."""
+        text = f"""
+            from lightning.pytorch.callbacks import Callback
+            from lightning.pytorch.loggers import Logger
+            from lightning.pytorch.utilities import rank_zero_only
+
+            class Saver({base}):
+                @rank_zero_only
+                def {method}(self):
+                    dist.barrier()
+        """
+        assert [one.how for one in project.divergences(text)] == found
+
     def test_a_file_may_come_in_between_two_tests(self, project: Maker) -> None:
         text = """
             def f(path):

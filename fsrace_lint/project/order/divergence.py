@@ -272,7 +272,8 @@ class Divergences:
         What a framework calls on one process is left out: who overrides it may call it elsewhere.
         """
         function = meeting.event.function
-        if self.propagation.hooks.of(function) is not None:
+        hook = self.propagation.hooks.of(function)
+        if hook is not None and hook.runs != "every":
             return
         allowed = self.propagation.decorated(function)
         edges = self.propagation.edges(function)
