@@ -314,12 +314,13 @@ def test_tolerance(call: str, tolerant: bool) -> None:
         ("Path(p).open()", "read", False),
         ("Path(p).open('a')", "write", True),
         ("open(p, mode)", None, False),
+        ("open(p, writing)", "write", False),
         ("Mine().open('w')", None, False),
         ("thing.open('w')", None, False),
     ],
 )
 def test_open_modes(call: str, op: str | None, appends: bool) -> None:
-    found = act(call)
+    found = act(call, "writing = 'w'")
     assert op == (None if found is None else found.op)
     if found is not None and op == "write":
         assert spell(found.path) in {"p", "Path(p)"}
@@ -417,6 +418,9 @@ def test_open_of_compressed_files_by_keyword(module: str) -> None:
         ("PathManager.exists()", None),
         ("thing.bucket.unlink()", None),
         ("thing.anything()", None),
+        ("Mine().to_csv(p)", None),
+        ("torch.to_frame.to_csv(p)", "write"),
+        ("torch.to_frame.touch()", None),
     ],
 )
 def test_methods_of_unknown_objects(call: str, expected: str | None) -> None:
@@ -469,6 +473,10 @@ def test_methods_of_unknown_objects(call: str, expected: str | None) -> None:
         ("subprocess.run([p, 'xf', q])", None),
         ("subprocess.run()", None),
         ("os.system(\"tar 'xf\")", "'.'"),
+        ("os.system('tar xOf a.tar')", None),
+        ("subprocess.run(['tar', '--to-stdout', '-xf', p])", None),
+        ("os.system('tar xf {} -C {}'.format(p))", None),
+        ("os.system('tar xf %s -C %s' % p)", None),
         ("thing.run(['tar', 'xf', p])", None),
     ],
 )  # fmt: skip
@@ -514,6 +522,7 @@ def test_unpacking_programs_spelled_otherwise(call: str, expected: str) -> None:
         pytest.param("os.system(f'wget {u} -O -')", None, id="wget to another program"),
         pytest.param("subprocess.run(['curl', '-sSL', u, '-o', p])", "p", id="curl -o"),
         pytest.param("subprocess.run(['curl', '-fsSLo', p, u])", "p", id="curl, a bundle"),
+        pytest.param("subprocess.run(['curl', '-odata.bin', u])", "'data.bin'", id="curl, in one word"),
         pytest.param("subprocess.run(['curl', '-O', u], cwd=q)", "q", id="curl -O"),
         pytest.param("subprocess.run(['curl', '--output', p, u])", "p", id="curl, long"),
         pytest.param("subprocess.check_output(['curl', '-s', u])", None, id="curl to the program"),

@@ -12,7 +12,7 @@ from fsrace_lint.project.names.given import given
 from fsrace_lint.project.names.values import Either, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.project.acts.effects import Effects
     from fsrace_lint.project.callers.linker import Linker
@@ -59,6 +59,8 @@ class Files:
             case m.Name() | m.Attribute():
                 bound = self.linker.guards.known(file, scope)
                 return None if bound is None else self._behind(bound, depth + 1)
+            case m.Conditional(body=body, orelse=orelse):
+                return self.opening(body, scope, depth + 1) or self.opening(orelse, scope, depth + 1)
             case _:
                 return None
 
@@ -106,9 +108,7 @@ class Files:
     def unflushed(self, event: Event, opening: Opening) -> Event | None:
         """Find the last call before an event that put something into a file's buffer, where it still is."""
         last: Event | None = None
-        for earlier in self.linker.events(event.function):
-            if earlier is event:
-                break
+        for earlier in self._before(event):
             if are_apart(earlier.state.literals, event.state.literals):
                 continue
             if self._empties(earlier, opening):
@@ -117,15 +117,17 @@ class Files:
                 last = earlier
         return last if opening.act.op != "read" and is_buffered(opening) else None
 
+    def _before(self, event: Event) -> Sequence[Event]:
+        events = self.linker.events(event.function)
+        return events[: events.index(event)]
+
     def open_at(self, event: Event) -> Iterator[Opening]:
         """Give the files that are open for writing at a call, as far as its own function shows."""
         within = [id(context.expr) for context in event.contexts]
         entered = {
             id(context.expr) for other in self.linker.events(event.function) for context in other.contexts
         }
-        for earlier in self.linker.events(event.function):
-            if earlier is event:
-                return
+        for earlier in self._before(event):
             act = self._act(earlier.call, earlier.state.scope)
             is_open = id(earlier.call) in within or id(earlier.call) not in entered
             if act is not None and act.op != "read" and is_open:
