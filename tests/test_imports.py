@@ -105,7 +105,7 @@ ROOMS = (
     Room("suppress", "findings noqa source spans", "msgspec"),
     Room("baseline", "findings fingerprints placing settings", "msgspec"),
     Room("cache", "cache.*"),
-    Room("cache.*", "cache.folder cache.version facts.model facts.extract", "msgspec"),
+    Room("cache.*", "cache.folder cache.seal cache.version facts.model facts.extract", "msgspec"),
     Room(
         "pipeline.run",
         "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
