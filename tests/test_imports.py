@@ -179,7 +179,7 @@ ROOMS = (
     Room("commands.stdin", "report.words", "click"),
     Room(
         "commands.deliver",
-        "__init__ commands.watching commands.words pipeline report report.words rules terminal",
+        "__init__ commands.watching commands.words pipeline placing report report.words rules terminal",
         "click",
     ),
     Room(
