@@ -44,23 +44,17 @@ def within(file: Path) -> Path:
     Raises:
         ObstacleError: A link leads elsewhere.
     """
-    named, target = os.path.abspath(file), os.path.realpath(file)
-    folder = os.path.dirname(named)
+    named = Path(os.path.abspath(file))  # noqa: PTH100  # links stay
+    target = Path(os.path.realpath(file))
+    folder = named.parent
     with contextlib.suppress(OSError):  # the current folder is gone
-        folder = os.getcwd() if _below(named, os.getcwd()) else folder
-    bound = os.path.realpath(folder)
-    if target != os.path.join(bound, os.path.relpath(named, folder)):
-        rest = _below(target, bound)
-        if not rest or ".git" in rest.lower().split(os.sep):
+        folder = Path.cwd() if Path.cwd() in named.parents else folder
+    bound = Path(os.path.realpath(folder))
+    if target != bound / named.relative_to(folder):
+        is_within = bound in target.parents and ".git" not in target.relative_to(bound).parts
+        if not is_within:
             raise ObstacleError(f"is a symbolic link, or behind one, and leads to {target}: name that itself")
-    return Path(target)
-
-
-def _below(file: str, folder: str) -> str:
-    """Give the path of a file from a folder above it; empty where it is not below."""
-    prefix = os.path.join(folder, "")
-    is_below = os.path.normcase(file).startswith(os.path.normcase(prefix))
-    return file[len(prefix) :] if is_below else ""
+    return target
 
 
 def put(file: Path, data: bytes) -> None:

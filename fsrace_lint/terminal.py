@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 """The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
-_DESCRIPTOR: Final = re.compile(r"/dev/(?P<stream>stdout|stderr)|(?:/dev|/proc/self)/fd/(?P<number>[0-9]{1,9})")
+_DESCRIPTOR: Final = re.compile(
+    r"/dev/(?P<stream>stdout|stderr)|(?:/dev|/proc/self)/fd/(?P<number>[0-9]{1,9})"
+)
 _STREAMS: Final = {"stdout": 1, "stderr": 2}
 
 
@@ -73,7 +75,7 @@ def descriptor_of(file: Path) -> int | None:
 
 
 def is_stream(file: Path) -> bool:
-    """Tell whether something that is no regular file has a name: a pipe, a device, which take several reports."""
+    """Tell whether there is something else than a regular file: a pipe, a device."""
     return file.exists() and not file.is_file()
 
 

@@ -23,8 +23,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     """Give one workflow command a line, findings first."""
     commands = [_finding(finding) for finding in outcome.findings]
     commands += [_problem(problem) for problem in outcome.errors]
-    text = "".join(f"{command}\n" for command in commands)
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(f"{command}\n" for command in commands)
 
 
 def _finding(finding: Finding) -> str:
@@ -37,16 +36,16 @@ def _finding(finding: Finding) -> str:
     else:
         properties["endLine"] = str(span.end_line)
     properties["title"] = f"{finding.code} {finding.name}"
-    message = finding.message
+    message = visible(finding.message)
     if finding.witness:
-        message += f"\nOutcome: {finding.witness.outcome}"
+        message += f"\nOutcome: {visible(finding.witness.outcome)}"
     return _command(LEVELS[finding.severity], properties, message)
 
 
 def _problem(problem: Problem) -> str:
     properties = {"file": problem.path} if problem.path else {}
     properties["title"] = "fsrace-lint failed here"
-    return _command("error", properties, problem.message)
+    return _command("error", properties, visible(problem.message))
 
 
 def _command(level: str, properties: Mapping[str, str], message: str) -> str:
