@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-import msgspec
 import pytest
 from click.testing import CliRunner
 from test_cli import HAZARD, here, read_terminal, write  # noqa: F401  # a fixture for all tests
+from test_html import elements, parsed, said
 from test_report import finding, fix, source
 
-from fsrace_lint import cli, fixes, report
+from fsrace_lint import cli, report
 from fsrace_lint.cache import seal as sealing
+from fsrace_lint.facts import extract as extraction
 from fsrace_lint.findings import Applicability, Related, Silenced, Step, Suppression, Witness
+from fsrace_lint.pipeline import extracting
 from fsrace_lint.report import Options, Outcome, Problem, render
-from fsrace_lint.report.diff import for_the_eyes
+from fsrace_lint.report.diff import for_the_eyes, unified
 from fsrace_lint.report.words import visible
 from fsrace_lint.spans import Place, Span
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from click.testing import Result
+
+    from fsrace_lint.source import Source
 
 BIN: Final = Path(sys.executable).parent
 LINTER: Final = str(BIN / "fsrace-lint")
@@ -175,7 +179,7 @@ def messages(*told: dict[str, Any]) -> bytes:
 def test_what_is_opened_in_an_editor_is_not_run(trapped: Path) -> None:
     folder, file = Path.cwd().as_uri(), Path("train0.py").absolute().as_uri()
     document = {"uri": file, "languageId": "python", "version": 1, "text": Path("train0.py").read_text()}
-    pull = {"textDocument": {"diagnostic": {}}}
+    pull: dict[str, Any] = {"textDocument": {"diagnostic": {}}}
     asked = messages(
         {"id": 1, "method": "initialize", "params": {"rootUri": folder, "capabilities": pull}},
         {"method": "initialized", "params": {}},
@@ -193,7 +197,7 @@ def test_what_is_opened_in_an_editor_is_not_run(trapped: Path) -> None:
         server.stdin.flush()
         shown = b""
         while b"FSR101" not in shown:
-            chunk = server.stdout.read1()
+            chunk = os.read(server.stdout.fileno(), 65536)
             assert chunk, shown
             shown += chunk
         server.stdin.write(messages({"id": 3, "method": "shutdown"}, {"method": "exit"}))
@@ -205,3 +209,612 @@ def test_the_trap_works(trapped: Path) -> None:
     """The mark is left where Python is told to import from the folder."""
     start(sys.executable, "-c", "import click")
     assert "click.py" in trapped.read_text()
+
+
+# Nothing steers who reads of it.
+
+TRICKS: Final = (
+    "\x1b[2J\x1b]0;title\x07", "\x9b31m", "\x7f\x08\x08", "a\rb\nc", "::error file=a.py::pwned", "%0A%0D::x",
+    "a ::set-output name=x::y", "##[error]pwned", "##vso[task.setvariable variable=x]y", "[red]bold[/red]",
+    "[x](javascript:alert(1))", "{0} {{1}}", "</script><script>alert(1)</script>", '"><img src=x onerror=y>',
+    "]]>", "--><!--", "&lt;&#27;", "\u2028\u2029\x85", "\u202e\u2066\u200b\ufeff", "\u3164\u2800",
+    "\ud800\udcff", "\U000e0041", "javascript:alert(1)", "../../../etc/passwd", "file:///etc/passwd",
+    "\\x1b", "é😀",
+)  # fmt: skip
+COMMANDS: Final = re.compile(r"^\s*::\w|##\w*\[", re.MULTILINE)
+
+
+def steering(text: str) -> set[str]:
+    """What of a text would steer a terminal or the log of a CI service, or hide."""
+    lines = text.removesuffix("\n").split("\n")
+    found = {char for line in lines for char in line if unicodedata.category(char)[0] == "C"}
+    found |= set(text) & set("\u2028\u2029\u3164\u2800")
+    return found | set(COMMANDS.findall(text))
+
+
+def about(trick: str) -> Outcome:
+    """Everything that a report can say, said with a trick wherever words of the project can stand."""
+    place = Place(f"{trick}.py", Span(1, 1, 1, 4))
+    one = finding(
+        place,
+        message=trick,
+        function=trick,
+        related=(Related(place, trick), Related(Place(trick, Span(7, 1, 7, 2)), trick)),
+        witness=Witness((Step(0, trick, trick), Step(1, f"a b {trick}")), trick),
+        fix=fix(Applicability.SAFE, trick),
+    )
+    return Outcome(
+        (one,),
+        (Problem(trick, trick),),
+        {"files": 1},
+        silenced=(Silenced(place, trick, "mkdir", trick, "guard", trick, place),),
+        suppressed=(Suppression(one, "comment", trick),),
+        previews={one: report.Preview((report.Edit(Span(1, 1, 1, 1), trick),))},
+    )
+
+
+def shown(form: str, trick: str, *, color: bool = False, width: int = 100) -> str:
+    code = (
+        trick.encode("utf-8", "replace").decode()
+        + " = open('x')  # "
+        + trick.encode("utf-8", "replace").decode()
+    )
+    sources = {f"{trick}.py": source(f"{trick}.py", code)}
+    return render(form, about(trick), sources, Options(color=color, width=width, statistics=True))
+
+
+def data(trick: str) -> str:
+    """What is left of a trick where half characters have no code."""
+    return trick.encode("utf-8", "backslashreplace").decode()
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from strings(item)
+
+
+@pytest.mark.parametrize("trick", TRICKS, ids=ascii)
+class TestReports:
+    """Each format is read by what reads it, and there the trick is data; the bytes steer nothing."""
+
+    @pytest.mark.parametrize("width", [40, 100])
+    def test_text(self, trick: str, width: int) -> None:
+        plain = shown("text", trick, width=width)
+        assert steering(plain) == set()
+        colored = shown("text", trick, color=True, width=width)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+        assert f"{visible(trick)}.py:1:1: FSR" in plain
+
+    def test_json(self, trick: str) -> None:
+        text = shown("json", trick)
+        assert text.isascii()
+        assert steering(text) == set()
+        (one,) = json.loads(text)["findings"]
+        assert (one["message"], one["path"], one["function"]) == (
+            data(trick),
+            f"{data(trick)}.py",
+            data(trick),
+        )
+
+    def test_gitlab(self, trick: str) -> None:
+        text = shown("gitlab", trick)
+        assert steering(text) == set()
+        (one,) = json.loads(text)
+        assert one["location"]["path"] == f"{data(trick)}.py"
+        assert visible(trick) in one["description"]
+
+    def test_sarif(self, trick: str) -> None:
+        text = shown("sarif", trick)
+        assert steering(text) == set()
+        (log,) = json.loads(text)["runs"]
+        uris = [row["uri"] for row in locations(log)]
+        assert len(uris) >= 4
+        for uri in uris:
+            assert re.fullmatch(r"[A-Za-z0-9._~/%-]+", uri), "nothing but a path: no scheme, no query"
+            assert unquote(uri, errors="surrogateescape" if "\udcff" in trick else "strict")
+        told = [
+            one["text"] for row in dicts(log) for key, one in row.items() if key in {"message", "description"}
+        ]
+        assert len(told) >= 8
+        for message in told:
+            assert not re.search(r"(?<!\\)\]\(", message), "no link"
+            assert not re.search(r"(?<!\{)\{\d\}", message), "no place of an argument"
+
+    def test_junit(self, trick: str) -> None:
+        text = shown("junit", trick)
+        assert steering(text) == set()
+        suites = ET.fromstring(text)
+        assert {one.tag for one in suites.iter()} == {
+            "testsuites",
+            "testsuite",
+            "testcase",
+            "failure",
+            "error",
+        }
+        failure = suites.find(".//failure")
+        assert failure is not None
+        assert failure.get("message") == visible(trick)
+
+    def test_html(self, trick: str) -> None:
+        text = shown("html", trick)
+        assert text.isascii()
+        assert steering(text.partition("</style>")[2]) == set()
+        page = parsed(text)
+        assert len(elements(page, "script")) == 1
+        assert elements(page, "img") == []
+        attributes = {name: value for element in page.iter() for name, value in element.attrib.items()}
+        assert not [name for name in attributes if name.startswith("on")]
+        assert {link.get("href") for link in elements(page, "a")} == {"#findings", "#FSR101", "#f1"}
+        assert visible(trick).split() == said(elements(page, "h3")[0]).removesuffix(".py").split()
+
+    def test_github(self, trick: str) -> None:
+        first, second = shown("github", trick).removesuffix("\n").split("\n")
+        read = [re.fullmatch(r"::error ([^:]*)::(.*)", line) for line in (first, second)]
+        for one in read:
+            assert one is not None
+            assert steering(one[0].removeprefix("::")) == set()
+        assert read[0] is not None
+        properties = dict(item.split("=", 1) for item in read[0][1].split(","))
+        assert set(properties) == {"file", "line", "col", "endLine", "endColumn", "title"}
+        assert visible(decoded(properties["file"])) == f"{visible(trick)}.py"
+        assert decoded(read[0][2]) == f"{visible(trick)}\nOutcome: {visible(trick)}"
+
+    def test_a_diff_for_the_eyes(self, trick: str) -> None:
+        code = data(trick).replace("\n", "").encode()
+        diff = unified("a.py", code, code + b" # new", "utf-8")
+        for color in (False, True):
+            text = re.sub(r"\x1b\[[0-9;]*m", "", for_the_eyes(diff, color=color))
+            assert {char for char in steering(text) if char != "\t"} == set()
+            assert "# new" in text
+
+
+def decoded(text: str) -> str:
+    """Read a value of a workflow command as GitHub does."""
+    for code, char in (("%3A", ":"), ("%2C", ","), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
+        text = text.replace(code, char)
+    return text
+
+
+def dicts(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from dicts(item)
+
+
+def locations(value: Any) -> Iterator[dict[str, Any]]:
+    yield from (one for one in dicts(value) if "uri" in one)
+
+
+def test_every_format_is_tried() -> None:
+    tried = {name.removeprefix("test_") for name in vars(TestReports) if name.startswith("test_")}
+    assert set(report.FORMATS) <= tried
+
+
+HOSTILE_CODE: Final = """
+import os
+import torch.distributed as dist
+
+dist.init_process_group()
+ㅤ = "::error::\x1b[2J ##vso[task.complete] \u202e [red]"
+
+
+def prepare(na\u200bme):  # noqa: FSR201  \x1b[2J\u202e
+    if not os.path.exists(f"\x1b]0;t\x07 ::error::{name} ##[error]\u202e"):
+        os.mkdir(f"\x1b]0;t\x07 ::error::{name} ##[error]\u202e")
+    if not os.path.exists(ㅤ):
+        os.mkdir(ㅤ)  # noqa: FSR101 because \x1b[2J ::error::x
+""".replace("na\u200bme", "name")
+BROKEN: Final = "import os\n\x1b[2J::error::x(\u202e\n"
+HOSTILE_NAMES: Final = ("::error::\x1b[2J.py", "##vso[x]\u202e\n.py", "[red]%0A\x9b.py")
+HOSTILE_FOLDER: Final = "::warning::a\x1b[31m"
+HOSTILE_SETTINGS: Final = """
+[tool.fsrace-lint]
+exclude = ["\\u001b[2J::error::", "left\\u202eout"]
+shared-paths = ["/mnt/\\u001b[2J"]
+[[tool.fsrace-lint.catalog.guard]]
+names = ["mylib.\\u001b[2J"]
+"""
+
+
+@pytest.fixture
+def hostile() -> None:
+    """A project in which everything that can be shown would steer who reads it."""
+    write({f"{HOSTILE_FOLDER}/{name}": HOSTILE_CODE for name in HOSTILE_NAMES})
+    write(dict.fromkeys(HOSTILE_NAMES, HOSTILE_CODE) | {"broken\x1b[2J.py": BROKEN, "left\u202eout/a.py": ""})
+    Path(os.fsdecode(b"\xff\xfe.py")).write_text(HOSTILE_CODE, encoding="utf-8")
+
+
+@NEEDS_POSIX
+@pytest.mark.usefixtures("hostile")
+class TestCommands:
+    """The same from end to end, with what stands on standard error."""
+
+    @pytest.mark.parametrize("form", sorted({*report.FORMATS} - {"github", "html"}))
+    def test_check(self, form: str) -> None:
+        options = ("--statistics", "--verbose", "--profile=strict", "--extend-exclude=left*")
+        listing = ("--show-silenced", "--show-suppressed") if form in {"text", "json"} else ()
+        result = run("check", f"--format={form}", *options, *listing, code=1)
+        assert steering(result.stdout) == set()
+        assert steering(result.stderr) == set()
+        assert "FSR101" in result.stdout
+        assert "left out: left\\u202eout" in result.stderr
+
+    @pytest.mark.parametrize("unsafe", [(), ("--unsafe-fixes",)])
+    def test_fix(self, unsafe: tuple[str, ...]) -> None:
+        result = run("fix", "--verbose", *unsafe, code=1)
+        assert steering(result.stdout + result.stderr) == set()
+        assert "Fixed" in result.stderr
+
+    def test_a_baseline(self) -> None:
+        assert steering(run("check", "--write-baseline=known\x1b.json", code=0).stderr) == set()
+        for name in HOSTILE_NAMES:
+            Path(name).write_text("")
+        for options in ((), ("--prune-baseline",)):
+            result = run("check", "--baseline=known\x1b.json", *options, code=1)
+            assert steering(result.stdout + result.stderr) == set()
+            assert "baseline" in result.stderr
+
+    def test_comments(self) -> None:
+        result = run("check", "--add-noqa", "--profile=strict", code=1)
+        assert steering(result.stdout + result.stderr) == set()
+        assert "not suppressed" in result.stderr
+
+    def test_settings(self) -> None:
+        write({"pyproject.toml": HOSTILE_SETTINGS})
+        for arguments, code in ((("--show-settings",), 2), (("--verbose",), 2)):
+            result = run("check", *arguments, code=code)
+            assert steering(result.stdout + result.stderr) == set()
+        write({"pyproject.toml": HOSTILE_SETTINGS.partition("[[")[0]})
+        result = run("check", "--show-settings", code=0)
+        assert steering(result.stdout + result.stderr) == set()
+        assert "\\u001b" in result.stdout
+
+    def test_usage(self) -> None:
+        for arguments in (("--\x1b[2J::error::",), ("check", "--\x1b[2J"), ("\x1b[2J",), ("check", "-f\x9b")):
+            result = run(*arguments, code=2)
+            assert steering(result.stdout + result.stderr) == set()
+
+    def test_what_is_missing(self) -> None:
+        for arguments in (
+            ("check", "gone\x1b[2J"),
+            ("check", "--baseline=\x1b[2J"),
+            ("vendor", "gone\x1b/x"),
+        ):
+            result = run(*arguments, code=2)
+            assert steering(result.stdout + result.stderr) == set()
+            assert "\\x1b" in result.stderr
+
+    def test_flake8(self) -> None:
+        """The name of the file is said by flake8 itself."""
+        Path("plain.py").write_text(HOSTILE_CODE, encoding="utf-8")
+        done = start(str(BIN / "flake8"), "--select=FSR", "plain.py")
+        assert steering(done.stdout.decode() + done.stderr.decode()) == set()
+        assert b"FSR101" in done.stdout
+
+
+@NEEDS_POSIX
+def test_a_diff_on_a_terminal_without_colors() -> None:
+    write({"a.py": f"x = '\x1b[2J\x9b'\n{HAZARD}"})
+    shows, stream = os.openpty()
+    command = [LINTER, "fix", "--diff", "--no-color"]
+    done = subprocess.run(command, stdout=stream, stderr=subprocess.DEVNULL, check=False)
+    os.close(stream)
+    text = read_terminal(shows).decode().replace("\r\n", "\n")
+    assert done.returncode == 1
+    assert steering(text) == set()
+    assert "x = '\\x1b[2J\\x9b'" in text
+    piped = run("fix", "--diff", code=1)
+    assert b"x = '\x1b[2J\xc2\x9b'" in piped.stdout_bytes, "a patch is data"
+
+
+# What somebody else has written is not believed.
+
+
+def keys() -> list[Path]:
+    return sorted(Path(os.environ["XDG_STATE_HOME"]).rglob("*"))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without a key."""
+    folder = tmp_path.with_name(f"{tmp_path.name}-home")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
+def check(*options: str, code: int) -> Result:
+    return run("check", *options, "--verbose", "--statistics", "--format=json", code=code)
+
+
+@pytest.fixture
+def parsed_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Takes the names of the files that are parsed."""
+    seen: list[str] = []
+    real = extraction.extract
+
+    def extract(read: Source) -> Any:
+        seen.append(read.relative)
+        return real(read)
+
+    monkeypatch.setattr(extraction, "extract", extract)
+    monkeypatch.setattr(extracting, "extract", extract)
+    return seen
+
+
+def done_again(result: Result) -> set[str]:
+    """What was done although the cache could have told what comes of it."""
+    return {"extract", "query"} & set(json.loads(result.stdout)["statistics"]["seconds"])
+
+
+ALL: Final = {"extract", "query"}
+
+
+@pytest.mark.usefixtures("home")
+class TestPlantedCaches:
+    def test_one_with_right_digests_is_ignored(self, home: Path) -> None:
+        """It was made by this program, for these files, and tells that there is nothing to report."""
+        write({"a.py": HAZARD})
+        check(code=1)
+        assert home.is_dir()
+        shutil.rmtree(home)
+        sealing._read.cache_clear()  # as in another process
+        result = check(code=1)
+        assert "seal of somebody else" in result.stderr
+        assert done_again(result) == ALL
+        again = check(code=1)
+        assert "seal" not in again.stderr
+        assert done_again(again) == set()
+
+    def test_the_key_is_of_the_user_alone(self, home: Path) -> None:
+        write({"a.py": HAZARD})
+        check(code=1)
+        (key,) = [path for path in keys() if path.is_file()]
+        assert key == home / "fsrace-lint" / "cache.key"
+        assert key.stat().st_size == 32
+        if os.name == "posix":
+            assert stat.S_IMODE(key.stat().st_mode) == 0o600
+            assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+
+    def test_all_processes_take_the_first_key(self, home: Path) -> None:
+        one, other = sealing._made(str(home / "fsrace-lint")), sealing._made(str(home / "fsrace-lint"))
+        assert one == other
+        assert [path.name for path in keys() if path.is_file()] == ["cache.key"]
+
+    def test_without_links_too(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def link(*_: object) -> None:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "link", link)
+        one, other = sealing._made(str(home / "fsrace-lint")), sealing._made(str(home / "fsrace-lint"))
+        assert one == other
+
+    def test_a_key_in_the_environment_goes_along_with_the_cache(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write({"a.py": HAZARD})
+        monkeypatch.setenv("FSRACE_CACHE_KEY", "secret")
+        check(code=1)
+        assert not home.exists()
+        assert done_again(check(code=1)) == set()
+        monkeypatch.setenv("FSRACE_CACHE_KEY", "another")
+        assert done_again(check(code=1)) == ALL
+
+    def test_a_home_that_cannot_be_written(self, home: Path) -> None:
+        home.write_text("")
+        write({"a.py": HAZARD})
+        for _ in range(2):
+            result = check(code=1)
+            assert "is not written: its key in" in result.stderr
+            assert done_again(result) == ALL
+        assert not Path(".fsrace_cache").exists()
+
+    @NEEDS_POSIX
+    @pytest.mark.parametrize("kind", ["link", "short", "pipe", "folder"])
+    def test_what_is_no_key(self, home: Path, kind: str) -> None:
+        key = home / "fsrace-lint" / "cache.key"
+        key.parent.mkdir(parents=True)
+        real = key.with_name("real")
+        real.write_bytes(bytes(32))
+        if kind == "link":
+            key.symlink_to(real)
+        elif kind == "short":
+            key.write_bytes(bytes(31))
+        elif kind == "pipe":
+            os.mkfifo(key)
+        else:
+            key.mkdir()
+        write({"a.py": HAZARD})
+        assert "is not written: its key in" in check(code=1).stderr
+        with pytest.raises(OSError, match="its key in"):
+            sealing.seal(b"")
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners")
+    def test_root_leaves_no_key_with_others(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        home.mkdir()
+        real = home.stat()
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        monkeypatch.setattr(os, "stat", lambda *_, **__: os.stat_result((*real[:4], 1000, *real[5:])))
+        with pytest.raises(OSError, match="belongs to another user"):
+            sealing.seal(b"")
+
+    def test_every_byte_counts(self, parsed_files: list[str]) -> None:
+        """Also of facts, which have no seal of their own: the sealed index knows what they are."""
+        write({"a.py": HAZARD})
+        check(code=1)
+        (file,) = Path(".fsrace_cache").glob("facts*")
+        whole = file.read_bytes()
+        for at in range(90, len(whole), 40):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            for results in Path(".fsrace_cache").glob("results*"):
+                results.unlink()
+            parsed_files.clear()
+            check(code=1)
+            assert parsed_files == ["a.py"], at
+
+    @pytest.mark.parametrize("kind", ["facts", "results"])
+    @pytest.mark.parametrize("claimed", [2**62, 2**26, 0])
+    def test_a_bomb(self, kind: str, claimed: int) -> None:
+        """A head that promises much, before much of nothing: no more is read than a file may have."""
+        write({"a.py": HAZARD})
+        check(code=1)
+        file = next(path for path in Path(".fsrace_cache").iterdir() if path.name.startswith(kind))
+        head = bytearray(file.read_bytes()[:116])
+        if kind == "facts":
+            head[48:64] = (96).to_bytes(8, "little") + claimed.to_bytes(8, "little")
+        with file.open("wb") as stream:
+            stream.write(head)
+            stream.truncate(400 * 1024 * 1024)
+        check(code=1)
+        assert file.stat().st_size < 100_000
+
+
+BASELINE_HEAD: Final = '{"format": "fsrace-lint baseline", "version": 1, '
+ENTRY: Final = '{"path": "a.py", "code": "FSR101", "function": "<module>", "text": "0123456789abcdef"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("[" * 200_000, 2),
+        (BASELINE_HEAD + '"x": ' + "[" * 200_000, 2),
+        ('{"x": ' * 100_000, 2),
+        (BASELINE_HEAD + '"findings": ' + "[" * 200_000, 2),
+        (BASELINE_HEAD + '"findings": {}}', 2),
+        (BASELINE_HEAD + '"findings": [1e400]}', 2),
+        (BASELINE_HEAD + f'"findings": [{ENTRY[:-1]}, "count": {10**400}}}]}}', 2),
+        (BASELINE_HEAD + '"findings": [], "findings": null}', 2),
+        (BASELINE_HEAD + f'"findings": [{", ".join([ENTRY] * 100_000)}]}}', 1),
+        (BASELINE_HEAD + f'"findings": [{ENTRY.replace("a.py", "a" * 10**6)}]}}', 1),
+        (BASELINE_HEAD + f'"findings": [{ENTRY.replace("a.py", "/etc/passwd")}]}}', 1),
+        ("\0" * 1000, 2),
+        ("\ufeff{}", 2),
+    ],
+    ids=[
+        "lists", "skipped", "objects", "findings", "object", "number", "count", "twice", "many", "long",
+        "elsewhere", "nul", "bom",
+    ],
+)  # fmt: skip
+def test_a_planted_baseline(text: str, code: int) -> None:
+    write({"a.py": HAZARD, "known.json": text})
+    result = run("check", "--baseline=known.json", "--no-cache", code=code)
+    assert steering(result.stdout + result.stderr) == set()
+    assert "internal failure" not in result.stderr
+    assert (code == 1) == ("FSR101" in result.stdout)
+
+
+# Nothing is written elsewhere.
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder beside the project, with a file that must stay as it is."""
+    folder = tmp_path.with_name(f"{tmp_path.name}-outside")
+    folder.mkdir()
+    (folder / "precious").write_text("precious")
+    return folder
+
+
+WRITING: Final = (
+    ("check", "--output-file={}"),
+    ("check", "--report=json={}"),
+    ("check", "--write-baseline={}"),
+    ("vendor", "{}"),
+    ("vendor", "--force", "{}"),
+)
+
+
+@NEEDS_POSIX
+@pytest.mark.parametrize("command", WRITING, ids=" ".join)
+class TestLinks:
+    @pytest.mark.parametrize("kind", ["precious", "dangling", "folder", "chain", "git"])
+    def test_what_leads_elsewhere(self, command: tuple[str, ...], kind: str, outside: Path) -> None:
+        write({"a.py": HAZARD, ".git/hooks/pre-push": "precious"})
+        target = {"git": Path(".git/hooks/pre-push"), "folder": outside}.get(kind, outside / kind)
+        link = Path("link")
+        if kind == "chain":
+            Path("middle").symlink_to(outside / "precious")
+            target = Path("middle")
+        link.symlink_to(target)
+        named = "link/new" if kind == "folder" else "link"
+        for name in (named, str(Path(named).absolute())):
+            result = CliRunner().invoke(cli.main, [part.format(name) for part in command])
+            # what is none of ours is left alone before it is known to be behind a link
+            is_left = "--write" in command[1] or command == ("vendor", "{}")
+            assert result.exit_code in ({1, 2} if is_left else {2})
+            assert is_left or "is a symbolic link, or behind one, and leads to" in result.stderr
+        assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("precious", "precious")]
+        assert Path(".git/hooks/pre-push").read_text() == "precious"
+        assert link.is_symlink()
+
+    def test_what_stays_here(self, command: tuple[str, ...]) -> None:
+        write({"a.py": HAZARD, "real/x": ""})
+        Path("link").symlink_to("real")
+        Path("real/named").symlink_to("there")
+        CliRunner().invoke(cli.main, [part.format("link/named") for part in command])
+        assert Path("real/there").stat().st_size > 0
+        assert Path("link").is_symlink()
+        assert Path("real/named").is_symlink()
+
+    def test_a_circle(self, command: tuple[str, ...]) -> None:
+        write({"a.py": HAZARD})
+        Path("one").symlink_to("two")
+        Path("two").symlink_to("one")
+        result = run(*(part.format("one") for part in command), code=2)
+        assert "internal failure" not in result.stderr
+
+    def test_a_name_elsewhere_is_believed(self, command: tuple[str, ...], outside: Path) -> None:
+        write({"a.py": HAZARD})
+        CliRunner().invoke(cli.main, [part.format(outside / "new") for part in command])
+        assert (outside / "new").stat().st_size > 0
+
+
+@NEEDS_POSIX
+def test_a_link_that_comes_in_between(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked at again before the file is put there, and then only the link could be replaced."""
+    write({"a.py": HAZARD})
+    real = os.fsync
+
+    def plant(descriptor: int) -> None:
+        if not Path("report").is_symlink():
+            Path("report").symlink_to(outside / "precious")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", plant)
+    result = run("check", "--output-file=report", code=2)
+    assert "report cannot be written: is not a regular file" in result.stderr
+    assert (outside / "precious").read_text() == "precious"
+
+
+@NEEDS_POSIX
+class TestStreams:
+    @pytest.mark.parametrize(
+        "name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/stderr", "/dev/fd/2"]
+    )
+    def test_what_is_appended_to(self, name: str) -> None:
+        """A shell that appends to a file: what it held stays."""
+        if not Path(name).exists():
+            pytest.skip("this system has no such name")
+        write({"a.py": HAZARD, "log": "before\n"})
+        number = name[-1:] if name[-1:].isdigit() else "12"["err" in name]
+        line = f'"$0" check --silent --output-file={name} {number}>>log'
+        done = subprocess.run(["/bin/sh", "-c", line, LINTER], capture_output=True, check=False)
+        assert done.returncode == 1, done.stderr
+        held = Path("log").read_text()
+        assert held.startswith("before\na.py:4:5: FSR101")
+
+    def test_a_pipe(self) -> None:
+        write({"a.py": HAZARD})
+        os.mkfifo("pipe")
+        with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as reader:
+            run("check", "--output-file=pipe", code=1)
+            said, _ = reader.communicate(timeout=60)
+        assert said.startswith(b"a.py:4:5: FSR101")
+        assert stat.S_ISFIFO(os.lstat("pipe").st_mode)
+
+    def test_a_closed_one(self) -> None:
+        write({"a.py": HAZARD})
+        result = run("check", "--output-file=/dev/fd/987", code=2)
+        assert "cannot be written: Bad file descriptor" in result.stderr

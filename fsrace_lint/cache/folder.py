@@ -85,10 +85,9 @@ class Folder:
             return None
         try:
             with os.fdopen(descriptor, "rb") as stream:
-                data = stream.read(most + 1)
+                return stream.read() if os.fstat(descriptor).st_size <= most else None
         except OSError:
             return None
-        return data if len(data) <= most else None
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """Write a file beside and rename it: a reader sees the old one or the new one.
