@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
+from editor import Editor, session
 from test_cli import HAZARD, here, read_terminal, write  # noqa: F401  # a fixture for all tests
 from test_html import elements, parsed, said
 from test_report import finding, fix, source
@@ -414,9 +415,14 @@ HOSTILE_SETTINGS: Final = """
 [tool.fsrace-lint]
 exclude = ["\\u001b[2J::error::", "left\\u202eout"]
 shared-paths = ["/mnt/\\u001b[2J"]
-[[tool.fsrace-lint.catalog.guard]]
-names = ["mylib.\\u001b[2J"]
 """
+MISTAKES: Final = (
+    '[tool.fsrace-lint]\n"\\u001b[2J::error::\\u202e" = 1\n',
+    '[tool.fsrace-lint]\nselect = ["\\u001b[2J"]\n',
+    '[tool.fsrace-lint]\nbaseline = "\\u001b[2J"\n',
+    '[[tool.fsrace-lint.catalog.guard]]\nnames = ["\\u001b[2J"]\nscope = "::error::\\u001b[2J"\n',
+    "[tool.fsrace-lint]\n\x1b[2J = 1\n",
+)
 
 
 @pytest.fixture
@@ -462,20 +468,27 @@ class TestCommands:
         assert steering(result.stdout + result.stderr) == set()
         assert "not suppressed" in result.stderr
 
+    @pytest.mark.parametrize("text", MISTAKES)
+    def test_mistakes_in_settings(self, text: str) -> None:
+        write({"pyproject.toml": text})
+        for arguments in (("check",), ("check", "--show-settings"), ("fix",), ("cache", "info")):
+            result = run(*arguments, code=2)
+            assert steering(result.stdout + result.stderr) == set()
+        assert "pyproject.toml" in result.stderr or "baseline" in result.stderr
+
     def test_settings(self) -> None:
         write({"pyproject.toml": HOSTILE_SETTINGS})
-        for arguments, code in ((("--show-settings",), 2), (("--verbose",), 2)):
-            result = run("check", *arguments, code=code)
-            assert steering(result.stdout + result.stderr) == set()
-        write({"pyproject.toml": HOSTILE_SETTINGS.partition("[[")[0]})
         result = run("check", "--show-settings", code=0)
         assert steering(result.stdout + result.stderr) == set()
         assert "\\u001b" in result.stdout
 
-    def test_usage(self) -> None:
-        for arguments in (("--\x1b[2J::error::",), ("check", "--\x1b[2J"), ("\x1b[2J",), ("check", "-f\x9b")):
+    @pytest.mark.parametrize("trick", ["\x1b[2J", "\x9b", "\u202e ::error::x"])
+    def test_usage(self, trick: str) -> None:
+        """A shell that is told `*` puts in the names of files."""
+        for arguments in ((f"--{trick}",), ("check", f"--{trick}"), (trick,), ("vendor", "a", trick)):
             result = run(*arguments, code=2)
             assert steering(result.stdout + result.stderr) == set()
+            assert "\\" in result.stderr
 
     def test_what_is_missing(self) -> None:
         for arguments in (
@@ -493,6 +506,31 @@ class TestCommands:
         done = start(str(BIN / "flake8"), "--select=FSR", "plain.py")
         assert steering(done.stdout.decode() + done.stderr.decode()) == set()
         assert b"FSR101" in done.stdout
+
+
+@NEEDS_POSIX
+# pygls asks asyncio what `inspect` answers since Python 3.14
+@pytest.mark.filterwarnings("ignore:.*iscoroutinefunction.*:DeprecationWarning")
+def test_an_editor() -> None:
+    code, settings = Path("a.py").absolute(), Path("pyproject.toml").absolute()
+
+    def spoil() -> None:
+        settings.write_text(MISTAKES[0])
+
+    async def story(editor: Editor) -> None:
+        name = editor.open(code, HOSTILE_CODE)
+        for one in await editor.diagnostics(name):
+            related = [item.message for item in one.related_information or []]
+            assert steering("".join([one.message, *related])) == set()
+        assert await editor.codes(name)
+        spoil()
+        editor.changed_on_disk(settings)
+        (message,) = await editor.until(lambda: editor.messages)
+        assert "unknown key" in message
+        assert steering(message) == set()
+
+    write({"a.py": HOSTILE_CODE})
+    session([Path.cwd()], story)
 
 
 @NEEDS_POSIX
