@@ -474,7 +474,7 @@ class TestCommands:
         for arguments in (("check",), ("check", "--show-settings"), ("fix",), ("cache", "info")):
             result = run(*arguments, code=2)
             assert steering(result.stdout + result.stderr) == set()
-        assert "pyproject.toml" in result.stderr or "baseline" in result.stderr
+            assert "pyproject.toml" in result.stderr or "baseline" in result.stderr
 
     def test_settings(self) -> None:
         write({"pyproject.toml": HOSTILE_SETTINGS})
@@ -617,7 +617,9 @@ class TestPlantedCaches:
             assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
 
     def test_all_processes_take_the_first_key(self, home: Path) -> None:
-        one, other = sealing._made(str(home / "fsrace-lint")), sealing._made(str(home / "fsrace-lint"))
+        one = sealing._made(str(home / "fsrace-lint"))
+        sealing._read.cache_clear()  # as in another process
+        other = sealing._made(str(home / "fsrace-lint"))
         assert one == other
         assert [path.name for path in keys() if path.is_file()] == ["cache.key"]
 
@@ -626,8 +628,9 @@ class TestPlantedCaches:
             raise PermissionError
 
         monkeypatch.setattr(os, "link", link)
-        one, other = sealing._made(str(home / "fsrace-lint")), sealing._made(str(home / "fsrace-lint"))
-        assert one == other
+        one = sealing._made(str(home / "fsrace-lint"))
+        sealing._read.cache_clear()
+        assert one == sealing._made(str(home / "fsrace-lint"))
 
     def test_a_key_in_the_environment_goes_along_with_the_cache(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -741,6 +744,29 @@ def test_a_planted_baseline(text: str, code: int) -> None:
     assert steering(result.stdout + result.stderr) == set()
     assert "internal failure" not in result.stderr
     assert (code == 1) == ("FSR101" in result.stdout)
+
+
+@NEEDS_POSIX
+@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "b.py", "known.json"])
+@pytest.mark.parametrize("kind", ["pipe", "endless", "huge"])
+def test_what_never_ends(name: str, kind: str) -> None:
+    """It is neither waited for nor read."""
+    write({"a.py": HAZARD})
+    Path(name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(name)
+    elif kind == "endless":
+        Path(name).symlink_to("/dev/zero")
+    else:
+        with Path(name).open("wb") as stream:
+            stream.truncate(100 * 1024**3)
+    options = ["--baseline=known.json"] if name == "known.json" else []
+    limit = 'ulimit -v 4000000; exec timeout 100 "$0" check --no-cache "$@"'
+    done = subprocess.run(["/bin/sh", "-c", limit, LINTER, *options], capture_output=True, check=False)
+    is_needed = name in {"pyproject.toml", "known.json"}
+    assert done.returncode == (2 if is_needed else 1), done.stderr
+    assert b"internal failure" not in done.stderr
+    assert is_needed == (b"FSR101" not in done.stdout)
 
 
 # Nothing is written elsewhere.

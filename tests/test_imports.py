@@ -54,10 +54,11 @@ ROOMS = (
     Room("terminal", "placing report.words", "click"),
     Room("mistakes", "", "msgspec"),
     Room("globs"),
-    Room("settings", "globs mistakes", "msgspec tomllib tomli"),
+    Room("reading"),
+    Room("settings", "globs mistakes reading", "msgspec tomllib tomli"),
     Room("findings", "spans", "msgspec"),
     Room("source", "spans", "msgspec tokenize"),
-    Room("discover", "globs settings source", "pathspec"),
+    Room("discover", "globs reading settings source", "pathspec"),
     Room(
         "catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec tomllib tomli"
     ),
