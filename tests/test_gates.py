@@ -360,7 +360,7 @@ class TestReports:
         properties = dict(item.split("=", 1) for item in read[0][1].split(","))
         assert set(properties) == {"file", "line", "col", "endLine", "endColumn", "title"}
         assert visible(decoded(properties["file"])) == f"{visible(trick)}.py"
-        assert decoded(read[0][2]) == f"{visible(trick)}\nOutcome: {visible(trick)}"
+        assert visible(decoded(read[0][2])) == visible(f"{trick}\nOutcome: {trick}")
 
     def test_a_diff_for_the_eyes(self, trick: str) -> None:
         code = data(trick).replace("\n", "").encode()

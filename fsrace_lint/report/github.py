@@ -36,21 +36,21 @@ def _finding(finding: Finding) -> str:
     else:
         properties["endLine"] = str(span.end_line)
     properties["title"] = f"{finding.code} {finding.name}"
-    message = visible(finding.message)
+    message = finding.message
     if finding.witness:
-        message += f"\nOutcome: {visible(finding.witness.outcome)}"
+        message += f"\nOutcome: {finding.witness.outcome}"
     return _command(LEVELS[finding.severity], properties, message)
 
 
 def _problem(problem: Problem) -> str:
     properties = {"file": problem.path} if problem.path else {}
     properties["title"] = "fsrace-lint failed here"
-    return _command("error", properties, visible(problem.message))
+    return _command("error", properties, problem.message)
 
 
 def _command(level: str, properties: Mapping[str, str], message: str) -> str:
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{level} {listed}::{_data(message)}"
+    return f"::{level} {listed}::{visible(_data(message))}"
 
 
 def _data(text: str) -> str:
