@@ -714,6 +714,7 @@ class TestPlantedCaches:
 
 BASELINE_HEAD: Final = '{"format": "fsrace-lint baseline", "version": 1, '
 ENTRY: Final = '{"path": "a.py", "code": "FSR101", "function": "<module>", "text": "0123456789abcdef"}'
+STEERING_ENTRY: Final = ENTRY.replace("<module>", "::error::##[x]\\u001b[2J\\u202e")
 
 
 @pytest.mark.parametrize(
@@ -730,12 +731,14 @@ ENTRY: Final = '{"path": "a.py", "code": "FSR101", "function": "<module>", "text
         (BASELINE_HEAD + f'"findings": [{", ".join([ENTRY] * 100_000)}]}}', 1),
         (BASELINE_HEAD + f'"findings": [{ENTRY.replace("a.py", "a" * 10**6)}]}}', 1),
         (BASELINE_HEAD + f'"findings": [{ENTRY.replace("a.py", "/etc/passwd")}]}}', 1),
+        (BASELINE_HEAD + f'"root": "\\u001b[2J::error::", "findings": [{ENTRY}]}}', 2),
+        (BASELINE_HEAD + f'"findings": [{STEERING_ENTRY}]}}', 1),
         ("\0" * 1000, 2),
         ("\ufeff{}", 2),
     ],
     ids=[
         "lists", "skipped", "objects", "findings", "object", "number", "count", "twice", "many", "long",
-        "elsewhere", "nul", "bom",
+        "elsewhere", "root", "steering", "nul", "bom",
     ],
 )  # fmt: skip
 def test_a_planted_baseline(text: str, code: int) -> None:
@@ -744,6 +747,11 @@ def test_a_planted_baseline(text: str, code: int) -> None:
     assert steering(result.stdout + result.stderr) == set()
     assert "internal failure" not in result.stderr
     assert (code == 1) == ("FSR101" in result.stdout)
+    if code == 1:
+        gone = run("check", "--baseline=known.json", "--prune-baseline", "--no-cache", code=1)
+        # of what lies elsewhere nobody can say that it has gone
+        assert ("has gone from the baseline" in gone.stderr) == ("/etc/passwd" not in text)
+        assert steering(gone.stderr) == set()
 
 
 @NEEDS_POSIX

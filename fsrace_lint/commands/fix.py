@@ -92,7 +92,7 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
     source = checked.sources[patch.path]
     shown = diff.unified(patch.path, patch.before, patch.after, source.encoding)
     is_colored = terminal.is_colored(color)
-    if is_colored or sys.stdout.isatty():
+    if is_colored or (sys.stdout is not None and sys.stdout.isatty()):
         terminal.show(diff.for_the_eyes(shown, color=is_colored))
     else:
         terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
