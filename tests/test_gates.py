@@ -25,6 +25,7 @@ from test_report import finding, fix, source
 
 from fsrace_lint import cli, report
 from fsrace_lint.cache import seal as sealing
+from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
 from fsrace_lint.findings import Applicability, Related, Silenced, Step, Suppression, Witness
 from fsrace_lint.pipeline import extracting
@@ -710,6 +711,25 @@ class TestPlantedCaches:
             stream.truncate(400 * 1024 * 1024)
         check(code=1)
         assert file.stat().st_size < 100_000
+
+
+def make_a_key(root: Path, _: int) -> str:
+    sealing._read.cache_clear()
+    return sealing._made(str(root / "state" / "fsrace-lint")).hex()
+
+
+def is_whole(root: Path) -> None:
+    """There is a whole key, or none."""
+    key = root / "state" / "fsrace-lint" / "cache.key"
+    assert not key.exists() or key.stat().st_size == 32
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the explorer needs fork")
+@pytest.mark.parametrize("options", [{"filesystem": "nfs"}, {"crash": "kill"}], ids=["nfs", "kill"])
+def test_two_hosts_make_the_key_of_a_shared_home(options: dict[str, Any]) -> None:
+    explore(
+        make_a_key, agree=True, check=is_whole, preemptions=2, max_schedules=60, samples=15, **options
+    ).assert_ok()
 
 
 BASELINE_HEAD: Final = '{"format": "fsrace-lint baseline", "version": 1, '

@@ -103,7 +103,9 @@ def _made(folder: str) -> bytes:
     if not folder:
         raise OSError("there is no home folder")
     _refuse_of_others(folder)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    # on NFS a folder that another host has just made can be told of too late, even to `exist_ok`
+    with contextlib.suppress(FileExistsError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = os.path.join(folder, f".{_NAME}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
     descriptor = os.open(temporary, _NEW, 0o600)
     try:
@@ -135,7 +137,11 @@ def _refuse_of_others(folder: str) -> None:
     """Keep root from leaving a key in the home of another user, who could not read it."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return
-    while not os.path.exists(folder):
-        folder = os.path.dirname(folder)
-    if os.stat(folder).st_uid != 0:
+    owner = None
+    while owner is None:
+        try:
+            owner = os.stat(folder).st_uid
+        except FileNotFoundError:  # noqa: PERF203  # two or three folders
+            folder = os.path.dirname(folder)
+    if owner != 0:
         raise OSError(f"{folder} belongs to another user")
