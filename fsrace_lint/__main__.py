@@ -1,6 +1,23 @@
 """`python -m fsrace_lint`."""
 
-from fsrace_lint.cli import main
+import os
+import sys
+
+
+def _leave_the_project_out() -> None:
+    """Import nothing more from the current folder, which `python -m` puts first: it is what is checked."""
+    if sys.flags.isolated or getattr(sys.flags, "safe_path", False):
+        return  # then Python has not put it there, and PYTHONPATH counts as its user says
+    try:
+        here = os.getcwd()  # noqa: PTH109  # pathlib is not imported yet, and must not be
+    except OSError:
+        return
+    if sys.path[:1] == [here]:
+        del sys.path[0]
+
 
 if __name__ == "__main__":
+    _leave_the_project_out()
+    from fsrace_lint.cli import main
+
     main(prog_name="fsrace-lint")

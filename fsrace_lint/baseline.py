@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import msgspec
 
 from fsrace_lint.fingerprints import Key, spelled
-from fsrace_lint.placing import ObstacleError, exchange
+from fsrace_lint.placing import ObstacleError, exchange, within
 from fsrace_lint.settings import ROOT_MARKERS, Settings, SettingsError, find_root
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def write(file: Path, baseline: Baseline, root: Path | None = None) -> None:
     if len(data) > _LARGEST:
         raise BaselineError(f"{file}: would be larger than a baseline may be ({_LARGEST} bytes)")
     try:
-        exchange(file, baseline.read, data)
+        exchange(within(file), baseline.read, data)
     except ObstacleError as obstacle:
         raise BaselineError(f"{file}: {obstacle}, so it is left alone") from None
     except OSError as error:

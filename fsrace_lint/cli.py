@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from fsrace_lint import __version__, failures
 from fsrace_lint.report.words import visible
 from fsrace_lint.terminal import FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INTERRUPTED: Final = 130
 _COMMANDS: Final = {
@@ -55,15 +59,30 @@ class _Commands(click.Group):
             message = f"No such command {args[0]!r}. Did you mean {close[0]!r}?"
             raise click.UsageError(visible(message), error.ctx or ctx) from None
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _visible_mistakes():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with failures.guard(click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            expected = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
+            with _visible_mistakes(), failures.guard(*expected):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except failures.InternalError as error:
             click.echo(visible(f"Error: {error}"), err=True)
             ctx.exit(FAILED)
+
+
+@contextlib.contextmanager
+def _visible_mistakes() -> Iterator[None]:
+    """Spell out what would steer the terminal in what click says: a shell may have put in names of files."""
+    try:
+        yield
+    except click.ClickException as error:
+        vars(error)["message"] = visible(error.message)  # to click it is final
+        raise
 
 
 @click.group(

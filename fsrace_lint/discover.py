@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.globs import glob, matcher
+from fsrace_lint.reading import read
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Ignore:
     def __init__(self, folder: str, base: str) -> None:
         file = Path(folder, ".gitignore")
         try:
-            text = file.read_text("utf-8-sig", "replace") if file.is_file() else ""
+            text = read(file).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
         except OSError:
             text = ""
         self._base = len(base)

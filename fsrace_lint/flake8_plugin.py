@@ -14,6 +14,7 @@ from flake8.exceptions import ExecutionError  # type: ignore[import-untyped,unus
 from flake8.violation import Violation  # type: ignore[import-untyped,unused-ignore]
 
 from fsrace_lint import __version__, discover, failures, pipeline, settings, source
+from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +85,7 @@ class Plugin:
                     if is_project and cls.stdin is None and _forks():
                         _run(chosen)
         except (*pipeline.MISTAKES, failures.InternalError) as error:
-            raise ExecutionError(f"fsrace-lint: {error}") from error
+            raise ExecutionError(visible(f"fsrace-lint: {error}")) from error
 
     def run(self) -> Iterator[Row]:
         """Yield the findings; a failure is one of them."""
@@ -95,11 +96,11 @@ class Plugin:
                 except pipeline.ChangedError:
                     found = list(self._found(_run_anew))
         except (*pipeline.MISTAKES, failures.InternalError) as error:
-            yield 1, 0, f"{pipeline.RULE_FAILURE} {error}", type(self)
+            yield 1, 0, visible(f"{pipeline.RULE_FAILURE} {error}"), type(self)
             return
         for finding in found:
             span = finding.place.span
-            yield span.line, span.column - 1, f"{finding.code} {finding.message}", type(self)
+            yield span.line, span.column - 1, visible(f"{finding.code} {finding.message}"), type(self)
 
     def _found(self, run_of: Callable[[Settings], Run]) -> Iterator[Finding]:
         file = Path(self.filename)

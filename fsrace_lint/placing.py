@@ -7,11 +7,11 @@ import errno
 import os
 import secrets
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 _EXCLUSIVE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
@@ -28,6 +28,35 @@ class ObstacleError(OSError):
         return str(self.strerror)
 
 
+def within(file: Path) -> Path:
+    """Tell where a file lies that somebody has named, with links followed as far as he can have meant them.
+
+    Those who wrote a project can leave links in it. So a name below the current folder leads nowhere
+    out of it, another one nowhere out of its own folder, and no link into the folder of git, where
+    a file can be a program that git runs.
+
+    Args:
+        file: The file, which need not be there.
+
+    Returns:
+        Its path without links.
+
+    Raises:
+        ObstacleError: A link leads elsewhere.
+    """
+    named = Path(os.path.abspath(file))  # noqa: PTH100  # links stay
+    target = Path(os.path.realpath(file))
+    folder = named.parent
+    with contextlib.suppress(OSError):  # the current folder is gone
+        folder = Path.cwd() if Path.cwd() in named.parents else folder
+    bound = Path(os.path.realpath(folder))
+    if target != bound / named.relative_to(folder):
+        is_within = bound in target.parents and ".git" not in target.relative_to(bound).parts
+        if not is_within:
+            raise ObstacleError(f"is a symbolic link, or behind one, and leads to {target}: name that itself")
+    return target
+
+
 def put(file: Path, data: bytes) -> None:
     """Give a file new content, whatever it holds.
 
@@ -38,10 +67,11 @@ def put(file: Path, data: bytes) -> None:
         data: All that it is to hold.
 
     Raises:
-        ObstacleError: It is read-only, has other hard links, or is no regular file.
+        ObstacleError: It is read-only, has other hard links, is no regular file, or a link
+            leads elsewhere, as `within` says.
         OSError: It cannot be written; what was there still is.
     """
-    target = file.resolve()
+    target = within(file)
     _place(target, data, lambda: _status(target))
 
 
@@ -73,7 +103,7 @@ def exchange(file: Path, before: bytes | None, after: bytes) -> None:
 def _status(target: Path) -> os.stat_result | None:
     """Look at what is there, None for nothing, and refuse what must not be replaced."""
     try:
-        status = target.stat()
+        status = os.lstat(target)
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(status.st_mode):

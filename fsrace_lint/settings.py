@@ -13,6 +13,7 @@ import msgspec
 
 from fsrace_lint.globs import glob
 from fsrace_lint.mistakes import did_you_mean, in_toml_words
+from fsrace_lint.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -287,7 +288,7 @@ def keys_given(root: Path) -> frozenset[str]:
 def _read_table(file: Path) -> dict[str, Any]:
     """Give `[tool.fsrace-lint]` of a file; empty if the file or the table is missing."""
     try:
-        data = file.read_bytes()
+        data = read(file)
     except FileNotFoundError:
         return {}
     except OSError as error:

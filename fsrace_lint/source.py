@@ -17,6 +17,8 @@ from fsrace_lint.spans import Span
 
 _BOM: Final = b"\xef\xbb\xbf"
 Names: TypeAlias = tuple[str, Path, str]
+LARGEST: Final = 64 * 1024 * 1024
+"""The bytes that a source file may have."""
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
@@ -116,10 +118,12 @@ def read_bytes(names: Names) -> bytes | Unreadable:
         The bytes, or why there are none.
     """
     try:
-        mode = os.stat(names[1]).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+        status = os.stat(names[1])
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, a socket or a device"
             return Unreadable(*names, f"is {kind}, not a regular file")
+        if status.st_size > LARGEST:
+            return Unreadable(*names, f"is too large ({status.st_size} bytes) to be source code")
         return names[1].read_bytes()
     except FileNotFoundError:
         return Unreadable(*names, "the file does not exist")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from fsrace_lint.placing import put
+from fsrace_lint.placing import put, within
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 """The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
+_DESCRIPTOR: Final = re.compile(
+    r"/dev/(?P<stream>stdout|stderr)|(?:/dev|/proc/self)/fd/(?P<number>[0-9]{1,9})"
+)
+_STREAMS: Final = {"stdout": 1, "stderr": 2}
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -61,6 +66,19 @@ def emit(data: bytes) -> None:
             sys.exit(FAILED)
 
 
+def descriptor_of(file: Path) -> int | None:
+    """Tell which of the open files of this process a name means: `/dev/stdout` is one; None for others."""
+    named = _DESCRIPTOR.fullmatch(str(file)) if os.name == "posix" else None
+    if named is None:
+        return None
+    return int(named["number"]) if named["number"] else _STREAMS[named["stream"]]
+
+
+def is_stream(file: Path) -> bool:
+    """Tell whether there is something else than a regular file: a pipe, a device."""
+    return file.exists() and not file.is_file()
+
+
 def write(file: Path, shown: str) -> bool:
     """Write a report; a reader sees the old one or the new one.
 
@@ -73,7 +91,14 @@ def write(file: Path, shown: str) -> bool:
     """
     data = shown.encode("utf-8", "backslashreplace")
     try:
-        if file.exists() and not file.is_file():
+        descriptor = descriptor_of(file)
+        if descriptor is not None:
+            # to open it anew would empty a file that somebody appends to
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            with os.fdopen(os.dup(descriptor), "wb") as stream:
+                stream.write(data)
+        elif is_stream(within(file)):
             file.write_bytes(data)
         else:
             put(file, data)

@@ -54,10 +54,11 @@ ROOMS = (
     Room("terminal", "placing report.words", "click"),
     Room("mistakes", "", "msgspec"),
     Room("globs"),
-    Room("settings", "globs mistakes", "msgspec tomllib tomli"),
+    Room("reading"),
+    Room("settings", "globs mistakes reading", "msgspec tomllib tomli"),
     Room("findings", "spans", "msgspec"),
     Room("source", "spans", "msgspec tokenize"),
-    Room("discover", "globs settings source", "pathspec"),
+    Room("discover", "globs reading settings source", "pathspec"),
     Room(
         "catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec tomllib tomli"
     ),
@@ -105,7 +106,7 @@ ROOMS = (
     Room("suppress", "findings noqa source spans", "msgspec"),
     Room("baseline", "findings fingerprints placing settings", "msgspec"),
     Room("cache", "cache.*"),
-    Room("cache.*", "cache.folder cache.version facts.model facts.extract", "msgspec"),
+    Room("cache.*", "cache.folder cache.seal cache.version facts.model facts.extract", "msgspec"),
     Room(
         "pipeline.run",
         "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
@@ -179,7 +180,7 @@ ROOMS = (
     Room("commands.stdin", "report.words", "click"),
     Room(
         "commands.deliver",
-        "__init__ commands.watching commands.words pipeline report report.words rules terminal",
+        "__init__ commands.watching commands.words pipeline placing report report.words rules terminal",
         "click",
     ),
     Room(
@@ -236,12 +237,12 @@ ROOMS = (
     ),
     Room("server.sessions", "failures findings pipeline server.* settings", "lsprotocol"),
     Room("server.actions", "findings fixes report.edits report.words server.*", "lsprotocol"),
-    Room("server.app", "__init__ discover server.*", "lsprotocol pygls"),
-    Room("server.handlers", "fixes server.* source", "lsprotocol pygls"),
+    Room("server.app", "__init__ discover report.words server.*", "lsprotocol pygls"),
+    Room("server.handlers", "fixes report.words server.* source", "lsprotocol pygls"),
     Room("commands.prove", "commands.words explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",
-        "__init__ discover failures findings pipeline rules settings source",
+        "__init__ discover failures findings pipeline report.words rules settings source",
         "ast flake8",
     ),
     Room("codemod", "fixes pipeline rules settings", "libcst"),

@@ -30,7 +30,7 @@ from fsrace_lint.findings import (
     Witness,
 )
 from fsrace_lint.report import FORMATS, Options, Outcome, Problem, render
-from fsrace_lint.report.diff import colorize, unified
+from fsrace_lint.report.diff import for_the_eyes, unified
 from fsrace_lint.source import Source
 from fsrace_lint.spans import Place, Span
 
@@ -848,7 +848,7 @@ class TestDiff:
 
     def test_color_is_for_the_eyes_only(self) -> None:
         diff = unified("a.py", b"x = '[red]'\r\n", b"x = '\x1b[2J'\t\r\n", "utf-8")
-        assert colorize(diff) == (
+        assert for_the_eyes(diff, color=True) == (
             "\x1b[1m--- a/a.py\x1b[0m\n"
             "\x1b[1m+++ b/a.py\x1b[0m\n"
             "\x1b[36m@@ -1 +1 @@\x1b[0m\n"

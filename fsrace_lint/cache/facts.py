@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import msgspec
 
 from fsrace_lint.cache.folder import LARGEST
+from fsrace_lint.cache.seal import SIZE, is_sealed, seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from fsrace_lint.cache.folder import Folder
     from fsrace_lint.cache.version import Version
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Facts: TypeAlias = "FileFacts | SyntaxProblem"
 
 _MAGIC: Final = b"fsrfacts"
-_HEAD: Final = struct.Struct("<8s20s20sQQ20s")
+_HEAD: Final = struct.Struct(f"<8s20s20sQQ{SIZE}s")
 _INDEX_LARGEST: Final = 64 * 1024 * 1024
 _FACTS_LARGEST: Final = 64 * 1024 * 1024
 """The bytes that the facts of one file may have."""
@@ -78,7 +79,7 @@ class _Entry(msgspec.Struct, frozen=True, array_like=True):
     parsed: bool = True
     offset: int = 0
     length: int = 0
-    checksum: int = 0
+    digest_of_facts: bytes = b""
 
 
 _UNKNOWN: Final = Status(_NEVER, 0, 0, 0)
@@ -115,6 +116,8 @@ class PackedFacts:
         self._fresh = False
         self.hits = 0
         """How many facts were read."""
+        self.is_foreign = False
+        """Whether there is a file of this version that somebody else has written, or damaged."""
         self._descriptor = folder.open(name)
         if self._descriptor is not None:
             self._closing = weakref.finalize(self, os.close, self._descriptor)
@@ -127,12 +130,13 @@ class PackedFacts:
         head = _at(descriptor, 0, _HEAD.size)
         if len(head) < _HEAD.size:
             return []
-        magic, files, content, offset, length, checksum = _HEAD.unpack(head)
+        magic, files, content, offset, length, mark = _HEAD.unpack(head)
         if magic != _MAGIC or length > _INDEX_LARGEST or not self._version.made(files, content):
             return []
         self._fresh = files == self._version.files
         data = _at(descriptor, offset, length)
-        return _index_of(data) if _checksum(head[:-20] + data) == checksum else []
+        self.is_foreign = not is_sealed(head[:-SIZE] + data, mark)
+        return [] if self.is_foreign else _index_of(data)
 
     def close(self) -> None:
         """Close the file, which otherwise stays open as long as this is there; nothing more can be read."""
@@ -185,7 +189,7 @@ class PackedFacts:
         if self._descriptor is None or not 0 < entry.length <= _FACTS_LARGEST:
             return b""
         data = _at(self._descriptor, entry.offset, entry.length)
-        return data if zlib.crc32(entry.digest + data) == entry.checksum else b""
+        return data if _digest(entry, data) == entry.digest_of_facts else b""
 
     def save(self, rows: Iterable[Row], remains: Callable[[str], bool]) -> bool:
         """Write the file anew, if there is something new to remember.
@@ -257,23 +261,29 @@ class _Pieces:
         """Put a file in; its facts are left out where there is no room."""
         if self._offset + len(packed) > LARGEST - _INDEX_LARGEST:
             packed = b""
-        checksum = zlib.crc32(entry.digest + packed)
         offset, length = self._offset, len(packed)
-        self._entries.append(msgspec.structs.replace(entry, offset=offset, length=length, checksum=checksum))
+        known_by = _digest(entry, packed)
+        self._entries.append(
+            msgspec.structs.replace(entry, offset=offset, length=length, digest_of_facts=known_by)
+        )
         self._packed.append(packed)
         self._offset += length
 
-    def whole(self, version: Version) -> Iterator[bytes]:
-        """Give the bytes of the file."""
+    def whole(self, version: Version) -> list[bytes]:
+        """Give the bytes of the file.
+
+        Raises:
+            OSError: They cannot be sealed.
+        """
         index = msgspec.msgpack.encode(self._entries)
-        head = _HEAD.pack(_MAGIC, version.files, version.content(), self._offset, len(index), bytes(20))
-        yield head[:-20] + _checksum(head[:-20] + index)
-        yield from self._packed
-        yield index
+        head = _HEAD.pack(_MAGIC, version.files, version.content(), self._offset, len(index), bytes(SIZE))
+        head = head[:-SIZE]
+        return [head + seal(head + index), *self._packed, index]
 
 
-def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=20).digest()
+def _digest(entry: _Entry, packed: bytes) -> bytes:
+    """Give what facts are known by, which the sealed index holds: so they need no seal of their own."""
+    return hashlib.blake2b(entry.digest + packed, digest_size=16).digest()
 
 
 def _at(descriptor: int, offset: int, length: int) -> bytes:

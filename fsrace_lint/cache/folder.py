@@ -21,6 +21,7 @@ LARGEST: Final = 512 * 1024 * 1024
 _TAG: Final = "CACHEDIR.TAG"
 _SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
 _OURS: Final = b"\n# This folder is the cache of fsrace-lint; it can be deleted at any time.\n"
+_TAG_LARGEST: Final = 4096
 _IGNORE: Final = ".gitignore"
 _FILE: Final = re.compile(r"(facts|results)-[a-z0-9.-]+\.bin")
 _TEMPORARY: Final = re.compile(r"\.fsrace-cache\.[0-9]+\.[0-9a-f]{16}\.tmp")
@@ -77,14 +78,14 @@ class Folder:
         os.close(descriptor)
         return None
 
-    def read(self, name: str) -> bytes | None:
-        """Read a file as `open` does."""
+    def read(self, name: str, most: int) -> bytes | None:
+        """Read a file as `open` does; one of more bytes than `most` is none."""
         descriptor = self.open(name)
         if descriptor is None:
             return None
         try:
             with os.fdopen(descriptor, "rb") as stream:
-                return stream.read(LARGEST + 1)
+                return stream.read() if os.fstat(descriptor).st_size <= most else None
         except OSError:
             return None
 
@@ -121,7 +122,7 @@ class Folder:
         """Tell whether this is the folder of a cache of ours: there are folders that must be left alone."""
         if os.path.islink(self.path):
             return False
-        data = self.read(_TAG)
+        data = self.read(_TAG, _TAG_LARGEST)
         return data is not None and data.startswith(_SIGNATURE + _OURS)
 
     def clear(self) -> list[Info]:

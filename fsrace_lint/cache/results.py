@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+from fsrace_lint.cache.seal import SIZE, is_sealed, seal
 
 if TYPE_CHECKING:
     from fsrace_lint.cache.folder import Folder
     from fsrace_lint.cache.version import Version
 
 _MAGIC: Final = b"fsrfound"
-_HEAD: Final = struct.Struct("<8s20s20s20s")
+_HEAD: Final = struct.Struct(f"<8s20s20s{SIZE}s")
 MOST: Final = 8
 """How many results are kept; the one that was not written for the longest time goes first."""
 _LARGEST: Final = 64 * 1024 * 1024
@@ -63,25 +64,21 @@ class Results:
             del kept[0]
         data = msgspec.msgpack.encode(kept)
         files, content = self._version.files, self._version.content()
-        checksum = _checksum(_MAGIC + files + content + data)
-        self._folder.write(self._name, [_HEAD.pack(_MAGIC, files, content, checksum), data])
+        mark = seal(_MAGIC + files + content + data)
+        self._folder.write(self._name, [_HEAD.pack(_MAGIC, files, content, mark), data])
 
     def _read(self) -> list[_Result]:
         """Read the file; one that is damaged, or of another version, is empty."""
-        data = self._folder.read(self._name)
+        data = self._folder.read(self._name, 2 * _LARGEST)
         if data is None or len(data) < _HEAD.size:
             return []
-        magic, files, content, checksum = _HEAD.unpack_from(data)
+        magic, files, content, mark = _HEAD.unpack_from(data)
         body = data[_HEAD.size :]
-        if magic != _MAGIC or _checksum(magic + files + content + body) != checksum:
+        if magic != _MAGIC or not self._version.made(files, content):
             return []
-        if not self._version.made(files, content):
+        if not is_sealed(magic + files + content + body, mark):
             return []
         try:
             return _results_of(body)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return []
-
-
-def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=20).digest()

@@ -11,6 +11,7 @@ import click
 
 from fsrace_lint import __version__, report, terminal
 from fsrace_lint.commands.words import Choice, mistaken
+from fsrace_lint.placing import ObstacleError, within
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -101,17 +102,23 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: st
         The reports to files in the order in which they were named, then the one to the screen.
 
     Raises:
-        click.UsageError: Two go to one file, or none can list what is not reported.
+        click.UsageError: Two go to one file, a link leads one elsewhere, or none can list what is not
+            reported.
     """
     wanted = [Target(form, file), *more]
     if listing and not any(target.form in LISTING for target in wanted):
         raise click.UsageError(f"{listing} needs --format {' or '.join(LISTING)}")
     taken: set[str] = set()
     for target in wanted:
-        # Devices and pipes take more than one report.
-        if target.file is None or (target.file.exists() and not target.file.is_file()):
+        if target.file is None or terminal.descriptor_of(target.file) is not None:
             continue
-        place = os.path.normcase(os.path.realpath(target.file))
+        try:
+            real = within(target.file)
+        except ObstacleError as obstacle:
+            raise click.UsageError(visible(f"{target.file} {obstacle}")) from None
+        if terminal.is_stream(real):
+            continue
+        place = os.path.normcase(real)
         if place in taken:
             raise click.UsageError(f"two reports would go to {visible(str(target.file))}")
         taken.add(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -90,8 +91,9 @@ def _borrows(patch: Patch) -> bool:
 def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
     source = checked.sources[patch.path]
     shown = diff.unified(patch.path, patch.before, patch.after, source.encoding)
-    if terminal.is_colored(color):
-        terminal.show(diff.colorize(shown))
+    is_colored = terminal.is_colored(color)
+    if is_colored or (sys.stdout is not None and sys.stdout.isatty()):
+        terminal.show(diff.for_the_eyes(shown, color=is_colored))
     else:
         terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
 

@@ -125,6 +125,8 @@ def remembering(
         What `checked` gives.
     """
     memory = Memory.of(settings, wanted)
+    if memory is not None and memory.packed.is_foreign:
+        observer.note(f"cache: {memory.folder} is damaged or has the seal of somebody else, and is not used")
     if memory is None and not lean:
         return checked(None, lean=False)
     try:

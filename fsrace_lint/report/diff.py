@@ -23,15 +23,15 @@ def unified(path: str, before: bytes, after: bytes, encoding: str) -> str:
     )
 
 
-def colorize(diff: str) -> str:
-    """Give the diff for the eyes only: colored, and with control characters spelled out."""
+def for_the_eyes(diff: str, *, color: bool) -> str:
+    """Give the diff as it is shown, colored or not, with control characters spelled out: none to apply."""
     from fsrace_lint.report.text import paint  # noqa: PLC0415 - only here does a diff need rich
 
     def shown(line: str) -> str:
         return "\t".join(map(visible, line.removesuffix("\r").split("\t")))
 
     lines = [[(shown(line), _style(line))] for line in diff.split("\n")]
-    return paint(lines, color=True).removesuffix("\n")
+    return paint(lines, color=color).removesuffix("\n")
 
 
 def _style(line: str) -> str:

@@ -23,8 +23,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     """Give one workflow command a line, findings first."""
     commands = [_finding(finding) for finding in outcome.findings]
     commands += [_problem(problem) for problem in outcome.errors]
-    text = "".join(f"{command}\n" for command in commands)
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(f"{command}\n" for command in commands)
 
 
 def _finding(finding: Finding) -> str:
@@ -51,7 +50,7 @@ def _problem(problem: Problem) -> str:
 
 def _command(level: str, properties: Mapping[str, str], message: str) -> str:
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{level} {listed}::{_data(message)}"
+    return f"::{level} {listed}::{visible(_data(message))}"
 
 
 def _data(text: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 from fsrace_lint.report import measured
+from fsrace_lint.report.words import LOG_COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Place
 
 VERSION: Final = 1
+_STEERING: Final = re.compile(rf"[^\x00-\x7e]|{LOG_COMMAND.pattern}")
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -34,7 +37,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     if outcome.suppressed is not None:
         document["suppressed"] = [_suppression(held) for held in outcome.suppressed]
     encoded = msgspec.json.encode(encodable(document))
-    return msgspec.json.format(encoded, indent=2).decode("utf-8") + "\n"
+    return plain(msgspec.json.format(encoded, indent=2).decode("utf-8")) + "\n"
 
 
 def _measured(outcome: Outcome, options: Options) -> dict[str, Json]:
@@ -107,6 +110,23 @@ def _fix(fix: Fix) -> Json:
         "applicability": fix.applicability.value,
         "description": fix.description,
     }
+
+
+def plain(text: str) -> str:
+    """Write JSON in ASCII, and so that it steers neither a terminal nor the log of a CI service.
+
+    Args:
+        text: JSON.
+
+    Returns:
+        The same data.
+    """
+    return _STEERING.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def encodable(value: Json) -> Json:

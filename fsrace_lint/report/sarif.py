@@ -12,7 +12,7 @@ from urllib.parse import quote
 from fsrace_lint.findings import Finding, Severity
 from fsrace_lint.report import RuleInfo
 from fsrace_lint.report.fingerprints import fingerprints
-from fsrace_lint.report.json import encodable
+from fsrace_lint.report.json import encodable, plain
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.pages import paragraphs
 from fsrace_lint.report.words import visible
@@ -65,7 +65,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
         "results": results,
     }
     log: Json = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(encodable(log), indent=2) + "\n"
+    return plain(json.dumps(encodable(log), indent=2)) + "\n"
 
 
 def _known(tool: Tool, findings: Sequence[Finding]) -> Sequence[RuleInfo]:

@@ -16,6 +16,7 @@ from pygls.lsp.server import LanguageServer
 
 from fsrace_lint import __version__
 from fsrace_lint.discover import SUFFIXES
+from fsrace_lint.report.words import visible
 from fsrace_lint.server.analysis import Where
 from fsrace_lint.server.answers import SOURCE, Document, Wishes
 from fsrace_lint.server.sessions import Result, Session, place
@@ -263,7 +264,7 @@ class Server(LanguageServer):
                 self._publish(uri, None, [])
         if self._told.get(session.where) != message:
             self._told[session.where] = message
-            text = f"fsrace-lint: {message}"
+            text = visible(f"fsrace-lint: {message}")
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
             if self._refreshes:
                 self.workspace_diagnostic_refresh(None)

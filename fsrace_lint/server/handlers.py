@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 from pygls import uris
 
+from fsrace_lint.report.words import visible
 from fsrace_lint.server import actions
 from fsrace_lint.server.actions import Wanted
 from fsrace_lint.server.answers import SOURCE, page
@@ -178,7 +179,7 @@ async def _fill(server: Server, action: types.CodeAction, wanted: Wanted) -> boo
     patch = await _repaired(server, session, result, wanted)
     if patch is None or patch.after == patch.before:
         for refusal in patch.refused if patch and server.resolves else ():
-            text = f"{refusal.finding.code} not fixed: {refusal.reason}"
+            text = visible(f"{refusal.finding.code} not fixed: {refusal.reason}")
             server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, text))
         return False
     root, file = session.where.root, result.file
