@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import libcst as cst
 
-from fsrace_lint.fixes.callee import same_path
+from fsrace_lint.fixes.callee import only_puts_together, same_path
 from fsrace_lint.fixes.recipe import Edit, RefusalError
 from fsrace_lint.fixes.tree import comments
 
@@ -34,14 +34,13 @@ def own_statement(target: Target) -> Suite | None:
     return None
 
 
-def unwrap(target: Target, tests: frozenset[str], *, negated: bool) -> tuple[Edit, ...]:
-    """Drop the `if` around the call where it holds nothing but the call and tests only the same path.
+def unwrap(target: Target, tests: frozenset[str]) -> tuple[Edit, ...]:
+    """Drop the `if` around the call where it runs nothing else, if one test of the same path is false.
 
-    `tests` are the functions whose test may go, by their last name; with
-    `negated`, the `if` runs the call where the test is false.
+    `tests` are the functions whose test may go, by their last name.
     """
     guard = _guard(target)
-    if guard is None or not _is_plain(target, guard, tests, negated=negated):
+    if guard is None or not _is_plain(target, guard, tests):
         return ()
     return (Edit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
 
@@ -86,13 +85,14 @@ def _guard(target: Target) -> cst.If | None:
     return None if isinstance(parents[guard], cst.If) else guard
 
 
-def _is_plain(target: Target, guard: cst.If, tests: frozenset[str], *, negated: bool) -> bool:
-    test = _denied(guard.test) if negated else guard.test
+def _is_plain(target: Target, guard: cst.If, tests: frozenset[str]) -> bool:
+    test = _denied(guard.test)
     if not isinstance(test, cst.Call) or target.tree.span(test) != target.fix.check:
         return False
     function = test.func
     name = function.attr.value if isinstance(function, cst.Attribute) else target.tree.names.meaning(function)
-    return name is not None and name.rpartition(".")[2] in tests and same_path(target.tree, test, target.call)
+    asked = name is not None and name.rpartition(".")[2] in tests
+    return asked and same_path(target.tree, test, target.call) and only_puts_together(target.tree, test)
 
 
 def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
