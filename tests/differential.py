@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import gc
+import importlib.abc
+import importlib.machinery
+import inspect
 import io
 import json
 import os
@@ -19,9 +23,9 @@ import traceback
 import types
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
+from unittest import mock
 
-import standins
 from mdtest import run
 
 from fsrace_lint import pipeline
@@ -170,7 +174,6 @@ def repaired(folder: Path, text: str) -> Patch:
 
 
 NOTHING_TO_FIX: Final[Any] = types.SimpleNamespace(before=b"", after=b"", applied=(), refused=())
-Drive = "Callable[[dict[str, Any]], object]"
 
 
 def differences(
@@ -194,11 +197,7 @@ def differences(
         Where they differ; the names are those of `drives`.
     """
     both = outcomes([before, after], drives, states, anew=anew)
-    return [
-        Difference(name, state, old, new)
-        for (name, state), (old, new) in both.items()
-        if old != new
-    ]
+    return [Difference(name, state, old, new) for (name, state), (old, new) in both.items() if old != new]
 
 
 def outcomes(
@@ -250,7 +249,7 @@ def _serve(
         os.umask(0o022)
         warnings.simplefilter("ignore")
         gc.freeze()
-        standins.install()
+        sys.meta_path.append(_Libraries())
         loaders = [_loader(text, anew=anew) for text in programs]
         found = [
             [_outcome(load, drive, STATES[state]) for load in loaders]
@@ -278,6 +277,73 @@ def _loader(text: str, *, anew: bool) -> Callable[[], dict[str, Any]]:
         return load
     loaded = load()
     return lambda: loaded
+
+
+class _Anything(str):
+    """A path that is also an object, a mapping and a list of such."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) if isinstance(key, slice) else self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self])
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        return self
+
+
+def called(name: str) -> Callable[[dict[str, Any]], object]:
+    """Give what calls a function or a method of a program, with the path wherever it wants something."""
+
+    def drive(page: dict[str, Any]) -> object:
+        *owners, last = name.split(".")
+        if last == "<module>":
+            return None
+        found: Any = types.SimpleNamespace(**page)
+        for owner in owners:
+            found = getattr(found, owner)
+            if not isinstance(found, type):
+                return _given(found)
+            found = _given(found)
+        return _given(getattr(found, last))
+
+    return drive
+
+
+def _given(function: Any) -> object:
+    parameters = inspect.signature(function).parameters.values()
+    wanted = [
+        each
+        for each in parameters
+        if each.default is each.empty and each.kind in {each.POSITIONAL_OR_KEYWORD, each.POSITIONAL_ONLY}
+    ]
+    arguments = [Path(PLACE) if "Path" in str(each.annotation) else _Anything(PLACE) for each in wanted]
+    result = function(*arguments)
+    if not inspect.iscoroutine(result):
+        return result
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        return loop.run_until_complete(result)
+
+
+class _Libraries(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds every library that is not there: it has all names, and they do nothing."""
+
+    def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec:
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        module = mock.MagicMock(spec=None, name=spec.name, __path__=[], __spec__=spec)
+        return cast("types.ModuleType", module)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        return
 
 
 def _become_nobody() -> None:

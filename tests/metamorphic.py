@@ -8,10 +8,10 @@ import io
 import re
 import tokenize
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 Files = dict[str, str]
 Change = "Callable[[Files], Files | None]"
@@ -28,7 +28,9 @@ def _of_text(change: Callable[[str], str | None]) -> Callable[[Files], Files | N
 
     def changed(files: Files) -> Files | None:
         found = {path: change(text) for path, text in files.items()}
-        return {path: text for path, text in found.items() if text is not None} if all(found.values()) else None
+        return (
+            {path: text for path, text in found.items() if text is not None} if all(found.values()) else None
+        )
 
     return changed
 
@@ -144,7 +146,9 @@ def renamed(files: Files) -> Files | None:
     return found if found != {path: unparsed(text) for path, text in files.items()} else None
 
 
-MEANING: Final = re.compile(r"rank|main|master|leader|world|size|node|worker|proc|index|gpu|device|group|tmp|temp")
+MEANING: Final = re.compile(
+    r"rank|main|master|leader|world|size|node|worker|proc|index|gpu|device|group|tmp|temp"
+)
 """Names that say what they hold: another name may well be understood otherwise."""
 
 
@@ -182,14 +186,9 @@ def _rename_in(function: ast.FunctionDef | ast.AsyncFunctionDef, keywords: set[s
         if not MEANING.search(name.lower())
     }
     for node in nodes:
-        if isinstance(node, ast.Name) and node.id in names:
-            node.id += SUFFIX
-        elif isinstance(node, ast.arg) and node.arg in names:
-            node.arg += SUFFIX
-        elif isinstance(node, ast.ExceptHandler) and node.name in names:
-            node.name += SUFFIX
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name in names:
-            node.name += SUFFIX
+        for key in ("id", "arg", "name"):
+            if not isinstance(node, (*_FUNCTIONS, ast.alias)) and getattr(node, key, None) in names:
+                setattr(node, key, getattr(node, key) + SUFFIX)
 
 
 def _free(function: ast.AST) -> set[str]:
@@ -215,7 +214,11 @@ def _split(*, by_module: bool) -> Callable[[Files], Files | None]:
         if len(files) != 1:
             return None
         ((path, text),) = files.items()
-        if "/" in path or path == "__init__.py" or any(isinstance(n, ast.Global) for n in ast.walk(ast.parse(text))):
+        if (
+            "/" in path
+            or path == "__init__.py"
+            or any(isinstance(n, ast.Global) for n in ast.walk(ast.parse(text)))
+        ):
             return None
         tree = ast.parse(text)
         imports = [n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import itertools
 import sys
+import tempfile
+import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
-from differential import FOLDER, PLACE, STATES, Difference, differences, outcomes, repaired
+from differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mdtest import Case, collect, run
+
+from fsrace_lint import pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs run in a forked process")
 
@@ -159,7 +166,7 @@ def grid(kind: str) -> Iterator[Program]:
         yield Program(f"{what} after {test}, {form}, {path}", text)
 
 
-def given(number: int) -> Callable[[dict[str, Any]], object]:
+def drive_act(number: int) -> Callable[[dict[str, Any]], object]:
     def drive(page: dict[str, Any]) -> object:
         config = page["Config"](PLACE)
         return page[f"act_{number}"](PLACE, FOLDER, f"{PLACE}/x.txt", config, {"place": PLACE}, True)
@@ -171,19 +178,126 @@ def bodies(text: str) -> list[str]:
     return text.split("\n\n\ndef act_")
 
 
+SAFE: Final = {
+    "making": {"exists", "isdir", "lexists", "Path.exists", "Path.is_dir"},
+    "deleting": set(TESTS),
+    "linking": {"lexists"},
+    "opening": {"lexists"},
+}
+"""After which tests an act of a kind is changed: those that say what the act itself would find."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_grid(kind: str, tmp_path: Path) -> None:
+def test_every_shape(kind: str, tmp_path: Path) -> None:
     programs = list(grid(kind))
     before = HEAD + "".join(program.text for program in programs)
-    patch = repaired(tmp_path / "project", before)
-    after = patch.after.decode()
+    after = repaired(tmp_path / "project", before).after.decode()
     changed = [
         number
         for number, (old, new) in enumerate(zip(bodies(before)[1:], bodies(after)[1:], strict=True))
         if old != new
     ]
-    print(len(programs), len(changed), len(patch.applied))
-    found = differences(before, after, {programs[n].name: given(n) for n in changed}, anew=False)
-    for f in found:
-        print(f)
-    assert not found
+    names = [programs[number].name for number in changed]
+    assert {name.partition(" after ")[2].partition(",")[0] for name in names} == SAFE[kind]
+    drives = {programs[number].name: drive_act(number) for number in changed}
+    assert not told(differences(before, after, drives, anew=False))
+
+
+def told(found: list[Difference]) -> str:
+    return "\n".join(map(str, found))
+
+
+# Bigger programs: what stands around a shape, in front of it and behind it.
+
+AROUND: Final = {
+    "nothing": "{}",
+    "a function in it": "def inner():\n    {}\n\ninner()",
+    "a method": "class Writer:\n    def write(self):\n        {}\n\nWriter().write()",
+    "a try": "try:\n    {}\nexcept KeyError as error:\n    print(error)\nelse:\n    print('well')",
+    "an end": "try:\n    {}\nfinally:\n    print('end')",
+    "a loop": "for number in range(2):\n    {}\nelse:\n    print('all')",
+    "a while": "while wanted:\n    wanted = False\n    {}",
+    "a with": "with open(os.devnull) as stream:\n    {}",
+    "a branch": "if wanted:\n    {}\nelse:\n    print('no')",
+    "a match": "match wanted:\n    case True:\n        {}\n    case _:\n        print('no')",
+    "a comment": "# before\n{}\n# behind",
+    "more": "print('before')\n{}\nprint(os.path.isdir(path), os.path.islink(path))",
+}
+INNER: Final = (
+    "plain",
+    "is",
+    "beside",
+    "variable",
+    "comments",
+    "caught",
+    "asked twice",
+    "turned",
+    "one line",
+)
+
+
+@st.composite
+def bigger(draw: st.DrawFn) -> str:
+    acts, absent = draw(st.sampled_from([(MAKING, True), (DELETING, False), (LINKING, True)]))
+    what, test = draw(st.sampled_from(sorted(acts))), draw(st.sampled_from(sorted(TESTS)))
+    path = PATHS[draw(st.sampled_from(sorted(PATHS)))]
+    text = act(0, draw(st.sampled_from(INNER)), test, acts[what], path, absent=absent)
+    header, _, body = text.strip("\n").partition("\n")
+    body = textwrap.dedent(body)
+    for around in draw(st.lists(st.sampled_from(sorted(AROUND)), max_size=3)):
+        form = AROUND[around]
+        (line,) = (line for line in form.split("\n") if "{}" in line)
+        body = form.replace("{}", body.replace("\n", "\n" + line[: line.index("{}")]))
+    return HEAD + header + "\n" + textwrap.indent(body, "    ") + "\n"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(bigger())
+def test_bigger_programs(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        patch = repaired(Path(folder) / "project", text)
+    if patch.before != patch.after:
+        after = patch.after.decode()
+        assert not told(differences(text, after, {after: drive_act(0)}, anew=False))
+
+
+# The cases of the documents.
+
+CASES: Final = [case for case in collect(Path(__file__).parent / "fixtures") if "diff" in case.outputs]
+USUAL: Final = (
+    "absent",
+    "parent absent",
+    "file",
+    "directory",
+    "directory with a file",
+    "dangling link",
+    "fifo",
+)
+"""The states that programs are loaded in that do more than this."""
+
+
+def fixes_of(case: Case, folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Give the programs of a case that a safe fix changes, and how its functions are called."""
+    found, checked = run(case.write(folder))
+    for patch in pipeline.repair(found, checked, unsafe=False, comments=False):
+        before, after = patch.before.decode(), patch.after.decode()
+        for finding in patch.applied:
+            spelled = finding.fix.path if finding.fix is not None else ""
+            literal = spelled.strip("'\"")
+            if spelled[:1] in {"'", '"'}:
+                before, after = (text.replace(f'"{literal}', f'"{PLACE}') for text in (before, after))
+        before, after = (text.replace('"/', '"') for text in (before, after))
+        if before != after:
+            yield before, after, {each.function: called(each.function) for each in patch.applied}
+
+
+def test_cases(tmp_path: Path) -> None:
+    """Each safe fix of the documents, as far as its function can be called with a path for everything."""
+    ran = 0
+    for number, case in enumerate(CASES):
+        for before, after, drives in fixes_of(case, tmp_path / str(number)):
+            both = outcomes([before, after], drives, USUAL)
+            found = [Difference(*key, *pair) for key, pair in both.items() if len(set(pair)) > 1]
+            assert not told(found), case.title
+            ran += len({name for (name, _), (old, _) in both.items() if not old.error})
+    assert ran >= 60

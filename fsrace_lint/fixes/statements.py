@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
 Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
-_Inner = cst.SimpleStatementLine | cst.Try
 _Block = TypeVar("_Block", cst.Try, cst.With)
 
 _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
@@ -107,16 +106,14 @@ def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
     return None
 
 
-def _unwrapped(guard: cst.If, newline: cst.Newline) -> _Inner:
+def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
     block = guard.body
     header = cst.TrailingWhitespace()
-    inner: _Inner
     if isinstance(block, cst.SimpleStatementSuite):
         inner = cst.SimpleStatementLine(body=block.body, trailing_whitespace=block.trailing_whitespace)
     else:
         body = cst.ensure_type(block, cst.IndentedBlock)
-        header, first = body.header, body.body[0]
-        inner = first if isinstance(first, cst.Try) else cst.ensure_type(first, cst.SimpleStatementLine)
+        header, inner = body.header, cst.ensure_type(body.body[0], cst.SimpleStatementLine)
     kept = [cst.EmptyLine(comment=comment, newline=newline) for comment in comments(guard.test)]
     if header.comment is not None:
         marked = _marked(inner, header) if _PRAGMA.match(header.comment.value) else None
@@ -127,12 +124,8 @@ def _unwrapped(guard: cst.If, newline: cst.Newline) -> _Inner:
     return inner.with_changes(leading_lines=[*guard.leading_lines, *kept, *own])
 
 
-def _marked(inner: _Inner, mark: cst.TrailingWhitespace) -> _Inner | None:
-    """Put a comment that is meant for tools on the first line, unless another one stands there."""
-    if isinstance(inner, cst.Try):
-        block = cst.ensure_type(inner.body, cst.IndentedBlock)
-        header = mark.with_changes(newline=block.header.newline)
-        return inner.with_changes(body=block.with_changes(header=header))
+def _marked(inner: cst.SimpleStatementLine, mark: cst.TrailingWhitespace) -> cst.SimpleStatementLine | None:
+    """Put a comment that is meant for tools on the line, unless another one stands there."""
     ending = inner.trailing_whitespace
     if ending.comment is not None:
         return None

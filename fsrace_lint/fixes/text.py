@@ -96,11 +96,15 @@ def may_be_empty(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str
         case cst.Name(value=word):
             bound = None if word in seen else _bound_by(tree, expression)
             if isinstance(bound, cst.Annotation):
-                return _meaning(tree, bound.annotation) not in _PATHS
+                kind = bound.annotation
+                kind = kind.value if isinstance(kind, cst.Subscript) else kind
+                return _meaning(tree, kind) not in {*_PATHS, "os.PathLike"}
             return bound is None or may_be_empty(tree, bound, seen | {word})
         case cst.Call(args=arguments):
-            return _meaning(tree, expression.func) not in {*_PATHS, "str", "os.path.join"} or not arguments
-        case cst.BinaryOperation(operator=cst.Divide()):
+            name = _meaning(tree, expression.func)
+            is_format = isinstance(expression.func, cst.Attribute) and expression.func.attr.value == "format"
+            return not arguments or not (is_format or name in {*_PATHS, "str", "os.path.join"})
+        case cst.BinaryOperation(operator=cst.Divide() | cst.Modulo()):
             return False
     return True
 
