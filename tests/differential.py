@@ -97,6 +97,10 @@ def _data() -> None:
 def _file(path: str = PLACE) -> None:
     if not os.path.isdir(FOLDER):
         os.mkdir(FOLDER)
+    _write(path)
+
+
+def _write(path: str) -> None:
     Path(path).write_text("old")
 
 
@@ -115,6 +119,17 @@ def _link(make: Callable[[str], None] | None, target: str = "beside") -> None:
     elif not os.path.isdir(FOLDER):
         os.mkdir(FOLDER)
     os.symlink(target, PLACE)
+
+
+def _fifo() -> None:
+    _data()
+    os.mkfifo(PLACE)
+
+
+def _linked_folder(target: str) -> None:
+    if target == "real":
+        os.mkdir(target)
+    os.symlink(target, FOLDER)
 
 
 def _with_mode(mode: int, make: Callable[[], None], path: str = FOLDER) -> None:
@@ -142,10 +157,10 @@ STATES: Final[Mapping[str, Callable[[], None]]] = {
     "link to a file": lambda: _link(_file),
     "dangling link": lambda: _link(None),
     "link to itself": lambda: _link(None, "place"),
-    "fifo": lambda: (_data(), os.mkfifo(PLACE))[0],
-    "parent is a file": lambda: _file(FOLDER) if not os.mkdir("x") else None,
-    "parent is a dangling link": lambda: os.symlink("nowhere", FOLDER),
-    "parent is a link": lambda: (os.mkdir("real"), os.symlink("real", FOLDER))[0],
+    "fifo": _fifo,
+    "parent is a file": lambda: _write(FOLDER),
+    "parent is a dangling link": lambda: _linked_folder("nowhere"),
+    "parent is a link": lambda: _linked_folder("real"),
     "nothing may be made": lambda: _with_mode(0o555, _data),
     "file, nothing may be changed": lambda: _with_mode(0o555, _file),
     "directory, nothing may be changed": lambda: _with_mode(0o555, _folder),

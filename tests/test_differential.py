@@ -263,7 +263,11 @@ def test_bigger_programs(text: str) -> None:
 
 # The cases of the documents.
 
-CASES: Final = [case for case in collect(Path(__file__).parent / "fixtures") if "diff" in case.outputs]
+CASES: Final = [
+    case
+    for case in collect(Path(__file__).parent / "fixtures")
+    if "diff" in case.outputs and len(case.files) == 1
+]
 USUAL: Final = (
     "absent",
     "parent absent",
