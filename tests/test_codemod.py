@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-HAZARD = "import os\n\nif not os.path.exists('out'):\n    os.makedirs('out')  # here\n"
+HAZARD = "import os\n\nif not os.path.isdir('out'):\n    os.makedirs('out')  # here\n"
 FIXED = "import os\n\nos.makedirs('out', exist_ok=True)  # here\n"
 
 

@@ -163,8 +163,8 @@ CASES = {
     "mkdir": Case(MAKE, PATH + "os.mkdir(str(p))\n", PATH + "Path(str(p)).mkdir(exist_ok=True)\n"),
     "mkdir mode": Case(
         MAKE,
-        PATH + "os.mkdir(path=f'{p}', mode=7)\n",
-        PATH + "Path(f'{p}').mkdir(mode=7, exist_ok=True)\n",
+        PATH + "os.mkdir(path=f'{p}/q', mode=7)\n",
+        PATH + "Path(f'{p}/q').mkdir(mode=7, exist_ok=True)\n",
     ),
     "mkdir pathlib": Case(
         MAKE,
@@ -192,7 +192,7 @@ CASES = {
     ),
     "unwrap": Case(
         MAKE,
-        OS + "# a\nif not os.path.exists(p):  # b\n\n    # c\n    os.makedirs(p)  # d\n    # e\n# f\nx = 1\n",
+        OS + "# a\nif not os.path.isdir(p):  # b\n\n    # c\n    os.makedirs(p)  # d\n    # e\n# f\nx = 1\n",
         OS + "# a\n# b\n# c\nos.makedirs(p, exist_ok=True)  # d\n# e\n# f\nx = 1\n",
     ),
     "unwrap last": Case(
@@ -202,33 +202,33 @@ CASES = {
     ),
     "unwrap one line": Case(
         MAKE,
-        OS + "if os.path.exists(p) is False: os.makedirs(p)  # a\n",
+        OS + "if os.path.isdir(p) is False: os.makedirs(p)  # a\n",
         OS + "os.makedirs(p, exist_ok=True)  # a\n",
     ),
     "unwrap neighbors": Case(
         MAKE,
-        OS + "if not os.path.exists(a):\n    os.makedirs(a)\n    # x\nif os.path.exists(b) == False:\n"
+        OS + "if not os.path.isdir(a):\n    os.makedirs(a)\n    # x\nif os.path.isdir(b) == False:\n"
         "    os.makedirs(b)\n    # y\n",
         OS + "os.makedirs(a, exist_ok=True)\n# x\nos.makedirs(b, exist_ok=True)\n# y\n",
     ),
     "unwrap pragma": Case(
         MAKE,
-        OS + "if not os.path.exists(p):  # pragma: no cover\n    os.makedirs(p)\n",
+        OS + "if not os.path.isdir(p):  # pragma: no cover\n    os.makedirs(p)\n",
         OS + "os.makedirs(p, exist_ok=True)  # pragma: no cover\n",
     ),
     "unwrap test with comments": Case(
         MAKE,
-        OS + "if not os.path.exists(\n    p  # a\n):\n    os.makedirs(p)\n",
+        OS + "if not os.path.isdir(\n    p  # a\n):\n    os.makedirs(p)\n",
         OS + "# a\nos.makedirs(p, exist_ok=True)\n",
     ),
     "unwrap methods": Case(
         MAKE,
-        PATH + "if not p.exists():\n    p.mkdir()\nif not os.path.isdir(str(q)):\n    Path(q).mkdir(7)\n",
+        PATH + "if not p.is_dir():\n    p.mkdir()\nif not os.path.isdir(str(q)):\n    Path(q).mkdir(7)\n",
         PATH + "p.mkdir(exist_ok=True)\nPath(q).mkdir(7, exist_ok=True)\n",
     ),
     "unwrap mkdir": Case(
         MAKE,
-        PATH + "if not os.path.exists(p):\n    os.mkdir(str(p))\n",
+        PATH + "if not os.path.isdir(p):\n    os.mkdir(str(p))\n",
         PATH + "Path(str(p)).mkdir(exist_ok=True)\n",
     ),
     "try": Case(MAKE, OS + "os.mkdir(p, 7)\n", OS + handled("os.mkdir(p, 7)", "os.path.isdir(p)")),
@@ -295,26 +295,26 @@ CASES = {
         OS + f"try:\n    def f():\n{handled('os.mkdir(p)', 'os.path.isdir(p)', '        ')}"
         "except FileExistsError:\n    pass\n",
     ),
-    "unwrap try": Case(
+    "try keeps the check": Case(
         MAKE,
         OS + "# a\nif not os.path.isdir(p):  # b\n\n    # c\n    os.mkdir(p)  # d\n    # e\n# f\nx = 1\n",
-        OS + f"# a\n# b\n# c\n{handled('os.mkdir(p)', 'os.path.isdir(p)', end='  # d')}# e\n# f\nx = 1\n",
+        OS + "# a\nif not os.path.isdir(p):  # b\n\n    # c\n"
+        f"{handled('os.mkdir(p)', 'os.path.isdir(p)', '    ', '  # d')}    # e\n# f\nx = 1\n",
     ),
-    "unwrap try one line": Case(
+    "try keeps the check in one line": Case(
         MAKE,
         OS + "if os.path.exists(p) is False: os.mkdir(p)  # a\n",
-        OS + handled("os.mkdir(p)", "os.path.isdir(p)", end="  # a"),
+        OS + "if os.path.exists(p) is False:\n" + handled("os.mkdir(p)", "os.path.isdir(p)", "    ", "  # a"),
     ),
-    "unwrap try pragma": Case(
+    "a test that is also true of a file": Case(
         MAKE,
-        OS + "if not p.exists():  # noqa: X\n  os.mkdir(p)  # noqa: Y\n",
-        OS + "try:  # noqa: X\n  os.mkdir(p)  # noqa: Y\nexcept FileExistsError:\n"
-        "  if not os.path.isdir(p):\n    raise\n",
+        OS + "if not os.path.exists(p):\n    os.makedirs(p)\n",
+        OS + "if not os.path.exists(p):\n    os.makedirs(p, exist_ok=True)\n",
     ),
-    "try keeps the check of a copy": Case(
+    "a test that may do more": Case(
         MAKE,
-        OS + "if not os.path.isdir(str(p)):\n    os.mkdir(p)\n",
-        OS + "if not os.path.isdir(str(p)):\n" + handled("os.mkdir(p)", "os.path.isdir(p)", "    "),
+        OS + "if not os.path.isdir(made()):\n    os.makedirs(made())\n",
+        OS + "if not os.path.isdir(made()):\n    os.makedirs(made(), exist_ok=True)\n",
     ),
     "if with more": Case(
         MAKE,
@@ -367,7 +367,7 @@ CASES = {
     "unlink after lexists": Case(
         DROP,
         OS + "if os.path.lexists(p):  # a\n    p.unlink(False)\n",
-        OS + "# a\np.unlink(True)\n",
+        OS + "if os.path.lexists(p):  # a\n    p.unlink(True)\n",
     ),
     "remove": Case(
         DROP,
@@ -537,16 +537,23 @@ TEXT = (
     ("r = s = str(p)", "r"),
     ("r = p / 'q'", "os.path.join(r, q)"),
     ("r = 'p'; s = r + q", "s"),
-    ("r: str = f()", "r"),
     ("o: int = f(); r = str(p)", "r"),
-    ("", "text"),
     ("", "path"),
     ("", "like"),
+    ("", "like / q"),
+)
+EMPTY = (
+    ("", "text"),
     ("", "quoted"),
     ("", "either"),
     ("", "union"),
     ("", "maybe"),
-    ("", "like / q"),
+    ("", "''"),
+    ("r: str = f()", "r"),
+    ("r = f'{p}'", "r"),
+    ("r = text + ''", "r"),
+    ("r = text; s = r", "s"),
+    ("r = os.path.join()", "r"),
 )
 UNKNOWN = (
     ("", "p"),
@@ -607,8 +614,8 @@ def test_what_is_evidently_text_or_a_path_is_given_to_pathlib(before: str, path:
     assert patch.after.decode() == text.replace(f"os.mkdir({path})", f"Path({path}).mkdir(exist_ok=True)")
 
 
-@pytest.mark.parametrize(("before", "path"), UNKNOWN)
-def test_what_may_be_bytes_is_not_given_to_pathlib(before: str, path: str) -> None:
+@pytest.mark.parametrize(("before", "path"), [*UNKNOWN, *EMPTY])
+def test_what_may_be_bytes_or_empty_is_not_given_to_pathlib(before: str, path: str) -> None:
     text = FUNCTION.format(before=before or "pass", path=path)
     patch = run(text, MAKE)
     expected = handled(f"os.mkdir({path})", f"os.path.isdir({path})", "    ")
@@ -669,15 +676,12 @@ def test_the_fixed_code_does_the_same_for_one_process(
     text = f"{PATH}p = {value}\nif not os.path.{check}({path}):\n    os.mkdir({path}, 0o750)\n"
     patch = run(text, MAKE)
     after = patch.after.decode()
-    assert f"os.path.{check}(" not in after.partition("except")[0]
     assert ("try:" in after) == (path == "p" and value not in EVIDENT)
+    assert (f"if not os.path.{check}(" in after.partition("except")[0]) == (
+        check == "exists" or "try:" in after
+    )
     before, fixed = outcome(text, tmp_path / "before", state), outcome(after, tmp_path / "after", state)
-    if check == "exists" and state.endswith("file") and "name" in value:
-        # The documented difference: the file that is in the way is noticed at once.
-        assert before[0] is None
-        assert fixed == (FileExistsError, before[1])
-    else:
-        assert fixed == before
+    assert fixed == before
 
 
 def test_findings_that_have_nothing_to_make_are_refused() -> None:
@@ -696,7 +700,7 @@ def test_findings_that_have_nothing_to_make_are_refused() -> None:
 
 
 def test_findings_that_ask_for_the_same_change_share_it() -> None:
-    source = read(OS + "if not os.path.exists(p):\n    os.makedirs(p)\n")
+    source = read(OS + "if not os.path.isdir(p):\n    os.makedirs(p)\n")
     (fix,) = fixes(source, MAKE)
     plain = Fix(MAKE, fix.span, Applicability.UNSAFE, "the same without its check")
     patch = repair(source, [finding(plain), finding(fix)], content, ALONE)

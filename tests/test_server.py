@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
-HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
 FIXED = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
-TWICE = HAZARD + 'if not os.path.exists("e"):\n    os.mkdir("e")\n'
+TWICE = HAZARD + 'if not os.path.isdir("e"):\n    os.mkdir("e")\n'
 WORK = "import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 GUARDED = """import torch.distributed as dist
 

@@ -340,13 +340,22 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
             yield from _definitions(statement.orelse)
 
 
-def _tests_main(node: ast.stmt) -> bool:
-    if not (isinstance(node, ast.If) and isinstance(node.test, ast.Compare)):
-        return False
-    return any(
-        isinstance(side, ast.Name) and side.id == "__name__"
-        for side in (node.test.left, *node.test.comparators)
-    )
+def _tests_main(node: ast.AST) -> bool:
+    """Tell whether a statement of a module is, or holds, a branch that asks for `__name__`."""
+    if isinstance(node, ast.If) and _asks_for_name(node.test):
+        return True
+    inner = ast.iter_child_nodes(node) if isinstance(node, _HOLDING) else ()
+    return any(map(_tests_main, inner))
+
+
+def _asks_for_name(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp):
+        return any(map(_asks_for_name, test.values))
+    sides = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
+    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+
+
+_HOLDING: Final = (ast.If, ast.Try, ast.With, ast.ExceptHandler)
 
 
 _STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
+from libcst import matchers as m
 
 from fsrace_lint.fixes.recipe import RefusalError
 
@@ -26,6 +27,8 @@ _LIBRARIES: Final = _ROOTS | {
     "io", "joblib", "numpy", "safetensors", "tarfile", "tempfile", "torch", "urllib", "wget", "zipfile",
 }  # fmt: skip
 _WRAPPERS: Final = frozenset(("str", "os.fspath", "pathlib.Path", "pathlib.PurePath"))
+_PUTTING: Final = frozenset(("absolute", "format", "joinpath", "resolve", "with_name", "with_suffix"))
+_DOING: Final = m.Call() | m.Await() | m.Yield() | m.NamedExpr()
 _PATH_KEYWORDS: Final = frozenset(("path", "name"))
 
 
@@ -74,6 +77,23 @@ def same_path(tree: Tree, check: cst.BaseExpression, call: cst.Call) -> bool:
         return False
     paths = [_path_of(tree, check), _path_of(tree, call)]
     return None not in paths and len(set(paths)) == 1
+
+
+def only_puts_together(tree: Tree, check: cst.Call) -> bool:
+    """Tell whether a test may be left out: what gives its path does nothing but put it together."""
+    function = check.func
+    owner = function.value if isinstance(function, cst.Attribute) else function
+    inner = [*m.findall(owner, _DOING), *(each for given in check.args for each in m.findall(given, _DOING))]
+    return all(isinstance(each, cst.Call) and _puts_together(tree, each) for each in inner)
+
+
+def _puts_together(tree: Tree, call: cst.Call) -> bool:
+    function = call.func
+    if (tree.names.meaning(function) or "").startswith(("os.path.", "os.fspath", "os.environ.", "pathlib.")):
+        return True
+    if isinstance(function, cst.Attribute):
+        return function.attr.value in _PUTTING
+    return isinstance(function, cst.Name) and function.value == "str" and not tree.names.knows("str")
 
 
 def _path_of(tree: Tree, call: cst.Call) -> str | None:

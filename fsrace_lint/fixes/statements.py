@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import libcst as cst
 
-from fsrace_lint.fixes.callee import same_path
+from fsrace_lint.fixes.callee import only_puts_together, same_path
 from fsrace_lint.fixes.recipe import Edit, RefusalError
 from fsrace_lint.fixes.tree import comments
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
 Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
-_Inner = cst.SimpleStatementLine | cst.Try
 _Block = TypeVar("_Block", cst.Try, cst.With)
 
 _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
@@ -34,14 +33,13 @@ def own_statement(target: Target) -> Suite | None:
     return None
 
 
-def unwrap(target: Target, tests: frozenset[str], *, negated: bool) -> tuple[Edit, ...]:
-    """Drop the `if` around the call where it holds nothing but the call and tests only the same path.
+def unwrap(target: Target, tests: frozenset[str]) -> tuple[Edit, ...]:
+    """Drop the `if` around the call where it runs nothing else, if one test of the same path is false.
 
-    `tests` are the functions whose test may go, by their last name; with
-    `negated`, the `if` runs the call where the test is false.
+    `tests` are the functions whose test may go, by their last name.
     """
     guard = _guard(target)
-    if guard is None or not _is_plain(target, guard, tests, negated=negated):
+    if guard is None or not _is_plain(target, guard, tests):
         return ()
     return (Edit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
 
@@ -86,13 +84,14 @@ def _guard(target: Target) -> cst.If | None:
     return None if isinstance(parents[guard], cst.If) else guard
 
 
-def _is_plain(target: Target, guard: cst.If, tests: frozenset[str], *, negated: bool) -> bool:
-    test = _denied(guard.test) if negated else guard.test
+def _is_plain(target: Target, guard: cst.If, tests: frozenset[str]) -> bool:
+    test = _denied(guard.test)
     if not isinstance(test, cst.Call) or target.tree.span(test) != target.fix.check:
         return False
     function = test.func
     name = function.attr.value if isinstance(function, cst.Attribute) else target.tree.names.meaning(function)
-    return name is not None and name.rpartition(".")[2] in tests and same_path(target.tree, test, target.call)
+    asked = name is not None and name.rpartition(".")[2] in tests
+    return asked and same_path(target.tree, test, target.call) and only_puts_together(target.tree, test)
 
 
 def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -107,16 +106,14 @@ def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
     return None
 
 
-def _unwrapped(guard: cst.If, newline: cst.Newline) -> _Inner:
+def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
     block = guard.body
     header = cst.TrailingWhitespace()
-    inner: _Inner
     if isinstance(block, cst.SimpleStatementSuite):
         inner = cst.SimpleStatementLine(body=block.body, trailing_whitespace=block.trailing_whitespace)
     else:
         body = cst.ensure_type(block, cst.IndentedBlock)
-        header, first = body.header, body.body[0]
-        inner = first if isinstance(first, cst.Try) else cst.ensure_type(first, cst.SimpleStatementLine)
+        header, inner = body.header, cst.ensure_type(body.body[0], cst.SimpleStatementLine)
     kept = [cst.EmptyLine(comment=comment, newline=newline) for comment in comments(guard.test)]
     if header.comment is not None:
         marked = _marked(inner, header) if _PRAGMA.match(header.comment.value) else None
@@ -127,12 +124,8 @@ def _unwrapped(guard: cst.If, newline: cst.Newline) -> _Inner:
     return inner.with_changes(leading_lines=[*guard.leading_lines, *kept, *own])
 
 
-def _marked(inner: _Inner, mark: cst.TrailingWhitespace) -> _Inner | None:
-    """Put a comment that is meant for tools on the first line, unless another one stands there."""
-    if isinstance(inner, cst.Try):
-        block = cst.ensure_type(inner.body, cst.IndentedBlock)
-        header = mark.with_changes(newline=block.header.newline)
-        return inner.with_changes(body=block.with_changes(header=header))
+def _marked(inner: cst.SimpleStatementLine, mark: cst.TrailingWhitespace) -> cst.SimpleStatementLine | None:
+    """Put a comment that is meant for tools on the line, unless another one stands there."""
     ending = inner.trailing_whitespace
     if ending.comment is not None:
         return None

@@ -52,24 +52,61 @@ def _makes_text(tree: Tree, call: cst.Call, seen: frozenset[str]) -> bool:
 
 
 def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
-    """Tell it of a name that is bound once in the function around it: what else binds it is unknown."""
+    match None if name.value in seen else _bound_by(tree, name):
+        case cst.Annotation(annotation=kind):
+            return _is_text_type(tree, kind)
+        case cst.BaseExpression() as value:
+            return is_text(tree, value, seen | {name.value})
+    return False
+
+
+def _bound_by(tree: Tree, name: cst.Name) -> cst.Annotation | cst.BaseExpression | None:
+    """Give the type or the value of a name that is bound once in the function around it, and nowhere else."""
     scope = _scope(tree, name)
     word = name.value
-    if word in seen or _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
-        return False
+    if _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
+        return None
     for parameter in _parameters(scope):
         if parameter.name.value == word:
-            return parameter.annotation is not None and _is_text_type(tree, parameter.annotation.annotation)
+            return parameter.annotation
     for found in m.findall(scope, _ASSIGNMENTS):
         if _scope(tree, found) is not scope:
             continue
         match found:
             case cst.AnnAssign(target=cst.Name(value=target), annotation=annotation) if target == word:
-                return _is_text_type(tree, annotation.annotation)
+                return annotation
             case cst.Assign(targets=targets, value=value):
                 if any(m.matches(each.target, m.Name(word)) for each in targets):
-                    return is_text(tree, value, seen | {word})
-    return False
+                    return value
+    return None
+
+
+def may_be_empty(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> bool:
+    """Tell whether what gives text may give none; a path object and what is joined name something."""
+    match expression:
+        case cst.SimpleString():
+            return not expression.evaluated_value
+        case cst.FormattedString(parts=parts):
+            return not any(isinstance(part, cst.FormattedStringText) for part in parts)
+        case (
+            cst.ConcatenatedString(left=left, right=right)
+            | cst.BinaryOperation(left=left, operator=cst.Add(), right=right)
+        ):
+            return may_be_empty(tree, left, seen) and may_be_empty(tree, right, seen)
+        case cst.Name(value=word):
+            bound = None if word in seen else _bound_by(tree, expression)
+            if isinstance(bound, cst.Annotation):
+                kind = bound.annotation
+                kind = kind.value if isinstance(kind, cst.Subscript) else kind
+                return _meaning(tree, kind) not in {*_PATHS, "os.PathLike"}
+            return bound is None or may_be_empty(tree, bound, seen | {word})
+        case cst.Call(args=arguments):
+            name = _meaning(tree, expression.func)
+            is_format = isinstance(expression.func, cst.Attribute) and expression.func.attr.value == "format"
+            return not arguments or not (is_format or name in {*_PATHS, "str", "os.path.join"})
+        case cst.BinaryOperation(operator=cst.Divide() | cst.Modulo()):
+            return False
+    return True
 
 
 def ends_in(tree: Tree, expression: cst.BaseExpression, ending: str) -> bool:

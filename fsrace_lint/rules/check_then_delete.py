@@ -60,7 +60,8 @@ def check(project: Project) -> Iterator[Finding]:
         ):
             continue
         is_tree = delete.act.api == "shutil.rmtree"
-        exact = probe.is_implied and delete.is_surely_a_path and not is_tree
+        told = delete.path is not None and probe.path.is_within(delete.path)
+        exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
         yield RULE.finding(
             delete,
             f"another process can delete {delete.spelled} after the check on line {probe.span.line}",

@@ -10,7 +10,7 @@ Bad:
 
 
     def prepare(out: str) -> None:
-        if not os.path.exists(out):
+        if not os.path.isdir(out):
             os.makedirs(out)
 
 Good:
@@ -20,11 +20,11 @@ Good:
     def prepare(out: str) -> None:
         os.makedirs(out, exist_ok=True)
 
-Fix: `exist-ok` (safe where the test asks whether the path or the directory is
-there, and the `if` holds nothing else) passes `exist_ok=True` and drops the check.
-`os.mkdir`, which has no such flag, becomes `Path(…).mkdir(exist_ok=True)`, or
-stands in a `try` that accepts FileExistsError for a directory: both make one level
-as before. A file, not a directory, at that path then raises FileExistsError at once.
+Fix: `exist-ok` (safe where the test asks whether this path, or what it lies in, is
+there, and the `if` holds nothing else) passes `exist_ok=True`. `os.mkdir`, which has
+no such flag, becomes `Path(…).mkdir(exist_ok=True)`, or stands in a `try` that accepts
+FileExistsError for a directory: both make one level as before. A check for a directory
+goes. One that asks `exists` stays: it is also true of a file, which `makedirs` refuses.
 
 Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception
 is handled or suppressed; one process of the job runs it, or runs it before all
@@ -72,6 +72,10 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _applicability(probe: Probe, mkdir: Site) -> Applicability:
-    """Safe where one process cannot tell: the test asks for this, and nothing else depends on it."""
-    exact = probe.guards_only_the_site and probe.is_implied and probe.asks_presence
+    """Safe where one process cannot tell: the test asks for this, and nothing else depends on it.
+
+    That a file in it is missing says nothing of the directory, which can be there.
+    """
+    told = mkdir.path is not None and mkdir.path.is_within(probe.path)
+    exact = told and probe.guards_only_the_site and probe.is_implied and probe.asks_presence
     return Applicability.SAFE if exact and mkdir.is_surely_a_path else Applicability.UNSAFE

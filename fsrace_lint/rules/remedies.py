@@ -73,7 +73,6 @@ ATOMIC_WRITE: Final = Remedy(
 EXCLUSIVE_OPEN: Final = Remedy(
     recipe="exclusive-open",
     description="let the mode `x` create it once, as the handler expects",
-    applicability=Applicability.SAFE,
 )
 PUBLISH_SYMLINK: Final = Remedy(
     recipe="publish-symlink", description="put the link there in one step", where_done=True
@@ -104,7 +103,6 @@ MKSTEMP: Final = Remedy(recipe="mkstemp", description="let `mkstemp` make a file
 OWN_FILE: Final = Remedy(
     recipe="mkstemp",
     description="let `NamedTemporaryFile` make and open it in one",
-    applicability=Applicability.SAFE,
 )
 EXTRACT_ONCE: Final = Remedy(
     recipe="extract-once",
@@ -160,17 +158,20 @@ NAMING: Final = (OWN_FILE, MKSTEMP)
 
 
 def for_creation(probe: Probe | None, site: Site) -> Fix:
-    """Offer what makes the creation of a file or a link whole, or tells the loser."""
+    """Offer what makes the creation of a file or a link whole, or tells the loser.
+
+    A dangling link is there, but does not exist: only `lexists` answers as `symlink` and the mode `x` would.
+    """
+    asked = probe is not None and probe.asks == "lexists" and probe.is_implied and probe.path == site.path
     if site.act.op == "link":
-        # A dangling link is there, but does not exist: only this test answers as `symlink` would.
-        asked = probe is not None and probe.asks == "lexists" and probe.is_whole_test
         own = asked and site.event is site.origin and site.act.api == "os.symlink"
         return (LINK_AND_REPLACE if own else PUBLISH_SYMLINK).at(site)
     if site.act.op == "mkdir" or site.act.tree:
         return EXIST_OK.at(site)
     is_opened = site.act.api.rpartition(".")[2] == "open"
     if is_opened and probe is not None and site.event is site.origin and "FileExistsError" in site.caught:
-        return EXCLUSIVE_OPEN.at(site)
+        safe = Applicability.SAFE if asked else Applicability.UNSAFE
+        return msgspec.structs.replace(EXCLUSIVE_OPEN, applicability=safe).at(site)
     return ATOMIC_WRITE.at(site)
 
 
@@ -192,15 +193,14 @@ def for_one_writer(project: Project, site: Site) -> Fix:
 def for_delete(project: Project, site: Site) -> Fix:
     """Offer to accept that the path is gone, where it is deleted and not moved.
 
-    Where all read it before, the slower ones would no longer find it.
+    Where all read it before, the slower ones would no longer find it. It needs a reader:
+    nothing has asked for the path, so one process that misses it may be meant to fail.
     """
     if project.is_used_before(site):
         return DELETE_AFTER_ALL.at(site)
     if site.act.op != "delete" or site.event is not site.origin:
         return GUARD_AND_BARRIER.at(site)
-    is_safe = site.is_surely_a_path and not site.act.tree
-    safe = Applicability.SAFE if is_safe else Applicability.UNSAFE
-    return msgspec.structs.replace(MISSING_OK, applicability=safe).at(site)
+    return MISSING_OK.at(site)
 
 
 def for_barrier(pair: Unordered) -> Fix:

@@ -13,16 +13,17 @@ from fsrace_lint.fixes.handler import handle, refuse_handled
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
 from fsrace_lint.fixes.statements import unwrap
-from fsrace_lint.fixes.text import is_text
+from fsrace_lint.fixes.text import is_text, may_be_empty
 from fsrace_lint.fixes.tree import comments
 
-_TESTS: Final = frozenset(("exists", "isdir", "is_dir"))
+# `exists` is true of a file as well, which `exist_ok` refuses: such a test stays.
+_TESTS: Final = frozenset(("isdir", "is_dir"))
 _THIRD: Final = 2
 _SEVENTH: Final = 6
 
 
 def recipe(target: Target) -> Change:
-    """Set `exist_ok`, and drop the existence test where it stands alone around the call."""
+    """Set `exist_ok`, and drop the test for a directory where it stands alone around the call."""
     tree, call = target.tree, target.call
     name = called(tree, call)
     refuse_handled(target)
@@ -41,7 +42,7 @@ def recipe(target: Target) -> Change:
         rewrite = switch_on(call, "exist_ok", third, tree.newline)
     else:
         raise RefusalError(f"{name.lstrip('.')} does not create a directory")
-    return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=True)))
+    return Change((Edit(call, rewrite), *unwrap(target, _TESTS)))
 
 
 def _is_false(argument: cst.Arg, keyword: str) -> bool:
@@ -50,19 +51,21 @@ def _is_false(argument: cst.Arg, keyword: str) -> bool:
 
 
 def _mkdir(target: Target) -> Change:
-    """Use pathlib, which has an `exist_ok`, for what it evidently takes, and a handler for the rest."""
+    """Use pathlib, which has an `exist_ok`, for what it evidently takes, and a handler for the rest.
+
+    `Path("")` is the current directory, and `os.mkdir("")` an error. Behind a handler a test stays: on
+    some filesystems `mkdir` says that a directory may not be made before it says that it is there.
+    """
     tree, call = target.tree, target.call
     path = _path(call)
-    dropped = unwrap(target, _TESTS, negated=True)
-    if not is_text(tree, path.value):
+    if not is_text(tree, path.value) or may_be_empty(tree, path.value):
         edit, imports = handle(target, path.value)
-        # Of bytes, `str(path)` is another path.
-        return Change((edit,) if _tests_copy(target) else (edit, *dropped), imports)
+        return Change((edit,), imports)
     if path is not call.args[0]:
         raise RefusalError("the path is not the first argument")
     path_type, imports = spell(target, "pathlib", "Path", "from pathlib import Path")
     rewrite = partial(_as_method, path_type=path_type, newline=tree.newline)
-    return Change((Edit(call, rewrite), *dropped), imports)
+    return Change((Edit(call, rewrite), *unwrap(target, _TESTS)), imports)
 
 
 def _path(call: cst.Call) -> cst.Arg:
@@ -78,11 +81,6 @@ def _path(call: cst.Call) -> cst.Arg:
     if found is None:
         raise RefusalError("the call has no path")
     return found
-
-
-def _tests_copy(target: Target) -> bool:
-    check = None if target.fix.check is None else target.tree.calls.get(target.fix.check)
-    return check is not None and any(isinstance(argument.value, cst.Call) for argument in check.args)
 
 
 def _as_method(call: cst.Call, path_type: cst.BaseExpression, newline: cst.Newline) -> cst.Call:

@@ -12,13 +12,18 @@ from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, put
 from fsrace_lint.fixes.statements import own_statement
+from fsrace_lint.fixes.text import is_text
 
 if TYPE_CHECKING:
+    from fsrace_lint.fixes.coordination import Spelled
     from fsrace_lint.fixes.recipe import Target
 
 
 def recipe(target: Target) -> Change:
-    """Link a unique name in the same folder with `os.symlink`, and `os.replace` it."""
+    """Link a unique name in the same folder with `os.symlink`, and `os.replace` it.
+
+    What may be bytes, or an object that stands for a path, is made text by `os.fsdecode`.
+    """
     call, line = target.call, own_statement(target)
     if called(target.tree, call) != "os.symlink" or not isinstance(line, cst.SimpleStatementLine):
         raise RefusalError("the call is no os.symlink on a line of its own")
@@ -30,14 +35,23 @@ def recipe(target: Target) -> Change:
     chance, more = spell(target, "uuid", "uuid4", "import uuid")
     name = cst.Name(fresh(target, "temporary"))
     said = target.tree.module.code_for_node(link)
+    spelled, needed_for_it = _as_text(target, cst.parse_expression(said), link)
     unique = cst.FormattedStringExpression(cst.Attribute(cst.Call(chance), cst.Name("hex")))
-    text = cst.FormattedString(
-        [cst.FormattedStringExpression(cst.parse_expression(said)), cst.FormattedStringText("."), unique]
-    )
+    text = cst.FormattedString([cst.FormattedStringExpression(spelled), cst.FormattedStringText("."), unique])
     naming = own_line(target, cst.Assign([cst.AssignTarget(name)], text))
     linking = cst.ensure_type(line.deep_replace(link, name), cst.SimpleStatementLine)
     renaming = own_line(
         target, cst.Expr(cst.Call(replace, [cst.Arg(name), cst.Arg(cst.parse_expression(said))]))
     )
     first = naming.with_changes(leading_lines=line.leading_lines)
-    return Change((put(line, first, linking.with_changes(leading_lines=()), renaming),), (*imports, *more))
+    return Change(
+        (put(line, first, linking.with_changes(leading_lines=()), renaming),),
+        (*imports, *needed_for_it, *more),
+    )
+
+
+def _as_text(target: Target, link: cst.BaseExpression, node: cst.BaseExpression) -> Spelled:
+    if is_text(target.tree, node):
+        return link, ()
+    decode, imports = spell(target, "os", "fsdecode", "import os")
+    return cst.Call(decode, [cst.Arg(link)]), imports

@@ -10,23 +10,23 @@ from fsrace_lint.fixes.arguments import switch_on
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
-from fsrace_lint.fixes.statements import unwrap, wrap
+from fsrace_lint.fixes.statements import wrap
 
-# `exists` is false for a dangling link and `isfile` for a folder: without such a test more would be deleted.
-_TESTS: Final = frozenset(("lexists",))
 _HANDLED: Final = frozenset(("ignore_errors", "onerror", "onexc"))
 _BROADER: Final = frozenset(("FileNotFoundError", "OSError", "EnvironmentError", "IOError", "Exception"))
 
 
 def recipe(target: Target) -> Change:
-    """Set `missing_ok`, ignore the errors of `rmtree`, or suppress FileNotFoundError."""
+    """Set `missing_ok`, ignore the errors of `rmtree`, or suppress FileNotFoundError.
+
+    Tests stay: without `exists` or `isfile` more would be deleted, and they say no where a delete fails.
+    """
     tree, call = target.tree, target.call
     name = called(tree, call)
     if is_pathlib_method(name, "unlink"):
         refuse_text_argument(name, call)
         first = 0 if name.startswith(".") else 1
-        rewrite = switch_on(call, "missing_ok", first, tree.newline)
-        return Change((Edit(call, rewrite), *unwrap(target, _TESTS, negated=False)))
+        return Change((Edit(call, switch_on(call, "missing_ok", first, tree.newline)),))
     if name == "shutil.rmtree":
         _check_rmtree(call)
         return Change((Edit(call, switch_on(call, "ignore_errors", 1, tree.newline)),))

@@ -1,0 +1,432 @@
+"""Runs programs in one process over states of a directory, and tells what they did and left behind.
+
+`os` is used as the programs use it: `Path` would say other things of links, and take dots out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import gc
+import importlib.abc
+import importlib.machinery
+import inspect
+import io
+import json
+import os
+import signal
+import stat
+import sys
+import tempfile
+import traceback
+import types
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
+from unittest import mock
+
+from mdtest import run
+
+from fsrace_lint import pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fsrace_lint.fixes import Patch
+
+FOLDER: Final = "data"
+PLACE: Final = f"{FOLDER}/place"
+"""The path that programs are about, below the folder that each run has for itself."""
+BESIDE: Final = f"{FOLDER}/beside"
+"""What links point to."""
+_MEMORY: Final = "/dev/shm"
+"""Where thousands of small trees cost little, if there is such a place."""
+_NOBODY: Final = 65534
+_FOLDERS: Final = 0o40755
+_OUT_OF_TIME: Final = 5
+
+
+class Outcome(NamedTuple):
+    """What a run came to.
+
+    Attributes:
+        result: What the program gave back.
+        printed: What it wrote to standard output.
+        error: The type of the exception that ended it, and its number.
+        tree: Every path that is there afterwards: its kind and mode, and what it holds.
+        left_open: How many files it did not close.
+    """
+
+    result: str
+    printed: str
+    error: str
+    tree: tuple[str, ...]
+    left_open: int
+
+
+class Difference(NamedTuple):
+    """Where two programs did not do the same."""
+
+    name: str
+    state: str
+    before: Outcome
+    after: Outcome
+
+    def __str__(self) -> str:
+        """Say what differs, and nothing else."""
+        told = [
+            f"  {field}: {old!r} -> {new!r}"
+            for field, old, new in zip(Outcome._fields, self.before, self.after, strict=True)
+            if old != new
+        ]
+        return "\n".join([f"{self.name}, {self.state}:", *told])
+
+
+# States: each makes what is there when a program starts, in the current directory.
+
+
+def _nothing() -> None:
+    return
+
+
+def _data() -> None:
+    os.mkdir(FOLDER)
+
+
+def _file(path: str = PLACE) -> None:
+    if not os.path.isdir(FOLDER):
+        os.mkdir(FOLDER)
+    _write(path)
+
+
+def _write(path: str) -> None:
+    Path(path).write_text("old")
+
+
+def _folder(path: str = PLACE) -> None:
+    os.makedirs(path)
+
+
+def _full(path: str = PLACE) -> None:
+    os.makedirs(path)
+    _file(f"{path}/kept.txt")
+
+
+def _link(make: Callable[[str], None] | None, target: str = "beside") -> None:
+    if make is not None:
+        make(BESIDE)
+    elif not os.path.isdir(FOLDER):
+        os.mkdir(FOLDER)
+    os.symlink(target, PLACE)
+
+
+def _fifo() -> None:
+    _data()
+    os.mkfifo(PLACE)
+
+
+def _linked_folder(target: str) -> None:
+    if target == "real":
+        os.mkdir(target)
+    os.symlink(target, FOLDER)
+
+
+def _with_mode(mode: int, make: Callable[[], None], path: str = FOLDER) -> None:
+    make()
+    os.chmod(path, mode)
+
+
+def _refused(number: int) -> None:
+    """A directory of a filesystem that answers so before it looks whether the name is taken, as NFS does."""
+    _folder()
+
+    def mkdir(path: Any, *_: object, **__: object) -> NoReturn:
+        raise OSError(number, os.strerror(number), path)
+
+    os.mkdir = mkdir
+
+
+STATES: Final[Mapping[str, Callable[[], None]]] = {
+    "absent": _data,
+    "parent absent": _nothing,
+    "file": _file,
+    "directory": _folder,
+    "directory with a file": _full,
+    "link to a directory": lambda: _link(_folder),
+    "link to a file": lambda: _link(_file),
+    "dangling link": lambda: _link(None),
+    "link to itself": lambda: _link(None, "place"),
+    "fifo": _fifo,
+    "parent is a file": lambda: _write(FOLDER),
+    "parent is a dangling link": lambda: _linked_folder("nowhere"),
+    "parent is a link": lambda: _linked_folder("real"),
+    "nothing may be made": lambda: _with_mode(0o555, _data),
+    "file, nothing may be changed": lambda: _with_mode(0o555, _file),
+    "directory, nothing may be changed": lambda: _with_mode(0o555, _folder),
+    "nothing may be seen, absent": lambda: _with_mode(0, _data),
+    "nothing may be seen, file": lambda: _with_mode(0, _file),
+    "nothing may be seen, directory": lambda: _with_mode(0, _folder),
+    "file that may not be read": lambda: _with_mode(0, _file, PLACE),
+    "directory that may not be entered": lambda: _with_mode(0, _full, PLACE),
+    "directory, refused before it is looked up": lambda: _refused(errno.EACCES),
+    "directory, read-only before it is looked up": lambda: _refused(errno.EROFS),
+}
+"""What can be at `PLACE` when a program starts."""
+
+
+# Programs.
+
+
+def repaired(folder: Path, text: str) -> Patch:
+    """Give what `fix` makes of a program, in a project of its own."""
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("[tool.fsrace-lint]\n")
+    (folder / "main.py").write_text(text)
+    found, checked = run(folder)
+    patches = pipeline.repair(found, checked, unsafe=False)
+    return patches[0] if patches else NOTHING_TO_FIX
+
+
+NOTHING_TO_FIX: Final[Any] = types.SimpleNamespace(before=b"", after=b"", applied=(), refused=())
+
+
+def differences(
+    before: str,
+    after: str,
+    drives: Mapping[str, Callable[[dict[str, Any]], object]],
+    states: Sequence[str] = tuple(STATES),
+    *,
+    anew: bool = True,
+) -> list[Difference]:
+    """Run two programs from each state, each alone, and tell where they did not do the same.
+
+    Args:
+        before: The one program.
+        after: The other one.
+        drives: What is done with the names of a program once it is loaded.
+        states: From which states.
+        anew: Whether a program is loaded anew each time, as one that does something then must be.
+
+    Returns:
+        Where they differ; the names are those of `drives`.
+    """
+    both = outcomes([before, after], drives, states, anew=anew)
+    return [Difference(name, state, old, new) for (name, state), (old, new) in both.items() if old != new]
+
+
+def outcomes(
+    programs: Sequence[str],
+    drives: Mapping[str, Callable[[dict[str, Any]], object]],
+    states: Sequence[str] = tuple(STATES),
+    *,
+    anew: bool = True,
+) -> dict[tuple[str, str], tuple[Outcome, ...]]:
+    """Run programs in a process of their own, which is nobody where we are root.
+
+    Returns:
+        What came of each, by the name of the drive and the state.
+    """
+    with tempfile.TemporaryDirectory(dir=_MEMORY if os.path.isdir(_MEMORY) else None) as folder:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            _serve(folder, writing, programs, drives, states, anew=anew)
+        os.close(writing)
+        with os.fdopen(reading) as stream:
+            text = stream.read()
+        os.waitpid(child, 0)
+    found = iter(json.loads(text))
+    return {
+        (name, state): tuple(
+            Outcome(result, printed, error, tuple(tree), left_open)
+            for result, printed, error, tree, left_open in next(found)
+        )
+        for name in drives
+        for state in states
+    }
+
+
+def _serve(
+    folder: str,
+    writing: int,
+    programs: Sequence[str],
+    drives: Mapping[str, Callable[[dict[str, Any]], object]],
+    states: Sequence[str],
+    *,
+    anew: bool,
+) -> NoReturn:
+    """Run all of it in this process, and end it."""
+    try:
+        os.chdir(folder)
+        _become_nobody()
+        os.umask(0o022)
+        warnings.simplefilter("ignore")
+        gc.freeze()
+        sys.meta_path.append(_Libraries())
+        loaders = [_loader(text, anew=anew) for text in programs]
+        found = [
+            [_outcome(load, drive, STATES[state]) for load in loaders]
+            for drive in drives.values()
+            for state in states
+        ]
+        with os.fdopen(writing, "w") as stream:
+            json.dump(found, stream)
+    except BaseException:  # the process that waits has its own to tell
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _loader(text: str, *, anew: bool) -> Callable[[], dict[str, Any]]:
+    """Give what loads a program: each time anew, or once, where loading it does nothing."""
+    code = compile(text, "program.py", "exec")
+
+    def load() -> dict[str, Any]:
+        page: dict[str, Any] = {"__name__": "program"}
+        exec(code, page)
+        return page
+
+    if anew:
+        return load
+    loaded = load()
+    return lambda: loaded
+
+
+class _Anything(str):
+    """A path that is also an object, a mapping and a list of such."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) if isinstance(key, slice) else self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self])
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        return self
+
+
+def called(name: str) -> Callable[[dict[str, Any]], object]:
+    """Give what calls a function or a method of a program, with the path wherever it wants something."""
+
+    def drive(page: dict[str, Any]) -> object:
+        *owners, last = name.split(".")
+        if last == "<module>":
+            return None
+        found: Any = types.SimpleNamespace(**page)
+        for owner in owners:
+            found = getattr(found, owner)
+            if not isinstance(found, type):
+                return _given(found)
+            found = _given(found)
+        return _given(getattr(found, last))
+
+    return drive
+
+
+def _given(function: Any) -> object:
+    parameters = inspect.signature(function).parameters.values()
+    wanted = [
+        each
+        for each in parameters
+        if each.default is each.empty and each.kind in {each.POSITIONAL_OR_KEYWORD, each.POSITIONAL_ONLY}
+    ]
+    arguments = [Path(PLACE) if "Path" in str(each.annotation) else _Anything(PLACE) for each in wanted]
+    result = function(*arguments)
+    if not inspect.iscoroutine(result):
+        return result
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        return loop.run_until_complete(result)
+
+
+class _Libraries(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds every library that is not there: it has all names, and they do nothing."""
+
+    def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec:
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        module = mock.MagicMock(spec=None, name=spec.name, __path__=[], __spec__=spec)
+        return cast("types.ModuleType", module)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        return
+
+
+def _become_nobody() -> None:
+    """Be somebody whom permissions bind."""
+    if os.geteuid() == 0:
+        os.chown(".", _NOBODY, _NOBODY)
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+
+
+def _outcome(
+    load: Callable[[], dict[str, Any]], drive: Callable[[dict[str, Any]], object], state: Callable[[], None]
+) -> Outcome:
+    mkdir = os.mkdir
+    os.mkdir("run")
+    os.chdir("run")
+    result, error, printed = "", "", io.StringIO()
+    opened = _open_files()
+    try:
+        state()
+        with contextlib.redirect_stdout(printed), _limited():
+            result = repr(drive(load()))
+    except BaseException as raised:  # whatever ends the program
+        number = getattr(raised, "errno", None)
+        error = f"{type(raised).__name__} {number}" if number else type(raised).__name__
+    os.mkdir = mkdir
+    left_open = _open_files() - opened
+    tree = tuple(_taken_away("."))
+    os.chdir("..")
+    os.rmdir("run")
+    return Outcome(result, printed.getvalue(), error, tree, left_open)
+
+
+def _open_files() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """End a program that waits for what only another process would do."""
+
+    def end(*_: object) -> NoReturn:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(_OUT_OF_TIME)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def _taken_away(folder: str) -> Iterator[str]:
+    """Tell what lies below a folder, and remove it."""
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        mode = os.lstat(path).st_mode
+        said = f"{path[2:]} {stat.filemode(mode)}"
+        if stat.S_ISLNK(mode):
+            yield f"{said} -> {os.readlink(path)}"
+        elif stat.S_ISDIR(mode):
+            os.chmod(path, 0o755)
+            yield said
+            yield from _taken_away(path)
+        elif stat.S_ISREG(mode):
+            os.chmod(path, 0o644)
+            yield f"{said} {Path(path).read_bytes()!r}"
+        else:
+            yield said
+        (os.rmdir if stat.S_ISDIR(mode) else os.unlink)(path)

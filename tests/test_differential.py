@@ -1,0 +1,307 @@
+"""Original and fixed program do the same in one process, whatever is there when they start."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pytest
+from differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mdtest import Case, collect, run
+
+from fsrace_lint import pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs run in a forked process")
+
+HEAD: Final = """\
+import os
+import shutil
+from os import makedirs as make
+from os.path import exists
+from pathlib import Path
+
+CONSTANT = "data/place"
+
+
+class Config:
+    def __init__(self, place):
+        self.place = place
+
+
+"""
+
+# How the path is spelled in the act, and in the test.
+PATHS: Final = {
+    "a name": ("path", "path"),
+    "join": ("os.path.join(root, 'place')", "os.path.join(root, 'place')"),
+    "f-string": ("f'{root}/place'", "f'{root}/place'"),
+    "sum": ("root + '/place'", "root + '/place'"),
+    "Path": ("Path(root) / 'place'", "Path(root) / 'place'"),
+    "constant": ("CONSTANT", "CONSTANT"),
+    "literal": ("'data/place'", "'data/place'"),
+    "attribute": ("config.place", "config.place"),
+    "item": ("settings['place']", "settings['place']"),
+    "dirname": ("os.path.dirname(inside)", "os.path.dirname(inside)"),
+    "text of it": ("str(path)", "str(path)"),
+    "two spellings": ("root + '/place'", "os.path.join(root, 'place')"),
+    "a slash": ("'data/place/'", "'data/place'"),
+    "a slash in the test": ("'data/place'", "'data/place/'"),
+    "a file inside": ("os.path.dirname(inside)", "inside"),
+    "the folder": ("os.path.join(root, 'place')", "root"),
+    "what it is in": ("root", "os.path.join(root, 'place')"),
+}
+TESTS: Final = {
+    "exists": "os.path.exists({0})",
+    "isdir": "os.path.isdir({0})",
+    "lexists": "os.path.lexists({0})",
+    "isfile": "os.path.isfile({0})",
+    "islink": "os.path.islink({0})",
+    "Path.exists": "Path({0}).exists()",
+    "Path.is_dir": "Path({0}).is_dir()",
+}
+MAKING: Final = {
+    "makedirs": "os.makedirs({0})",
+    "makedirs mode": "os.makedirs({0}, mode=0o750)",
+    "alias": "make({0})",
+    "mkdir": "os.mkdir({0})",
+    "mkdir mode": "os.mkdir({0}, 0o700)",
+    "Path.mkdir": "Path({0}).mkdir()",
+    "Path.mkdir parents": "Path({0}).mkdir(parents=True)",
+}
+DELETING: Final = {
+    "remove": "os.remove({0})",
+    "unlink": "os.unlink({0})",
+    "rmdir": "os.rmdir({0})",
+    "Path.unlink": "Path({0}).unlink()",
+    "Path.rmdir": "Path({0}).rmdir()",
+}
+LINKING: Final = {"symlink": "os.symlink('beside', {0})", "symlink_to": "Path({0}).symlink_to('beside')"}
+OPENING: Final = {
+    "open": "with open({0}, 'w') as stream:\n    stream.write('new')",
+    "open binary": "with open({0}, mode='wb') as stream:\n    stream.write(b'new')",
+}
+# {0} is the test, {1} the act; both come at the indentation where they stand.
+FORMS: Final = {
+    "plain": "if {0}:\n    {1}",
+    "else": "if {0}:\n    {1}\nelse:\n    print('other')",
+    "turned": "if {not}:\n    pass\nelse:\n    {1}",
+    "left": "if {not}:\n    return 'left'\n{1}\nreturn 'done'",
+    "is": "if ({not}) is False:\n    {1}",
+    "beside": "if wanted and {0}:\n    {1}",
+    "in place of": "if wanted or {0}:\n    {1}",
+    "variable": "answer = {0}\nif answer:\n    {1}",
+    "said before": "if {0}:\n    print('soon')\n    {1}",
+    "said behind": "if {0}:\n    {1}\n    print('done')",
+    "given back": "if {0}:\n    return {1}\nreturn 'there'",
+    "or": "{not} or {1}",
+    "and": "{0} and {1}",
+    "chosen": "given = {1} if {0} else 'there'\nreturn given",
+    "comments": "# one\nif {0}:  # two\n    # three\n    {1}  # four\n    # five\n# six",
+    "try": "try:\n    if {0}:\n        {1}\nfinally:\n    print('finally')",
+    "caught": "try:\n    if {0}:\n        {1}\nexcept NotADirectoryError:\n    return 'caught'",
+    "told": "try:\n    if {0}:\n        {1}\nexcept FileExistsError:\n    return 'told'",
+    "loop": "for _ in range(2):\n    if {0}:\n        {1}",
+    "nested": "def inner():\n    if {0}:\n        {1}\n\ninner()\nreturn 'outer'",
+    "asked twice": "if wanted:\n    if {0}:\n        {1}",
+    "elif": "if not wanted:\n    print('no')\nelif {0}:\n    {1}",
+    "one line": "if {0}: {1}",
+    "alone": "{1}",
+}
+
+
+class Program(NamedTuple):
+    """A function `act`, and how it is put together."""
+
+    name: str
+    text: str
+
+
+def act(number: int, form: str, test: str, acts: str, path: tuple[str, str], *, absent: bool) -> str:
+    """Write a function that does something to a path where a test of it came out one way."""
+    found = TESTS[test].format(path[1])
+    asked, denied = (f"not {found}", found) if absent else (found, f"not {found}")
+    lines = FORMS[form].replace("{0}", asked).replace("{not}", denied).split("\n")
+    body = []
+    for line in lines:
+        indent = line[: len(line) - len(line.lstrip())]
+        body += line.replace("{1}", acts.format(path[0]).replace("\n", f"\n{indent}")).split("\n")
+    text = "".join(f"    {line}\n" if line else "\n" for line in body)
+    return f"def act_{number}(path, root, inside, config, settings, wanted):\n{text}\n\n"
+
+
+KINDS: Final = {
+    "making": (MAKING, ("exists", "isdir"), ("makedirs", "mkdir", "Path.mkdir")),
+    "deleting": (DELETING, ("exists", "isfile"), ("remove", "Path.unlink")),
+    "linking": (LINKING, ("lexists", "exists"), ("symlink",)),
+    "opening": (OPENING, ("lexists", "exists"), ("open",)),
+}
+"""The acts of a kind, and the tests and acts that stand in every form and with every path."""
+
+
+def grid(kind: str) -> Iterator[Program]:
+    """Give every act after every test of it, and some in every form and with every path."""
+    acts, usual, often = KINDS[kind]
+    everything = [("plain", "a name", test, what) for test, what in itertools.product(TESTS, acts)]
+    everything += [
+        (form, "a name", test, what)
+        for form, test, what in itertools.product(FORMS, usual, often)
+        if form != "plain" and ("\n" not in acts[what] or "{1}" in map(str.strip, FORMS[form].split("\n")))
+    ]
+    everything += [
+        ("plain", path, test, what)
+        for path, test, what in itertools.product(PATHS, usual, often)
+        if path != "a name"
+    ]
+    for number, (form, path, test, what) in enumerate(everything):
+        text = act(number, form, test, acts[what], PATHS[path], absent=kind != "deleting")
+        yield Program(f"{what} after {test}, {form}, {path}", text)
+
+
+def drive_act(number: int) -> Callable[[dict[str, Any]], object]:
+    def drive(page: dict[str, Any]) -> object:
+        config = page["Config"](PLACE)
+        return page[f"act_{number}"](PLACE, FOLDER, f"{PLACE}/x.txt", config, {"place": PLACE}, True)
+
+    return drive
+
+
+def bodies(text: str) -> list[str]:
+    return text.split("\n\n\ndef act_")
+
+
+SAFE: Final = {
+    "making": {"exists", "isdir", "lexists", "Path.exists", "Path.is_dir"},
+    "deleting": set(TESTS),
+    "linking": {"lexists"},
+    "opening": {"lexists"},
+}
+"""After which tests an act of a kind is changed: those that say what the act itself would find."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_shape(kind: str, tmp_path: Path) -> None:
+    programs = list(grid(kind))
+    before = HEAD + "".join(program.text for program in programs)
+    after = repaired(tmp_path / "project", before).after.decode()
+    changed = [
+        number
+        for number, (old, new) in enumerate(zip(bodies(before)[1:], bodies(after)[1:], strict=True))
+        if old != new
+    ]
+    names = [programs[number].name for number in changed]
+    assert {name.partition(" after ")[2].partition(",")[0] for name in names} == SAFE[kind]
+    drives = {programs[number].name: drive_act(number) for number in changed}
+    assert not told(differences(before, after, drives, anew=False))
+
+
+def told(found: list[Difference]) -> str:
+    return "\n".join(map(str, found))
+
+
+# Bigger programs: what stands around a shape, in front of it and behind it.
+
+AROUND: Final = {
+    "nothing": "{}",
+    "a function in it": "def inner():\n    {}\n\ninner()",
+    "a method": "class Writer:\n    def write(self):\n        {}\n\nWriter().write()",
+    "a try": "try:\n    {}\nexcept KeyError as error:\n    print(error)\nelse:\n    print('well')",
+    "an end": "try:\n    {}\nfinally:\n    print('end')",
+    "a loop": "for number in range(2):\n    {}\nelse:\n    print('all')",
+    "a while": "while wanted:\n    wanted = False\n    {}",
+    "a with": "with open(os.devnull) as stream:\n    {}",
+    "a branch": "if wanted:\n    {}\nelse:\n    print('no')",
+    "a match": "match wanted:\n    case True:\n        {}\n    case _:\n        print('no')",
+    "a comment": "# before\n{}\n# behind",
+    "more": "print('before')\n{}\nprint(os.path.isdir(path), os.path.islink(path))",
+}
+INNER: Final = (
+    "plain",
+    "is",
+    "beside",
+    "variable",
+    "comments",
+    "caught",
+    "asked twice",
+    "turned",
+    "one line",
+)
+
+
+@st.composite
+def bigger(draw: st.DrawFn) -> str:
+    acts, absent = draw(st.sampled_from([(MAKING, True), (DELETING, False), (LINKING, True)]))
+    what, test = draw(st.sampled_from(sorted(acts))), draw(st.sampled_from(sorted(TESTS)))
+    path = PATHS[draw(st.sampled_from(sorted(PATHS)))]
+    text = act(0, draw(st.sampled_from(INNER)), test, acts[what], path, absent=absent)
+    header, _, body = text.strip("\n").partition("\n")
+    body = textwrap.dedent(body)
+    for around in draw(st.lists(st.sampled_from(sorted(AROUND)), max_size=3)):
+        form = AROUND[around]
+        (line,) = (line for line in form.split("\n") if "{}" in line)
+        body = form.replace("{}", body.replace("\n", "\n" + line[: line.index("{}")]))
+    return HEAD + header + "\n" + textwrap.indent(body, "    ") + "\n"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(bigger())
+def test_bigger_programs(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        patch = repaired(Path(folder) / "project", text)
+    if patch.before != patch.after:
+        after = patch.after.decode()
+        assert not told(differences(text, after, {after: drive_act(0)}, anew=False))
+
+
+# The cases of the documents.
+
+CASES: Final = [
+    case
+    for case in collect(Path(__file__).parent / "fixtures")
+    if "diff" in case.outputs and len(case.files) == 1
+]
+USUAL: Final = (
+    "absent",
+    "parent absent",
+    "file",
+    "directory",
+    "directory with a file",
+    "dangling link",
+    "fifo",
+)
+"""The states that programs are loaded in that do more than this."""
+
+
+def fixes_of(case: Case, folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Give the programs of a case that a safe fix changes, and how its functions are called."""
+    found, checked = run(case.write(folder))
+    for patch in pipeline.repair(found, checked, unsafe=False, comments=False):
+        before, after = patch.before.decode(), patch.after.decode()
+        for finding in patch.applied:
+            spelled = finding.fix.path if finding.fix is not None else ""
+            literal = spelled.strip("'\"")
+            if spelled[:1] in {"'", '"'}:
+                before, after = (text.replace(f'"{literal}', f'"{PLACE}') for text in (before, after))
+        before, after = (text.replace('"/', '"') for text in (before, after))
+        if before != after:
+            yield before, after, {each.function: called(each.function) for each in patch.applied}
+
+
+def test_cases(tmp_path: Path) -> None:
+    """Each safe fix of the documents, as far as its function can be called with a path for everything."""
+    ran = 0
+    for number, case in enumerate(CASES):
+        for before, after, drives in fixes_of(case, tmp_path / str(number)):
+            both = outcomes([before, after], drives, USUAL)
+            found = [Difference(*key, *pair) for key, pair in both.items() if len(set(pair)) > 1]
+            assert not told(found), case.title
+            ran += len({name for (name, _), (old, _) in both.items() if not old.error})
+    assert ran >= 60
