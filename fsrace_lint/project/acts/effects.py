@@ -53,6 +53,7 @@ class Effects:
         """Prepare for a project."""
         self.resolver = resolver
         self.catalog = catalog
+        self._known: dict[tuple[int, Scope], tuple[m.Call, Act | None]] = {}
         known = catalog.last_names["effect"] | catalog.last_names["program"]
         self.names = mentions.names_of_library(known)
         """The names by which what has an effect may be called in the project."""
@@ -66,6 +67,13 @@ class Effects:
         """Tell what a call does to the filesystem, or None where it does nothing known."""
         if last_name(call.function) not in self.names:
             return None
+        key = id(call), scope
+        if key not in self._known:
+            # The call is held on to, so that its id is not given to another one.
+            self._known[key] = call, self._read(call, scope)
+        return self._known[key][1]
+
+    def _read(self, call: m.Call, scope: Scope) -> Act | None:
         entity = self.resolver.entity(call.function, scope)
         name = qualified_name(entity)
         if name is None:

@@ -120,6 +120,8 @@ class Vanishings:
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
             return act if act.op == "read" else None
+        if not event.call.keywords:
+            return None
         key = next((keyword.value for keyword in event.call.keywords if keyword.name == "key"), None)
         if key is None or not self._reads(key, scope):
             return None
