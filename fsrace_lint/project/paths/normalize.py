@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.ranks.guards import Guards
 
 _DEEPEST: Final = 24
-_REMEMBERED: Final = 4_000
+_REMEMBERED: Final = 1_000
 """How many normal forms are kept: enough for the files that are asked about one after the other."""
 _SAME_PATH: Final = frozenset(
     {
