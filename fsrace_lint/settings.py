@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import os
 import re
@@ -103,6 +104,7 @@ class Settings(msgspec.Struct, frozen=True):
         )
 
 
+@functools.lru_cache
 def _longest(code: str, *groups: tuple[str, ...]) -> int:
     """Give the length of the longest selector that matches a code, or 0."""
     return max((len(item) for group in groups for item in group if code.startswith(item)), default=0)

@@ -51,7 +51,9 @@ def act(call: str, code: str = "", head: str = HEAD) -> Act | None:
     flow = linked.linker.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
     event = flow.events[-1]
-    return Effects(linked.linker.resolver, linked.linker.catalog).act(event.call, event.state.scope)
+    linker = linked.linker
+    effects = Effects(linker.resolver, linker.catalog, linker.mentions)
+    return effects.act(event.call, event.state.scope)
 
 
 def done(call: str, code: str = "") -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ import pytest
 from mdtest import collect
 
 from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.memo import Followed, Memo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,6 +136,44 @@ def test_an_exception_leaves_no_question_open() -> None:
     with pytest.raises(KeyError):
         memo.get("key", fail)
     assert memo.get("key", lambda: 3) == 3
+
+
+CALLS = {"a": "bc", "b": "d", "c": "ad", "d": "ef", "e": "gh", "f": "", "g": "h", "h": "i", "i": "f"}
+
+
+def called(node: str, levels: int) -> str:
+    """Spell what a function calls so many levels deep, and itself."""
+    return "" if levels < 0 else node + "".join(called(to, levels - 1) for to in CALLS[node])
+
+
+@pytest.mark.parametrize("asked", ["abcdefghi", "ihgfedcba", "deabchgfi", "aabbaad"])
+def test_what_is_followed_so_deep_does_not_depend_on_what_was_asked_first(asked: str) -> None:
+    followed: Followed[str, str] = Followed("", 3)
+
+    def spelled(node: str, depth: int = 0) -> str:
+        below = CALLS[node]
+        return followed.get(node, depth, lambda: node + "".join(spelled(to, depth + 1) for to in below))
+
+    for node in asked:
+        for depth in (0, 3, 1, 4, 2):
+            assert spelled(node, depth) == called(node, 3 - depth)
+
+
+def test_what_ends_above_the_deepest_level_is_found_once() -> None:
+    followed: Followed[str, str] = Followed("", 3)
+    found: list[str] = []
+
+    def spelled(node: str, depth: int) -> str:
+        def find() -> str:
+            found.append(node)
+            return node + "".join(spelled(to, depth + 1) for to in CALLS[node])
+
+        return followed.get(node, depth, find)
+
+    assert [spelled("h", 0), spelled("h", 1), spelled("i", 2)] == ["hif", "hif", "if"]
+    assert found == ["h", "i", "f"]
+    assert spelled("h", 2) == "hi"
+    assert found == ["h", "i", "f", "h", "i"]
 
 
 def test_many_calls_on_many_levels_take_no_longer_than_few(tmp_path: Path) -> None:

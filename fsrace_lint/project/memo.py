@@ -98,9 +98,9 @@ class Memo(Generic[Key, Answer]):
             self._tries[key] = tries
         return answer
 
-    def __contains__(self, key: Key) -> bool:
-        """Tell whether the answer for a key is remembered."""
-        return key in self._known
+    def known(self, key: Key) -> Answer | None:
+        """Give the answer for a key if it is remembered, else None."""
+        return self._known.get(key)
 
     def is_being_answered(self, key: Key) -> bool:
         """Tell whether a question is being answered; who asks goes on with what is known so far."""
@@ -108,3 +108,55 @@ class Memo(Generic[Key, Answer]):
             return False
         self._circle.leads_back(self._asked[key])
         return True
+
+
+class Followed(Generic[Key, Answer]):
+    """Remembers what is found by following calls so many levels deep, and no deeper.
+
+    Where nothing was cut off, it is the same from every depth that leaves room for it.
+    """
+
+    def __init__(self, nothing: Answer, deepest: int) -> None:
+        """Start with nothing known.
+
+        Args:
+            nothing: What is found below the deepest level.
+            deepest: That level.
+        """
+        self._nothing = nothing
+        self._deepest = deepest
+        self._reached = 0
+        """The deepest level that was looked at for what is being found."""
+        self._whole: dict[Key, tuple[int, Answer]] = {}
+        self._cut: dict[tuple[Key, int], Answer] = {}
+
+    def get(self, key: Key, depth: int, find: Callable[[], Answer]) -> Answer:
+        """Give what is found from a level on.
+
+        Args:
+            key: Where to begin.
+            depth: The level that this is.
+            find: Finds it; asks for what is called at the next level.
+
+        Returns:
+            The answer, remembered or found.
+        """
+        levels, answer = self._whole.get(key, (self._deepest + 1, self._nothing))
+        reached = depth + levels
+        if depth <= self._deepest < reached:
+            if (key, depth) in self._cut:
+                answer = self._cut[key, depth]
+            else:
+                answer, reached = self._find(key, depth, find)
+        self._reached = max(self._reached, reached)
+        return answer if depth <= self._deepest else self._nothing
+
+    def _find(self, key: Key, depth: int, find: Callable[[], Answer]) -> tuple[Answer, int]:
+        outer, self._reached = self._reached, depth
+        answer = find()
+        reached, self._reached = self._reached, outer
+        if reached > self._deepest:
+            self._cut[key, depth] = answer
+        else:
+            self._whole[key] = reached - depth, answer
+        return answer, reached

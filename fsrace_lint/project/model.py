@@ -13,6 +13,8 @@ from fsrace_lint.project.paths.forms import Path
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsrace_lint.catalog import Op
     from fsrace_lint.project.flow.processes import Processes
     from fsrace_lint.project.flow.states import Event
@@ -42,6 +44,15 @@ class Sign:
 
     place: Place
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
+
+    evidence: Evidence
+    way: tuple[Event, ...]
+    sign: Sign | None
 
 
 ASKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
@@ -140,13 +151,10 @@ class Site(AtCall):
     `caught` names the exceptions that are handled around it, `first` is the scope
     whose first process is let through before the others. `own` is who gets
     from `event` to `origin`, before what the callers bring; `runs` is the answer
-    with them. `way` is how several processes come to the function of `event`:
-    the calls, nearest first; `sign` is what shows it at their end. `settled` says
-    that it is the same whoever calls, though callers hand over a part of its path.
+    with them. `trace` finds how several processes come to the function of `event`.
+    `settled` says that it is judged here whoever calls, though callers hand over a part of its path.
     `after` is a mkdir before it that leaves nothing to race for. `below` is the same act
     as the function that `event` calls has it, where that is not the call that does it.
-    that it is judged here whoever calls, though callers hand over a part of its path.
-    `after` is a mkdir before it that leaves nothing to race for.
     """
 
     act: Act
@@ -161,12 +169,25 @@ class Site(AtCall):
     runs: Runs
     reach: Reach
     certain: bool
-    evidence: Evidence
-    way: tuple[Event, ...]
-    sign: Sign | None
+    trace: Callable[[], Trace]
     settled: bool = False
     after: Site | None = None
     below: Site | None = None
+
+    @property
+    def evidence(self) -> Evidence:
+        """How sure it is that several processes run it at all."""
+        return self.trace().evidence
+
+    @property
+    def way(self) -> tuple[Event, ...]:
+        """How several processes come to the function of `event`: the calls, nearest first."""
+        return self.trace().way
+
+    @property
+    def sign(self) -> Sign | None:
+        """What shows at the end of that way that they do."""
+        return self.trace().sign
 
     @property
     def root(self) -> Site:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.acts.commands import HERE, fetched_to
 from fsrace_lint.project.model import LOOKING, Act
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog, Effect
     from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.mentions import Mentions
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Scope
 
@@ -47,10 +49,14 @@ _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2,
 class Effects:
     """Reads calls as acts on the filesystem."""
 
-    def __init__(self, resolver: Resolver, catalog: Catalog) -> None:
+    def __init__(self, resolver: Resolver, catalog: Catalog, mentions: Mentions) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.catalog = catalog
+        self._known: dict[tuple[int, Scope], tuple[m.Call, Act | None]] = {}
+        known = catalog.last_names["effect"] | catalog.last_names["program"]
+        self.names = mentions.names_of_library(known)
+        """The names by which what has an effect may be called in the project."""
 
     def looks(self, event: Event) -> bool:
         """Tell whether a call asks the filesystem what is there."""
@@ -59,6 +65,15 @@ class Effects:
 
     def act(self, call: m.Call, scope: Scope) -> Act | None:
         """Tell what a call does to the filesystem, or None where it does nothing known."""
+        if last_name(call.function) not in self.names:
+            return None
+        key = id(call), scope
+        if key not in self._known:
+            # The call is held on to, so that its id is not given to another one.
+            self._known[key] = call, self._read(call, scope)
+        return self._known[key][1]
+
+    def _read(self, call: m.Call, scope: Scope) -> Act | None:
         entity = self.resolver.entity(call.function, scope)
         name = qualified_name(entity)
         if name is None:

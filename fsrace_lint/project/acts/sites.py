@@ -16,7 +16,7 @@ from fsrace_lint.project.acts.responses import Responses
 from fsrace_lint.project.callers.evidence import Evidences
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
-from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import ASKING, Reach, Site
 from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.paths.forms import Path, Symbol
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.callers.propagate import Propagation
-    from fsrace_lint.project.flow.processes import Processes
+    from fsrace_lint.project.flow.processes import Processes, Runs
     from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.model import Act
     from fsrace_lint.project.names.modules import LinkedFunction
@@ -55,16 +55,14 @@ class Sites:
         self.propagation = propagation
         self.storage = storage
         self.evidences = Evidences(linker, propagation)
-        self.effects = Effects(linker.resolver, linker.catalog)
+        self.effects = Effects(linker.resolver, linker.catalog, linker.mentions)
         self.tests = Probes(linker, self.effects)
         self._responses = Responses(linker)
-        catalog = linker.catalog
-        acting = catalog.last_names["effect"] | catalog.last_names["program"]
-        self._acting = linker.mentions.names_of_library(acting)
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
+        self._exposed: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._ownership = Ownership(linker.paths, propagation)
-        self._open: Memo[tuple[LinkedFunction, int], tuple[Site, ...]] = Memo(())
+        self._open: Followed[LinkedFunction, tuple[Site, ...]] = Followed((), _CALLERS_DEPTH + 1)
 
     def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
         """Give the sites that stand in a function, with what all its callers bring."""
@@ -79,11 +77,12 @@ class Sites:
             self._seen[function] = tuple(sorted(found, key=lambda site: site.span))
         return self._seen[function]
 
-    def exposed(self, function: LinkedFunction) -> Iterator[Site]:
+    def exposed(self, function: LinkedFunction) -> tuple[Site, ...]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
-        for site in self.seen(function):
-            if not self.is_open(site) and not self._is_device(site.path):
-                yield site
+        if function not in self._exposed:
+            decided = (site for site in self.seen(function) if not self.is_open(site))
+            self._exposed[function] = tuple(site for site in decided if not self._is_device(site.path))
+        return self._exposed[function]
 
     def chosen(self, function: LinkedFunction) -> Iterator[Site]:
         """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
@@ -117,10 +116,12 @@ class Sites:
 
     def may_act(self, function: LinkedFunction) -> bool:
         """Tell whether there can be sites in a function, or at its calls."""
-        return function in self._leading.functions or not self._acting.isdisjoint(function.facts.mentions)
+        if function in self._leading.functions:
+            return True
+        return not self.effects.names.isdisjoint(function.facts.mentions)
 
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
-        if self._acting.isdisjoint(function.facts.mentions):
+        if self.effects.names.isdisjoint(function.facts.mentions):
             return
         made: list[Site] = []
         for event in self.linker.events(function):
@@ -162,6 +163,17 @@ class Sites:
         spelled = spell(act.path) if event is origin or path is None else path.text
         return self._judged(act, event, origin, path, spelled, processes)
 
+    def first_let_in(self, event: Event) -> str | None:
+        """Give the scope whose first process comes to a call before the others; None where none does."""
+        function = event.function
+        return self.propagation.protection.first(event) or self.propagation.context(function).first
+
+    def who_runs(self, event: Event, processes: Processes) -> Runs:
+        """Tell who does what some processes do at a call, with what all callers bring."""
+        function = event.function
+        entering = self.propagation.decorated(function) & self.propagation.context(function).processes
+        return runs(processes & entering)
+
     def is_settled_before(self, event: Event) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""
         settled = False
@@ -201,7 +213,6 @@ class Sites:
         context = self.propagation.context(function)
         own = processes & self.propagation.decorated(function)
         private, certain = self._ownership.of(path, function)
-        trace = self.evidences.trace(event)
         site = Site(
             act=act,
             event=event,
@@ -210,14 +221,12 @@ class Sites:
             spelled=spelled,
             caught=caught | self.propagation.protection.caught(event) | context.caught,
             locked=locked or self.propagation.protection.locked(event) or context.locked,
-            first=self.propagation.protection.first(event) or context.first,
+            first=self.first_let_in(event),
             own=own,
-            runs=runs(own & context.processes),
+            runs=self.who_runs(event, processes),
             reach=Reach.PRIVATE if private else self.shared_by(path, spelled),
             certain=certain,
-            evidence=trace.evidence,
-            way=trace.way,
-            sign=trace.sign,
+            trace=functools.partial(self.evidences.trace, event),
         )
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
@@ -274,16 +283,14 @@ class Sites:
 
     def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function
-        if site.path is None or not any(
-            self.linker.paths.parameter_of(symbol, function) for symbol in site.path.symbols()
-        ):
+        if site.path is None or not self._is_parameterized(site.path, function):
             return False
         edges = self.propagation.edges(function)
         return bool(edges) and not any(edge.handed for edge in edges)
 
     def _opened(self, function: LinkedFunction, depth: int) -> tuple[Site, ...]:
         """The open sites of a function, its own and those that its calls lead to."""
-        return self._open.get((function, depth), lambda: tuple(self._find_opened(function, depth)))
+        return self._open.get(function, depth, lambda: tuple(self._find_opened(function, depth)))
 
     def _find_opened(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         found = (*self.direct(function), *self._led_to(function, depth))
@@ -291,7 +298,7 @@ class Sites:
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Site]:
         """Give the open sites of the functions that a function calls, as they look from the call."""
-        if depth > _CALLERS_DEPTH or function not in self._leading.functions:
+        if function not in self._leading.functions:
             return
         for event in self.linker.events(function):
             if last_name(event.call.function) not in self._leading.names:
@@ -327,8 +334,10 @@ class Sites:
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
+        if path is None or not self._is_parameterized(path, callee):
+            return path
         pieces: list[Piece] = []
-        for piece in path.pieces() if path is not None else ():
+        for piece in path.pieces():
             parameter = self.linker.paths.parameter_of(piece, callee) if isinstance(piece, Symbol) else None
             if parameter is None:
                 pieces.append(piece)
@@ -338,7 +347,12 @@ class Sites:
             if inner is None:
                 return None
             pieces.extend(inner.pieces())
-        return None if path is None else Path.of(pieces)
+        return Path.of(pieces)
+
+    def _is_parameterized(self, path: Path, function: LinkedFunction) -> bool:
+        """Tell whether a part of a path stands for a parameter of a function."""
+        parameter_of = self.linker.paths.parameter_of
+        return any(parameter_of(symbol, function) is not None for symbol in path.symbols())
 
 
 def _leaves_nothing(mkdir: Site, site: Site) -> bool:

@@ -87,7 +87,10 @@ class Vanishings:
         """Prepare for a project; nothing is looked at yet."""
         self.sites = sites
         self.linker: Linker = sites.linker
-        self._names = self.linker.mentions.names_of_library(self.linker.catalog.last_names["effect"])
+        catalog, mentions = self.linker.catalog, self.linker.mentions
+        self._names = mentions.names_of_library(catalog.last_names["effect"])
+        taking = (name for name in catalog.names("effect") if catalog.exact("effect", name).op in _TAKING)
+        self._taking = mentions.names_of_library(name.rpartition(".")[2] for name in taking)
         self._removals: tuple[Removal, ...] | None = None
 
     def of(self, function: LinkedFunction) -> Iterator[Vanishing]:
@@ -117,6 +120,8 @@ class Vanishings:
         act = self.sites.effects.act(event.call, scope)
         if act is not None:
             return act if act.op == "read" else None
+        if not event.call.keywords:
+            return None
         key = next((keyword.value for keyword in event.call.keywords if keyword.name == "key"), None)
         if key is None or not self._reads(key, scope):
             return None
@@ -195,7 +200,7 @@ class Vanishings:
         return self._removals
 
     def _found(self, function: LinkedFunction) -> Iterator[Removal]:
-        if self._names.isdisjoint(function.facts.mentions):
+        if self._taking.isdisjoint(function.facts.mentions):
             return
         for event in self.linker.events(function):
             scope = event.state.scope

@@ -11,7 +11,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import SYNCHRONIZING
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.model import Evidence, Sign
+from fsrace_lint.project.model import Evidence, Sign, Trace
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import given, refutes
 from fsrace_lint.spans import Place
@@ -19,6 +19,7 @@ from fsrace_lint.spans import Place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.catalog.entries import Launch
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.callers.propagate import Propagation
@@ -42,13 +43,18 @@ _Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
 """A sign, and what was tested before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """A call that leads on, or coordinates processes by itself.
 
-    evidence: Evidence
-    way: tuple[Event, ...]
-    sign: Sign | None
+    `callee` is the function of the project that it runs, `meets` says that it synchronizes
+    processes, `launch` is what it starts or prepares them with.
+    """
+
+    event: Event
+    callee: LinkedFunction | None
+    meets: bool
+    launch: Launch | None
 
 
 class Evidences:
@@ -60,7 +66,10 @@ class Evidences:
         self.catalog = linker.catalog
         self.propagation = propagation
         self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...]], Trace] = {}
+        self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
         self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._signs_of_order: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._coordinates: Memo[tuple[LinkedFunction, int], tuple[Event, ...]] = Memo(())
 
     def trace(self, event: Event) -> Trace:
@@ -130,7 +139,8 @@ class Evidences:
 
     def _may_launch(self, function: LinkedFunction) -> bool:
         """Tell whether a function calls what also runs on one device: a trainer, say."""
-        return any(self._is_launch(event, certain=False) for event in self.linker.events(function))
+        launches = (call.launch for call in self._calls_of(function))
+        return any(launch is not None and not launch.certain for launch in launches)
 
     def _sign(self, event: Event) -> Sign | None:
         """Find what shows that several processes come to a call, in its own function."""
@@ -160,9 +170,10 @@ class Evidences:
             return None
         called = bool(self.propagation.ways_in(function))
         for method in function.owner.methods.values():
-            signs: list[_Placed] = [*self._ordered(method), *(self._asked(method) if called else ())]
-            if signs and method is not function:
-                return signs[0][0]
+            if method is not function:
+                signs = self._ordered(method) or (self._asked(method) if called else ())
+                if signs:
+                    return signs[0][0]
         return None
 
     def _sign_of_importers(self, module: Module) -> Sign | None:
@@ -178,16 +189,26 @@ class Evidences:
                 waiting.append(importer)
         return None
 
-    def _asked(self, function: LinkedFunction) -> Iterator[_Placed]:
-        """Find where a function asks for a rank."""
+    def _asked(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give where a function asks for a rank."""
+        if function not in self._signs_of_rank:
+            self._signs_of_rank[function] = tuple(self._find_asked(function))
+        return self._signs_of_rank[function]
+
+    def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
         for event in self.linker.events(function):
             asks = isinstance(event.call.function, (m.Name, m.Attribute))
             if asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED:
                 what = f"{spell(event.call)} asks for the number of the process"
                 yield _sign(function, event.call.span, what), event.state.literals
 
-    def _ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
-        """Find where a function tests ranks or coordinates processes."""
+    def _ordered(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give where a function tests ranks or coordinates processes."""
+        if function not in self._signs_of_order:
+            self._signs_of_order[function] = tuple(self._find_ordered(function))
+        return self._signs_of_order[function]
+
+    def _find_ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
         flow = self.linker.flow(function)
         for test in () if flow is None else flow.rank_tests:
             yield _sign(function, test.span, "a test here tells the processes apart"), test.literals
@@ -209,20 +230,33 @@ class Evidences:
         return self._coordinates.get((function, depth), lambda: tuple(self._finds(function, depth)))
 
     def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
+        for call in self._calls_of(function):
+            meets = depth <= _WRAPPERS_DEPTH and call.meets
+            launches = call.launch is not None and call.launch.certain
+            if meets or launches or self._leads(call, depth + 1):
+                yield call.event
+
+    def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
+        """Give the calls in a function that may coordinate processes."""
+        if function not in self._calls:
+            self._calls[function] = tuple(self._find_calls(function))
+        return self._calls[function]
+
+    def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
         resolver = self.linker.resolver
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
-            name = resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
-            meets = depth <= _WRAPPERS_DEPTH and self._is_for_several(name)
-            callee = as_function(entity)
-            leads = callee is not None and self._leads(event, callee, depth + 1)
-            if meets or leads or self._is_launch(event, certain=True):
-                yield event
+            name, callee = resolver.type_name(entity), as_function(entity)
+            meets = self._is_for_several(name or f"*.{last_name(event.call.function)}")
+            launch: Launch | None = self.catalog.find("launch", name)
+            if callee is not None or meets or launch is not None:
+                yield _Call(event, callee, meets, launch)
 
-    def _leads(self, event: Event, callee: LinkedFunction, depth: int) -> bool:
+    def _leads(self, call: _Call, depth: int) -> bool:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""
-        return any(
-            not any(refutes(event.call, callee, x.test, truth=x.truth) for x in inner.state.literals)
+        callee, passing = call.callee, call.event.call
+        return callee is not None and any(
+            not any(refutes(passing, callee, x.test, truth=x.truth) for x in inner.state.literals)
             for inner in self._coordinating(callee, depth)
         )
 
@@ -237,23 +271,17 @@ class Evidences:
 
     def is_shown_in_file(self, function: LinkedFunction) -> bool:
         """Tell whether anything in the file of a function shows that there are several processes."""
-        return any(self._signs_of(other) for other in function.module.functions)
+        inside = function.module.functions
+        return any(any(map(signs, inside)) for signs in (self._ordered, self._asked, self._signs_of))
 
     def _runs_alone(self, function: LinkedFunction) -> bool:
         """Tell whether a function asks a launcher for one process, by a number that is written out."""
-        for event in self.linker.events(function):
-            entity = self.linker.resolver.entity(event.call.function, event.state.scope)
-            entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
-            if entry is None or not entry.count:
-                continue
-            if given(event.call, entry.count) == m.Constant(1) and not _asks_for_nodes(event.call):
-                return True
+        for found in self._calls_of(function):
+            if found.launch is not None and found.launch.count:
+                call = found.event.call
+                if given(call, found.launch.count) == m.Constant(1) and not _asks_for_nodes(call):
+                    return True
         return False
-
-    def _is_launch(self, event: Event, *, certain: bool) -> bool:
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
-        entry = self.catalog.find("launch", self.linker.resolver.type_name(entity))
-        return entry is not None and entry.certain is certain
 
     def _spawned(self, function: LinkedFunction) -> Sign | None:
         for edge in self.propagation.edges(function):

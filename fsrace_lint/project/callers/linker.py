@@ -86,8 +86,11 @@ class Linker:
             What was found, or None while it is being followed already, or where
             too many functions are.
         """
+        known = self._flows.known(function)
+        if known is not None:
+            return known
         code = function.module.code
-        if function is not code and function not in self._flows:
+        if function is not code:
             self._flows.get(code, lambda: self._follow(code))
         return self._flows.get(function, lambda: self._follow(function))
 
@@ -122,9 +125,10 @@ class Linker:
 
     def final_scope(self, function: LinkedFunction) -> Scope | None:
         """Give the bindings at the end of a function's code, or those so far while it is being followed."""
-        if self._flows.is_being_answered(function):
+        flow = self._flows.known(function)
+        if flow is None and self._flows.is_being_answered(function):
             return self._walkers[function].latest
-        flow = self.flow(function)
+        flow = flow or self.flow(function)
         return None if flow is None else flow.scope
 
     def exits(self, function: LinkedFunction) -> tuple[Exit, ...]:

@@ -19,7 +19,7 @@ from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
@@ -72,6 +72,7 @@ class Propagation:
         self.mentions = self._edges.mentions
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[int, Processes] = {}
+        self._decorated: dict[LinkedFunction, Processes] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
         linker.guards.arguments = Arguments(linker, self._edges.search)
 
@@ -82,9 +83,42 @@ class Propagation:
     def context(self, function: LinkedFunction) -> Context:
         """Tell what holds whenever a function runs."""
         if function not in self._contexts:
+            self._contexts.update(dict.fromkeys(self._free_way(function), _ANYBODY))
+        if function not in self._contexts:
             callers = self.upward(function, lambda each: () if each in self._contexts else self.edges(each))
             self._solve([caller for caller in callers if caller not in self._contexts])
         return self._contexts[function]
+
+    def _free_way(self, function: LinkedFunction) -> Iterable[LinkedFunction]:
+        """Find one way down to a function from one that nobody calls, on which nothing is brought along.
+
+        Nothing then holds for all callers, whoever else there is, and these need not be looked at.
+        """
+        way = {function: self._free_callers(function)}
+        seen = {function}
+        while way:
+            here = next(reversed(way))
+            for caller in way[here]:
+                if caller is None or self._contexts.get(caller) == _ANYBODY:
+                    return way
+                if caller not in seen:
+                    seen.add(caller)
+                    way[caller] = self._free_callers(caller)
+                    break
+            else:
+                del way[here]
+        return ()
+
+    def _free_callers(self, function: LinkedFunction) -> Iterator[LinkedFunction | None]:
+        """Give the callers that bring nothing along, None for those that nothing is known of."""
+        if self.decorated(function) != ALL or self._is_locked_by_decorator(function):
+            return
+        edges = self.edges(function)
+        if not edges and not self._edges.presumed(function):
+            yield None
+        for edge in edges:
+            if self._brought(edge, _ANYBODY) == _ANYBODY:
+                yield edge.event.function
 
     def processes(self, event: Event) -> Processes:
         """Tell who reaches a call within its function, also by tests of what the callers pass.
@@ -194,6 +228,11 @@ class Propagation:
 
     def decorated(self, function: LinkedFunction) -> Processes:
         """Give the processes that the decorators of a function let through."""
+        if function not in self._decorated:
+            self._decorated[function] = self._let_through(function)
+        return self._decorated[function]
+
+    def _let_through(self, function: LinkedFunction) -> Processes:
         hook = self.hooks.of(function)
         processes = ALL if hook is None or self._is_built_with(function) else FIRST.get(hook.runs, ALL)
         for name, target in self._decorators(function):
@@ -232,8 +271,10 @@ class Propagation:
         found |= {edge.mutes for edge in edges if edge.mutes}
         if found or not edges:
             return found
-        first, *others = (self.muted_in(edge.event.function) for edge in edges)
-        return first.intersection(*others)
+        common = self.muted_in(edges[0].event.function)
+        for edge in edges[1:] if common else ():
+            common &= self.muted_in(edge.event.function)
+        return common
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""

@@ -66,9 +66,16 @@ class Locks:
 
     def releases(self, event: Event) -> bool:
         """Tell whether a call releases a lock."""
-        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-        entry = self.linker.catalog.find("lock", name)
+        entry = self._entry(event)
         return entry is not None and _releases(entry, event.call)
+
+    def _entry(self, event: Event) -> LockEntry | None:
+        """Give what the catalog says of a call that has to do with locks."""
+        if last_name(event.call.function) not in self._names:
+            return None
+        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        found: LockEntry | None = self.linker.catalog.find("lock", name)
+        return found
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
         if not function.facts.has_context and self._names.isdisjoint(function.facts.mentions):
@@ -77,8 +84,7 @@ class Locks:
         contexts = {id(context.expr): context for event in events for context in event.contexts}
         own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
         for event in events:
-            name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-            entry = self.linker.catalog.find("lock", name)
+            entry = self._entry(event)
             lock = None if entry is None or _releases(entry, event.call) else self._lock(entry, event)
             if lock is not None:
                 yield lock

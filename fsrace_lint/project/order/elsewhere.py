@@ -54,13 +54,14 @@ class Elsewhere:
         self.sequences = sequences
         self.storage = sites.storage
         self.propagation = sites.propagation
+        self._on_one_node: dict[LinkedFunction, bool] = {}
 
     def of(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            site = None if step.act is None or step.act.op in ASKING else self.sequences.site(step)
-            if site is None or site.path is None:
+            site = self.sequences.site(step) if self._is_for_one_node(step) else None
+            if site is None:
                 continue
             is_here, known = step.event is step.origin, site.reach is Reach.NODE
             if not (is_here if known else self._may_be_local(site)):
@@ -76,19 +77,27 @@ class Elsewhere:
                     yield Absence(site, use, is_known=known)
         yield from self._sent(function)
 
+    def _is_for_one_node(self, step: Step) -> bool:
+        """Tell whether one process of the job does something to a path, or does it first."""
+        if step.act is None or step.act.op in ASKING or step.path is None:
+            return False
+        if self.sites.who_runs(step.event, step.processes) is Runs.ONE:
+            return step.event is step.origin
+        return self.sites.first_let_in(step.event) == "global"
+
     def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what is made new on the disk of one node, where its path is sent to other processes."""
         told = set()
         for step in self.sequences.of(function):
             call, scope = step.event.call, step.event.state.scope
-            if not step.meeting or call in told or self._is_one_node(function):
+            if not step.meeting or call in told:
                 continue
             told.add(call)
             for value in call.arguments:
                 path = self.sites.linker.paths.normalize(value, scope)
                 own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
                 is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
-                if is_new and self._is_for_all(call, function):
+                if is_new and self._is_for_all(call, function) and not self._is_one_node(function):
                     act = Act("name", value, spell(call.function), tolerant=False)
                     site = self.sites.at(act, step.event, scope)
                     yield Absence(site, site, "sent", is_known=False)
@@ -103,14 +112,13 @@ class Elsewhere:
 
     def _may_be_local(self, site: Site) -> bool:
         """Tell whether a path is of a cache or of data, and no setting says who shares it."""
-        if site.reach is not Reach.SHARED or site.locked or self._is_one_node(site.event.function):
+        if site.reach is not Reach.SHARED or site.locked:
             return False
         if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
             return False
-        if site.act.op in _FETCHING:
-            return True
         texts = (site.spelled, "" if site.path is None else site.path.text, site.function, site.callee)
-        return site.act.op in {"write", "copy"} and purpose(texts) is Purpose.CACHE
+        is_cached = site.act.op in {"write", "copy"} and purpose(texts) is Purpose.CACHE
+        return (is_cached or site.act.op in _FETCHING) and not self._is_one_node(site.event.function)
 
     def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
         """Find where other processes read or list what a site makes."""
@@ -144,8 +152,11 @@ class Elsewhere:
 
     def _is_one_node(self, function: LinkedFunction) -> bool:
         """Tell whether the processes of a function are started by one that runs on the same node."""
-        above = self.propagation.upward(function, self.propagation.edges)
-        return any(edge.starts_several for caller in above for edge in self.propagation.edges(caller))
+        if function not in self._on_one_node:
+            above = self.propagation.upward(function, self.propagation.edges)
+            edges = (edge for caller in above for edge in self.propagation.edges(caller))
+            self._on_one_node[function] = any(edge.starts_several for edge in edges)
+        return self._on_one_node[function]
 
 
 def _within(expr: m.Expr | None) -> Iterator[m.Expr]:

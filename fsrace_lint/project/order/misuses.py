@@ -44,6 +44,8 @@ class Misuses:
 
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it."""
+        if self._contexts.isdisjoint(function.facts.mentions):
+            return
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
         bare = {id(call) for call, name in called if name in self._contexts}
         for event in self.linker.events(function) if bare else ():

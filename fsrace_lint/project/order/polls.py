@@ -89,7 +89,8 @@ class Polls:
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
         """Give the polls of a function, in the order of the code."""
         body = function.facts.body if function.facts.has_loop else ()
-        loops = [loop for loop in loops_in(body) if self._may_wait(loop)]
+        sleeps = not self._sleeps.isdisjoint(function.facts.mentions)
+        loops = [loop for loop in loops_in(body) if _is_idle(loop) or (sleeps and self._may_sleep(loop))]
         handed = function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
         if not loops and not handed:
             return
@@ -100,9 +101,9 @@ class Polls:
         for event in events.values() if handed else ():
             yield from self._of_call(event)
 
-    def _may_wait(self, loop: Loop) -> bool:
-        """Tell whether a loop has no body, or calls what has the name of a sleep."""
-        return _is_idle(loop) or any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
+    def _may_sleep(self, loop: Loop) -> bool:
+        """Tell whether a loop calls what has the name of a sleep."""
+        return any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
 
     @functools.cached_property
     def _handing(self) -> frozenset[LinkedFunction]:

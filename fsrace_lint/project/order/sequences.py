@@ -14,7 +14,7 @@ from fsrace_lint.catalog import argument
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
-from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import AtCall, Evidence
 from fsrace_lint.project.names.given import constant_passed, given_for, holds, refutes
 
@@ -85,7 +85,7 @@ class Sequences:
         self.catalog = sites.linker.catalog
         self.propagation = sites.propagation
         self.differences = differences
-        self._found: Memo[tuple[LinkedFunction, int], tuple[Step, ...]] = Memo(())
+        self._found: Followed[LinkedFunction, tuple[Step, ...]] = Followed((), _DEEPEST)
         self._standing: dict[LinkedFunction, tuple[Step | tuple[Event, LinkedFunction], ...]] = {}
 
     def may_lead(self, function: LinkedFunction) -> bool:
@@ -94,9 +94,9 @@ class Sequences:
 
     def of(self, function: LinkedFunction, depth: int = 0) -> tuple[Step, ...]:
         """Give what happens in a function and in what it calls, in order."""
-        if depth > _DEEPEST or not self.may_lead(function):
+        if not self.may_lead(function):
             return ()
-        return self._found.get((function, depth), lambda: tuple(self._find(function, depth)))
+        return self._found.get(function, depth, lambda: tuple(self._find(function, depth)))
 
     def _find(self, function: LinkedFunction, depth: int) -> Iterator[Step]:
         left = _LONGEST
@@ -151,8 +151,11 @@ class Sequences:
             return
         here = self._here(event)
         allowed = here.processes & self.propagation.decorated(callee)
+        ruled_out: dict[Event, bool] = {}
         for step in steps:
-            if self._is_ruled_out(step, here.event, callee):
+            if step.event not in ruled_out:
+                ruled_out[step.event] = self._is_ruled_out(step.event, here.event, callee)
+            if ruled_out[step.event]:
                 continue
             yield replace(
                 step,
@@ -163,18 +166,18 @@ class Sequences:
                 held=(*here.held, *step.held),
                 first=step.first or here.first,
                 path=self.sites.substituted(step.path, here.event, callee),
-                certain=step.certain and self._is_certain(step),
+                certain=step.certain and (not step.meeting or self._is_certain(step)),
             )
 
-    def _is_ruled_out(self, step: Step, event: Event, callee: LinkedFunction) -> bool:
-        """Tell whether a call passes a constant by which it never comes to a step of the function."""
-        for literal in step.event.state.literals:
+    def _is_ruled_out(self, inner: Event, event: Event, callee: LinkedFunction) -> bool:
+        """Tell whether a call passes a constant by which it never comes to another in the function."""
+        for literal in inner.state.literals:
             if refutes(event.call, callee, literal.test, truth=literal.truth):
                 return True
-        first = self.catalog.find("first", self._name(step.event))
+        first = self.catalog.find("first", self._name(inner))
         if first is None or not first.rank:
             return False
-        rank = given_for(step.event.call, argument(first.rank))
+        rank = given_for(inner.call, argument(first.rank))
         value = None if rank is None else constant_passed(rank, event.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -80,13 +81,17 @@ class Orders:
     def of(self, function: LinkedFunction) -> Iterator[Unordered]:
         """Give the unordered acts of a function, the first use of each that one process does alone."""
         steps = self.sequences.of(function)
-        alone = [step for step in steps if _is_of_one(step)]
+        acts = [i for i, step in enumerate(steps) if step.path is not None]
+        alone = [i for i in acts if _is_of_one(steps[i])]
         if not alone or self.propagation.context(function).first is not None:
             return
         entering = self.propagation.context(function).processes
-        for first, step in enumerate(steps):
-            for last, later in enumerate(steps[first + 1 :], first + 1):
-                pair = self._conflict(step, later)
+        for first in acts:
+            others = acts if first in alone else alone
+            for last in others[bisect(others, first) :]:
+                if steps[last].processes == steps[first].processes:
+                    continue
+                pair = self._conflict(steps[first], steps[last])
                 if pair is None or not self._is_of_others(pair, entering):
                     continue
                 if not self._is_ordered(steps, first, last):

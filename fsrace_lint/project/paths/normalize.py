@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.ranks.guards import Guards
 
 _DEEPEST: Final = 24
+_REMEMBERED: Final = 1_000
+"""How many normal forms are kept: enough for the files that are asked about one after the other."""
 _SAME_PATH: Final = frozenset(
     {
         "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
@@ -79,6 +81,7 @@ class Paths:
         self.node_local = NodeLocal(resolver, guards, catalog)
         self.dealt = DealtOut(guards, catalog)
         self._listings = Listings(resolver, guards, catalog)
+        self._known: dict[tuple[int, Scope], tuple[m.Expr, Path | None]] = {}
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
         """Give the normal form of a path.
@@ -91,8 +94,14 @@ class Paths:
             The normal form, or None where nothing is known of it. Equal forms
             mean equal paths; two unknown paths are never the same.
         """
-        pieces = self._pieces(expr, scope, 0)
-        return None if pieces is None else Path.of(pieces)
+        key = id(expr), scope
+        if key not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            pieces = self._pieces(expr, scope, 0)
+            # The expression is held on to, so that its id is not given to another one.
+            self._known[key] = expr, None if pieces is None else Path.of(pieces)
+        return self._known[key][1]
 
     def _pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
         if depth > _DEEPEST:
@@ -234,12 +243,8 @@ class Paths:
         key: tuple[object, ...] = ("call", id(call), id(scope))
         forms = self._given(call, scope, depth) if certain else None
         if forms is not None:
-            key = (
-                "result",
-                function or self.resolver.qualify(call.function, scope),
-                spell(call.function),
-                *forms,
-            )
+            made_by = function or self.resolver.qualify(call.function, scope)
+            key = ("result", made_by, spell(call.function), *forms)
         return (Symbol(key, spell(call), origins, certain, made_of=Value(call, scope)),)
 
     def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[object, ...] | None:
@@ -384,8 +389,9 @@ class Paths:
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
-        parameter = function.parameters.get(symbol.parameter)
-        return parameter if parameter is not None and symbol.key[1] == id(function) else None
+        if not symbol.parameter or symbol.key[1] != id(function):
+            return None
+        return function.parameters.get(symbol.parameter)
 
 
 def _is_path_like(expr: m.Expr) -> bool:

@@ -114,15 +114,13 @@ class SiteQueries(Linked):
         Yields:
             The two sites; each second one with the nearest that comes before it.
         """
-        for module in self.targets:
-            for function in module.functions:
-                found = self._found.seen(function)
-                for index, site in enumerate(found):
-                    if site.act.op in then:
-                        before = (other for other in reversed(found[:index]) if other.act.op in first)
-                        other = next((other for other in before if _are_one_after_another(other, site)), None)
-                        if other is not None:
-                            yield other, site
+        for found in self.each_acting(lambda function: (self._found.seen(function),)):
+            for index, site in enumerate(found):
+                if site.act.op in then:
+                    before = (other for other in reversed(found[:index]) if other.act.op in first)
+                    other = next((other for other in before if _are_one_after_another(other, site)), None)
+                    if other is not None:
+                        yield other, site
 
     def _everywhere(self, ops: Container[Op]) -> Iterator[Site]:
         """Give the sites of some operations where they stand, and at the calls that lead to open ones."""

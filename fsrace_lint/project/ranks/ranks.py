@@ -76,12 +76,13 @@ class Ranks:
             case m.Name() | m.Attribute():
                 return self._named_rank(expr, scope, depth)
             case m.Call(function=function, arguments=arguments):
-                name = self.resolver.qualify(function, scope)
+                entity = self.resolver.entity(function, scope)
+                name = qualified_name(entity)
                 if name in TRANSPARENT and arguments:
                     return self.rank_scope(arguments[0], scope, depth + 1)
                 if name in ENVIRONMENT_CALLS and arguments:
                     return self.environment(arguments[0], "rank")
-                found = self._called_rank(function, name, scope, depth)
+                found = self._called_rank(name or last_name(function), as_function(entity), depth)
                 return "group" if found in {"global", "local"} and _names_a_group(expr) else found
             case m.Subscript(value=value, index=index):
                 if self.resolver.qualify(value, scope) == "os.environ":
@@ -149,11 +150,10 @@ class Ranks:
         variable = self.catalog.exact("variable", index.value)
         return variable.scope if variable is not None and variable.means == "rank" else None
 
-    def _called_rank(self, function: m.Expr, name: str | None, scope: Scope, depth: int) -> str | None:
-        entry = self.catalog.find("rank", name or last_name(function))
+    def _called_rank(self, name: str, own: LinkedFunction | None, depth: int) -> str | None:
+        entry = self.catalog.find("rank", name)
         if entry is not None:
             return str(entry.scope)
-        own = as_function(self.resolver.entity(function, scope))
         if own is None:
             return None
         values = [
@@ -176,9 +176,10 @@ class Ranks:
                 and known.expr.value is not None
             ):
                 return None
-        entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
-        if entry is not None and isinstance(expr, m.Attribute):
-            return str(entry.scope)
+        if isinstance(expr, m.Attribute):
+            entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
+            if entry is not None:
+                return str(entry.scope)
         variable = self.catalog.find("variable", last_name(expr))
         return variable.scope if variable is not None and variable.means == "rank" else None
 
