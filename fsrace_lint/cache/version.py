@@ -13,7 +13,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """To be raised when the layout of the files changes."""
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
