@@ -18,7 +18,7 @@ from fsrace_lint.facts.heads import Gathered, Head, head_of
 from fsrace_lint.facts.model import LAMBDA, FileFacts
 from fsrace_lint.pipeline import Cached
 from fsrace_lint.project.names.mentions import Mentions
-from fsrace_lint.project.names.modules import Module, ModuleTable
+from fsrace_lint.project.names.modules import LinkedClass, Module, ModuleTable
 from fsrace_lint.project.names.tables import Headed, Tables
 from fsrace_lint.project.queries import Project
 from fsrace_lint.source import digest_of, of_text
@@ -103,21 +103,19 @@ class TestTheyLackNothing:
         assert "print" not in counted
 
     def test_of_importers_and_heirs(self, linked: list[Module], monkeypatch: pytest.MonkeyPatch) -> None:
-        def related() -> list[object]:
+        def related() -> tuple[list[tuple[Module, ...]], list[tuple[LinkedClass, ...]]]:
             resolver = Project(linked, catalog.load()).linker.resolver
-            for class_ in (class_ for module in linked for class_ in module.classes):
+            classes = [class_ for module in linked for class_ in module.classes]
+            for class_ in classes:
                 vars(class_).pop("subclasses", None)
-            return [
-                [(module, resolver.importers(module)) for module in linked],
-                [(class_, class_.subclasses) for module in linked for class_ in module.classes],
-            ]
+            return [resolver.importers(module) for module in linked], [c.subclasses for c in classes]
 
         found = related()
         monkeypatch.setattr(ModuleTable, "naming", lambda self, _: self.modules)
         monkeypatch.setattr(ModuleTable, "deriving", lambda self, _: self.modules)
         assert found == related()
-        assert any(importers for _, importers in found[0])
-        assert any(heirs for _, heirs in found[1])
+        assert any(found[0])
+        assert any(found[1])
 
 
 def write(files: Mapping[str, str]) -> None:

@@ -43,7 +43,9 @@ class Gathered:
     def __init__(self, facts: m.FileFacts) -> None:
         """Take the facts."""
         self._facts = facts
-        self._aliases = [alias for function in facts.functions for alias in function.aliases]
+
+    def _aliases(self) -> Iterator[m.Alias]:
+        return (alias for function in self._facts.functions for alias in function.aliases)
 
     @functools.cached_property
     def mentions(self) -> tuple[str, ...]:
@@ -53,12 +55,12 @@ class Gathered:
     @functools.cached_property
     def aliased(self) -> tuple[str, ...]:
         """The names that are given a further one."""
-        return _sorted(alias.name for alias in self._aliases if not alias.called)
+        return _sorted(alias.name for alias in self._aliases() if not alias.called)
 
     @functools.cached_property
     def results(self) -> tuple[str, ...]:
         """The names of functions whose results are given a name."""
-        return _sorted(alias.name for alias in self._aliases if alias.called)
+        return _sorted(alias.name for alias in self._aliases() if alias.called)
 
     @functools.cached_property
     def denoting(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ class Gathered:
         functions, classes = self._facts.functions, self._facts.classes
         found = {function.name for function in functions} | {class_.name for class_ in classes}
         found.update(f.parameters[0].name for f in functions if f.owner >= 0 and f.parameters)
-        found.update(alias.known_as for alias in self._aliases)
+        found.update(alias.known_as for alias in self._aliases())
         found.update(local for _, local in self.renamed)
         return _sorted(found)
 
