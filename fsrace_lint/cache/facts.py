@@ -322,7 +322,8 @@ class _Pieces:
         """Give the bytes of the file."""
         heads = b""
         with contextlib.suppress(ValueError):  # a lone surrogate in a name
-            heads = zlib.compress(msgspec.msgpack.encode(self._heads), 1)
+            data = msgspec.msgpack.encode(self._heads)
+            heads = zlib.compress(data, 1) if len(data) <= _INDEX_LARGEST else b""
         at = _Index(self._entries, self._offset, len(heads), _checksum(heads))
         index = msgspec.msgpack.encode(at)
         offset = self._offset + len(heads)
