@@ -201,6 +201,13 @@ class TestOneFileOfMany:
         assert store.head("broken.py", digest_of(b"def")) is None
         assert store.head("helper.py", digest_of(b"")) is None
 
+    def test_heads_of_files_of_another_run_are_kept(self, many: dict[str, str]) -> None:
+        digest = digest_of(many["helper.py"].encode())
+        known = packed().head("helper.py", digest)
+        packed().save([Row("main.py", None, digest_of(b"new"))], lambda _: True)
+        assert known is not None
+        assert packed().head("helper.py", digest) == known
+
     def test_damaged_heads(self, many: dict[str, str]) -> None:
         """They are then gathered from the facts."""
         (file,) = Path(".fsrace_cache").glob("facts-*")
