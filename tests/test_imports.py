@@ -34,7 +34,7 @@ class Room(NamedTuple):
     libraries: str = ""
 
 
-DATA = "facts.model facts.names facts.spell facts.annotations"
+DATA = "facts.heads facts.model facts.names facts.spell facts.annotations"
 # The floors of the project room, each with those below it.
 LINKED = f"{DATA} catalog catalog.entries spans project.memo"
 FOLLOWED = "project.names.* project.flow.*"
@@ -69,6 +69,7 @@ ROOMS = (
     Room("facts"),
     Room("facts.model", "spans", "msgspec"),
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
+    Room("facts.heads", "facts.model facts.names", "msgspec"),
     Room("facts.targets", "", "ast"),
     Room(
         "facts.extract facts.expressions",
@@ -78,7 +79,7 @@ ROOMS = (
     Room("project"),
     Room("project.memo"),
     Room("project.names project.names.*", f"{LINKED} project.names.*"),
-    Room("project.names.mentions", f"{LINKED} project.names.*", "msgspec"),
+    Room("project.names.tables", f"{LINKED} project.names.*", "msgspec"),
     Room("project.flow project.flow.*", f"{LINKED} {FOLLOWED}"),
     Room("project.ranks project.ranks.*", f"{LINKED} {FOLLOWED} project.ranks.*"),
     Room("project.paths project.paths.*", f"{LINKED} {FOLLOWED} {READ}", "msgspec"),
@@ -106,7 +107,7 @@ ROOMS = (
     Room("suppress", "findings noqa source spans", "msgspec"),
     Room("baseline", "findings fingerprints placing settings", "msgspec"),
     Room("cache", "cache.*"),
-    Room("cache.*", "cache.folder cache.seal cache.version facts.model facts.extract", "msgspec"),
+    Room("cache.*", "cache.folder cache.seal cache.version facts.extract facts.heads facts.model", "msgspec"),
     Room(
         "pipeline.run",
         "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
@@ -114,7 +115,7 @@ ROOMS = (
         " settings source spans",
         "msgspec",
     ),
-    Room("pipeline.files", "cache discover facts.extract facts.model settings source suppress"),
+    Room("pipeline.files", "cache discover facts.extract facts.heads facts.model settings source suppress"),
     Room(
         "pipeline.linking",
         "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging"

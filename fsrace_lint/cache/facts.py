@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.cache.folder import Folder
     from fsrace_lint.cache.version import Version
     from fsrace_lint.facts.extract import SyntaxProblem
+    from fsrace_lint.facts.heads import Head
     from fsrace_lint.facts.model import FileFacts
 
 Facts: TypeAlias = "FileFacts | SyntaxProblem"
@@ -30,6 +31,7 @@ Facts: TypeAlias = "FileFacts | SyntaxProblem"
 _MAGIC: Final = b"fsrfacts"
 _HEAD: Final = struct.Struct(f"<8s20s20sQQ{SIZE}s")
 _INDEX_LARGEST: Final = 64 * 1024 * 1024
+"""The bytes that the index may have, and all heads."""
 _FACTS_LARGEST: Final = 64 * 1024 * 1024
 """The bytes that the facts of one file may have."""
 _CLOCK: Final = 2_000_000_000
@@ -82,8 +84,17 @@ class _Entry(msgspec.Struct, frozen=True, array_like=True):
     digest_of_facts: bytes = b""
 
 
+class _Index(msgspec.Struct, frozen=True, array_like=True):
+    """What the file holds, and where: the heads stand together, in the order of the entries."""
+
+    entries: list[_Entry] = []
+    offset: int = 0
+    length: int = 0
+    checksum: bytes = b""
+
+
 _UNKNOWN: Final = Status(_NEVER, 0, 0, 0)
-_index_of: Final = msgspec.msgpack.Decoder(list[_Entry]).decode
+_index_of: Final = msgspec.msgpack.Decoder(_Index).decode
 _MISSES: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError, zlib.error)
 """What reading damaged data raises."""
 
@@ -97,6 +108,14 @@ def _decoder(*, parsed: bool) -> Callable[[bytes], Facts]:
 
     kind: Any = FileFacts if parsed else SyntaxProblem
     return cast("Callable[[bytes], Facts]", msgspec.msgpack.Decoder(kind).decode)
+
+
+@functools.cache
+def _heads_decoder() -> Callable[[bytes], list[Head | None]]:
+    """Give what reads the heads of all files."""
+    from fsrace_lint.facts.heads import Head  # noqa: PLC0415  # as above
+
+    return msgspec.msgpack.Decoder(list[Head | None]).decode
 
 
 class PackedFacts:
@@ -113,6 +132,7 @@ class PackedFacts:
         self._folder, self._version, self._name = folder, version, name
         self._since = time.time_ns()
         self._entries: dict[str, _Entry] = {}
+        self._at = _Index()
         self._fresh = False
         self.hits = 0
         """How many facts were read."""
@@ -122,21 +142,50 @@ class PackedFacts:
         if self._descriptor is not None:
             self._closing = weakref.finalize(self, os.close, self._descriptor)
             try:
-                self._entries = {os.fsdecode(entry.path): entry for entry in self._index(self._descriptor)}
+                self._at = self._index(self._descriptor)
+                self._entries = {os.fsdecode(entry.path): entry for entry in self._at.entries}
             except (OSError, *_MISSES):
-                self._entries = {}
+                self._at, self._entries = _Index(), {}
 
-    def _index(self, descriptor: int) -> list[_Entry]:
+    def _index(self, descriptor: int) -> _Index:
         head = _at(descriptor, 0, _HEAD.size)
         if len(head) < _HEAD.size:
-            return []
+            return _Index()
         magic, files, content, offset, length, mark = _HEAD.unpack(head)
         if magic != _MAGIC or length > _INDEX_LARGEST or not self._version.made(files, content):
-            return []
+            return _Index()
         self._fresh = files == self._version.files
         data = _at(descriptor, offset, length)
         self.is_foreign = not is_sealed(head[:-SIZE] + data, mark)
-        return [] if self.is_foreign else _index_of(data)
+        return _Index() if self.is_foreign else _index_of(data)
+
+    @functools.cached_property
+    def _heads(self) -> dict[str, Head]:
+        """The heads by file: read when the first one is asked for."""
+        at = self._at
+        if self._descriptor is None or not 0 < at.length <= _INDEX_LARGEST:
+            return {}
+        try:
+            packed = _at(self._descriptor, at.offset, at.length)
+            if _checksum(packed) != at.checksum:
+                return {}
+            heads = _heads_decoder()(_unpacked(packed, _INDEX_LARGEST))
+            named = zip(at.entries, heads, strict=True)
+            return {os.fsdecode(entry.path): head for entry, head in named if head is not None}
+        except (OSError, *_MISSES):
+            return {}
+
+    def head(self, relative: str, digest: str) -> Head | None:
+        """Read the head of a file.
+
+        Args:
+            relative: Its path from the root of the project.
+            digest: The digest of its content.
+
+        Returns:
+            The names in it, None where they are not known.
+        """
+        return self._heads.get(relative) if self.parsed(relative, digest) else None
 
     def close(self) -> None:
         """Close the file, which otherwise stays open as long as this is there; nothing more can be read."""
@@ -173,11 +222,7 @@ class PackedFacts:
         if entry is None or entry.digest.hex() != digest:
             return None
         try:
-            packed = self._packed(entry)
-            unpacking = zlib.decompressobj()
-            data = unpacking.decompress(packed, _FACTS_LARGEST) if packed else b""
-            if not data or not unpacking.eof:
-                return None
+            data = _unpacked(self._packed(entry), _FACTS_LARGEST)
             facts = _decoder(parsed=entry.parsed)(data)
         except (OSError, *_MISSES):
             return None
@@ -211,9 +256,10 @@ class PackedFacts:
         others = [entry for name, entry in self._entries.items() if name not in named and remains(name)]
         pieces = _Pieces()
         for row in wanted:
-            pieces.add(*self._kept(row))
+            pieces.add(*self._kept(row), self._head_of(row))
         for entry in others:
-            pieces.add(entry, self._safely_packed(entry))
+            head = self._heads.get(os.fsdecode(entry.path))
+            pieces.add(entry, self._safely_packed(entry), head)
         if os.name == "nt":  # it cannot be replaced there while it is open
             self.close()
         self._folder.write(self._name, pieces.whole(self._version))
@@ -242,6 +288,13 @@ class PackedFacts:
             packed = zlib.compress(msgspec.msgpack.encode(row.facts), 1)
         return msgspec.structs.replace(entry, parsed=row.parsed), packed
 
+    def _head_of(self, row: Row) -> Head | None:
+        if row.facts is None or not row.parsed:
+            return self.head(row.relative, row.digest)
+        from fsrace_lint.facts.heads import head_of  # noqa: PLC0415  # as above
+
+        return head_of(cast("FileFacts", row.facts))
+
     def _safely_packed(self, entry: _Entry) -> bytes:
         try:
             return self._packed(entry)
@@ -250,16 +303,17 @@ class PackedFacts:
 
 
 class _Pieces:
-    """What a file is made of: the facts, one after the other, and the index."""
+    """What a file is made of: the facts, one after the other, the heads, and the index."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
+        self._heads: list[Head | None] = []
         self._packed: list[bytes] = []
         self._offset = _HEAD.size
 
-    def add(self, entry: _Entry, packed: bytes) -> None:
+    def add(self, entry: _Entry, packed: bytes, head: Head | None) -> None:
         """Put a file in; its facts are left out where there is no room."""
-        if self._offset + len(packed) > LARGEST - _INDEX_LARGEST:
+        if self._offset + len(packed) > LARGEST - 2 * _INDEX_LARGEST:
             packed = b""
         offset, length = self._offset, len(packed)
         known_by = _digest(entry, packed)
@@ -267,6 +321,7 @@ class _Pieces:
             msgspec.structs.replace(entry, offset=offset, length=length, digest_of_facts=known_by)
         )
         self._packed.append(packed)
+        self._heads.append(head if packed else None)
         self._offset += length
 
     def whole(self, version: Version) -> list[bytes]:
@@ -275,15 +330,37 @@ class _Pieces:
         Raises:
             OSError: They cannot be sealed.
         """
-        index = msgspec.msgpack.encode(self._entries)
-        head = _HEAD.pack(_MAGIC, version.files, version.content(), self._offset, len(index), bytes(SIZE))
-        head = head[:-SIZE]
-        return [head + seal(head + index), *self._packed, index]
+        heads = b""
+        with contextlib.suppress(ValueError):  # a lone surrogate in a name
+            data = msgspec.msgpack.encode(self._heads)
+            heads = zlib.compress(data, 1) if len(data) <= _INDEX_LARGEST else b""
+        index = msgspec.msgpack.encode(_Index(self._entries, self._offset, len(heads), _checksum(heads)))
+        offset = self._offset + len(heads)
+        begin = _HEAD.pack(_MAGIC, version.files, version.content(), offset, len(index), bytes(SIZE))[:-SIZE]
+        return [begin + seal(begin + index), *self._packed, heads, index]
 
 
 def _digest(entry: _Entry, packed: bytes) -> bytes:
     """Give what facts are known by, which the sealed index holds: so they need no seal of their own."""
     return hashlib.blake2b(entry.digest + packed, digest_size=16).digest()
+
+
+def _unpacked(packed: bytes, largest: int) -> bytes:
+    """Unpack data.
+
+    Raises:
+        ValueError: There is none, or it is larger than it may be.
+        zlib.error: It is damaged.
+    """
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(packed, largest)
+    if not data or not unpacking.eof:
+        raise ValueError("nothing that was packed here")
+    return data
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=20).digest()
 
 
 def _at(descriptor: int, offset: int, length: int) -> bytes:

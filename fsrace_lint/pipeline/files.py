@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fsrace_lint import cache, source, suppress
 from fsrace_lint.source import Source, Unreadable
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fsrace_lint.cache import PackedFacts
     from fsrace_lint.discover import Found
     from fsrace_lint.facts.extract import SyntaxProblem
+    from fsrace_lint.facts.heads import Head
     from fsrace_lint.facts.model import FileFacts
     from fsrace_lint.settings import Settings
 
@@ -124,6 +125,22 @@ class File:
             self._is_new = known is None
             self._facts = _extracted(self.source) if known is None else known
         return self._facts
+
+    def known_facts(self) -> FileFacts:
+        """Give the facts of a file that can be parsed.
+
+        Raises:
+            ChangedError: It cannot, whatever was remembered, or it is not what it was.
+        """
+        facts = self.facts
+        if _is_problem(facts):
+            raise ChangedError(f"{self.path} is not what is remembered of it")
+        return cast("FileFacts", facts)
+
+    @property
+    def head(self) -> Head | None:
+        """The names in it, where they are remembered."""
+        return None if self._packed is None else self._packed.head(self.relative, self.digest)
 
     @property
     def is_known(self) -> bool:

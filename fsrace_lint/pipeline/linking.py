@@ -12,7 +12,7 @@ from fsrace_lint.pipeline.extracting import extracted
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.judging import Judged, judge
 from fsrace_lint.pipeline.observer import EndedError
-from fsrace_lint.project.names.modules import link_module
+from fsrace_lint.project.names.modules import Module
 from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Problem
 from fsrace_lint.spans import Place, Span
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.pipeline.files import File
     from fsrace_lint.pipeline.run import Run
-    from fsrace_lint.project.names.modules import Module
     from fsrace_lint.rules import LoadedRule
     from fsrace_lint.settings import Settings
     from fsrace_lint.source import Unreadable
@@ -44,7 +43,8 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         file.take(facts)
         if run.lean:
             file.release()
-    modules = {relative: _link(file) for relative, file in run.files.items()}
+    few = len(run.targets) * _MANY < len(run.files)
+    modules = {relative: _link(file, at_once=not few) for relative, file in run.files.items()}
     parsed = [module for module in modules.values() if module is not None]
     chosen = run.settings
     known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
@@ -54,7 +54,7 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
         pulse=run.observer.pulse,
-        asks_few=len(run.targets) * _MANY < len(modules),
+        asks_few=few,
     )
     return modules, project
 
@@ -130,10 +130,14 @@ def _query(
     return found, frozenset(failed)
 
 
-def _link(file: File) -> Module | None:
-    if isinstance(file.facts, SyntaxProblem):
+def _link(file: File, *, at_once: bool) -> Module | None:
+    """Link a file, None where it does not parse; its facts are read now, or where they are asked for."""
+    if not file.parsed:
         return None
-    return link_module(file.path, file.relative, file.facts)
+    module = Module(file.path, file.relative, file.known_facts, file.head)
+    if at_once:
+        _ = module.functions
+    return module
 
 
 def _about_file(code: str, path: str, message: str, line: int = 1, column: int = 1) -> Finding:

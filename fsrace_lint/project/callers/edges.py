@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -115,13 +114,6 @@ class Edges:
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
 
-    @functools.cached_property
-    def _denoting(self) -> frozenset[str]:
-        """The names that may denote functions of the project, and classes that have a constructor."""
-        modules = self.linker.table.modules
-        functions = (function for module in modules for function in module.functions)
-        return self.mentions.names_for(self.mentions.called(functions))
-
     def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
         if function not in self._edges:
@@ -198,7 +190,7 @@ class Edges:
 
     def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
         if isinstance(expr, (m.Name, m.Attribute)):
-            if last_name(expr) not in self._denoting:
+            if last_name(expr) not in self.mentions.denoting:
                 return
         elif not isinstance(expr, m.Lambda):
             return

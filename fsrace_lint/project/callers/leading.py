@@ -6,7 +6,7 @@ Those who ask look closer at these, and find nothing in any other: a filter, whi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
 
 
+class _Everything:
+    """Has whatever it is asked for."""
+
+    def __contains__(self, _item: object) -> bool:
+        return True
+
+
+ALL: Final = _Everything()
+
+
 @dataclass(frozen=True, slots=True)
 class Leading:
     """The functions that lead there, and the last names of the calls by which they do."""
 
-    functions: frozenset[LinkedFunction]
-    names: frozenset[str]
+    functions: Container[LinkedFunction]
+    names: Container[str]
 
 
 def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
@@ -37,10 +47,10 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
 
     Returns:
         The functions in which such a call stands, and those that call them, also by methods of
-        base classes; where few files are asked about, more that only go by the same names.
+        base classes. Where few files are asked about, all: to find out takes longer than it saves.
     """
     if propagation.linker.asks_few:
-        return _by_names(propagation, kinds, depth)
+        return Leading(ALL, ALL)
     kinds = tuple(kinds)
     catalog = propagation.catalog
     known = propagation.mentions.names_of_library(n for kind in kinds for n in catalog.last_names[kind])
@@ -99,19 +109,3 @@ def _calling_unnamed(propagation: Propagation) -> dict[LinkedFunction, list[Even
                 if callee is not None:
                     found.setdefault(callee, []).append(event)
     return found
-
-
-def _by_names(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
-    """Find the same functions, and more, without following any."""
-    mentions = propagation.mentions
-    known = (name for kind in kinds for name in propagation.catalog.last_names[kind])
-    names = set(mentions.names_of_library(known))
-    found = set(_decorated(propagation, names))
-    names |= mentions.names_for(mentions.called(found))
-    newest: Iterable[str] = frozenset(names)
-    for _ in range(depth + 1):
-        functions = {function for name in newest for function in mentions.of_name(name)} - found
-        found |= functions
-        newest = mentions.names_for(mentions.called(functions)) - names
-        names |= newest
-    return Leading(frozenset(found), frozenset(names))

@@ -65,7 +65,7 @@ class Linker:
         self.asks_few = asks_few
         self.catalog = catalog
         self.table = ModuleTable(modules, also)
-        self.mentions = Mentions(self.table.modules)
+        self.mentions = Mentions(self.table, asks_few=asks_few)
         circle = Circle()
         self.resolver = Resolver(self.table, catalog, self.final_scope, circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
@@ -171,6 +171,8 @@ class Linker:
     @functools.cached_property
     def _ending(self) -> frozenset[str]:
         """The names by which functions of the project may be called that can end a process."""
+        if self.asks_few:
+            return self.mentions.denoting
         functions = {function for name in _ENDING for function in self.mentions.of_name(name)}
         return self.mentions.names_for(self.mentions.called(functions))
 

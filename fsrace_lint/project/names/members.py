@@ -22,25 +22,27 @@ class Members:
     """Finds the members of the modules of a project, and links classes with their bases."""
 
     def __init__(self, table: ModuleTable, final_scope: Callable[[LinkedFunction], Scope | None]) -> None:
-        """Link the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
+        """Relate the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
         self.table = table
         self.final_scope = final_scope
-        self._importers: dict[Module, tuple[Module, ...]] | None = None
+        self._importers: dict[Module, tuple[Module, ...]] = {}
+        self._imports_of: dict[Module, frozenset[Module]] = {}
         for module in table.modules:
-            for class_ in module.classes:
-                self._link_bases(class_)
+            module.family = self
 
     def importers(self, module: Module) -> tuple[Module, ...]:
         """Give the modules of the project that import a module."""
-        if self._importers is None:
-            found: dict[Module, dict[Module, None]] = {}
-            for importer in self.table.modules:
-                for target in self._imports(importer):
-                    found.setdefault(target, {})[importer] = None
-            self._importers = {target: tuple(importers) for target, importers in found.items()}
-        return self._importers.get(module, ())
+        if module not in self._importers:
+            found = (one for one in self.table.naming(module) if module in self._imports(one))
+            self._importers[module] = tuple(found)
+        return self._importers[module]
 
-    def _imports(self, module: Module) -> Iterator[Module]:
+    def _imports(self, module: Module) -> frozenset[Module]:
+        if module not in self._imports_of:
+            self._imports_of[module] = frozenset(self._find_imports(module))
+        return self._imports_of[module]
+
+    def _find_imports(self, module: Module) -> Iterator[Module]:
         for row in module.facts.imports:
             dotted = self.table.relative(row, module) if row.level else row.module
             for name in (dotted, f"{dotted}.{row.name}"):
@@ -68,15 +70,21 @@ class Members:
             return Global(module, name)
         return self._starred(module, name, depth + 1)
 
-    def _link_bases(self, class_: LinkedClass) -> None:
+    def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
+        """Give those bases of a class that are in the project too."""
         found = []
         for base in class_.facts.bases:
             name = dotted(base)
             entity = None if name is None else self._dotted_member(class_.module, name)
             if isinstance(entity, LinkedClass) and entity is not class_:
                 found.append(entity)
-                entity.subclasses.append(class_)
-        class_.bases = tuple(found)
+        return tuple(found)
+
+    def subclasses(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+        """Give the classes that have a class among their bases, in the order of the project."""
+        for module in self.table.deriving(class_.facts.name):
+            for heir in module.classes:
+                yield from (heir for base in heir.bases if base is class_)
 
     def _dotted_member(self, module: Module, chain: str) -> Entity | None:
         first, *rest = chain.split(".")

@@ -6,18 +6,16 @@ import builtins
 import functools
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import msgspec
-
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
 from fsrace_lint.project.names.bindings import bound_names
-from fsrace_lint.project.names.entities import is_property
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
+from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.facts import model as m
-    from fsrace_lint.project.names.modules import Module
+    from fsrace_lint.project.names.modules import Module, ModuleTable
 
 _Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
 _LIBRARY: Final = "library"
@@ -31,51 +29,29 @@ function, an attribute of the objects of a class, of a library; None where anybo
 class Mentions:
     """Finds the functions in whose code another one may be meant: a few of all, which need a closer look."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
-        """Prepare for a project; nothing is looked at yet."""
-        self._modules = tuple(modules)
+    def __init__(self, table: ModuleTable, *, asks_few: bool = False) -> None:
+        """Prepare for a project, of which few files are asked about, or many; nothing is looked at yet."""
+        self._modules = table.modules
+        self._table = table
+        self._tables = Headed(table.modules) if asks_few else Tables(table.modules)
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._found: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
 
-    @functools.cached_property
-    def _by_name(self) -> dict[str, list[LinkedFunction]]:
-        found: dict[str, list[LinkedFunction]] = {}
-        for module in self._modules:
-            for function in module.functions:
-                for name in function.facts.mentions:
-                    if name in found:
-                        found[name].append(function)
-                    else:
-                        found[name] = [function]
-        return found
-
-    @functools.cached_property
-    def _aliases(self) -> dict[str, list[tuple[m.Alias, LinkedFunction]]]:
-        """The further names that functions give, by the name that they give them to."""
-        found: dict[str, list[tuple[m.Alias, LinkedFunction]]] = {}
-        for module in self._modules:
-            for function in module.functions:
-                for alias in _aliases_in(function):
-                    found.setdefault(alias.name, []).append((alias, function))
-        return found
-
-    @functools.cached_property
-    def _imported_as(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for module in self._modules:
-            for row in module.facts.imports:
-                if row.name is not None and row.local != row.name:
-                    found.setdefault(row.name, set()).add(row.local)
-        return found
-
     def imported_as(self, name: str) -> set[str]:
         """Give the names under which imports of the project bind `name`."""
-        return self._imported_as.get(name, set())
+        return self._table.renamed.get(name, set())
+
+    @functools.cached_property
+    def denoting(self) -> frozenset[str]:
+        """The names that may denote functions of the project, and classes that have a constructor."""
+        counted = self._tables.denoting
+        functions = (function for module in self._modules for function in module.functions)
+        return self.names_for(self.called(functions)) if counted is None else counted
 
     def of_name(self, name: str) -> list[LinkedFunction]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
-        return self._by_name.get(name, [])
+        return self._tables.readers(name)
 
     def names_of_library(self, names: Iterable[str]) -> frozenset[str]:
         """Give last names of what libraries have, and all by which it may be known in the project.
@@ -84,13 +60,13 @@ class Mentions:
         """
         known = frozenset(names)
         reached = self._reached((name, False, _LIBRARY) for name in known)
-        return known.union({""}, (name for (name, _, _), _ in reached))
+        return known.union({""}, (name for name, _, _ in reached))
 
     def names_for(self, names: Iterable[str]) -> frozenset[str]:
         """Give names of functions of the project, and all by which they may be known, the empty one too."""
         known = frozenset(names)
         reached = self._reached((name, False, None) for name in known)
-        return known.union({""}, (name for (name, _, _), _ in reached))
+        return known.union({""}, (name for name, _, _ in reached))
 
     @staticmethod
     def called(functions: Iterable[LinkedFunction]) -> set[str]:
@@ -136,28 +112,29 @@ class Mentions:
 
     def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
         """Give the functions that mention what some names denote, also by their further names."""
-        for (_, called, _), readers in self._reached(start):
-            yield from () if called else readers
+        for name, called, home in self._reached(start):
+            if isinstance(home, LinkedFunction):
+                yield from () if called else (f for f in _within(home) if name in f.facts.mentions)
+            else:
+                yield from () if called else self.of_name(name)
 
-    def _reached(self, start: Iterable[_Known]) -> Iterator[tuple[_Known, list[LinkedFunction]]]:
-        """Give names and the further names of what they denote, each with the functions that mention it."""
+    def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
+        """Give names and the further names of what they denote."""
         waiting = list(start)
         found = set(waiting)
         while waiting:
             here = name, called, home = waiting.pop()
             further: list[_Known] = []
             if isinstance(home, LinkedFunction):
-                readers = [function for function in _within(home) if name in function.facts.mentions]
-                aliases = [
-                    (a, inner) for inner in _within(home) for a in _aliases_in(inner) if a.name == name
-                ]
+                within = _within(home)
+                aliases = [(a, inner) for inner in within for a in aliases_in(inner) if a.name == name]
             else:
-                readers, aliases = self.of_name(name), self._aliases.get(name, [])
+                aliases = self._tables.aliases(name, called=called)
                 further += ((local, called, None) for local in self.imported_as(name))
             for alias, reader in aliases:
                 if (called or not alias.called) and self._means(alias, reader, home):
                     further.append(_bound(alias, reader, called=called))
-            yield here, readers
+            yield here
             waiting += (new := set(further) - found)
             found |= new
 
@@ -195,14 +172,6 @@ class Mentions:
             )
             self._own[function] = frozenset(variables | {parameter.name for parameter in facts.parameters})
         return self._own[function]
-
-
-def _aliases_in(function: LinkedFunction) -> Iterator[m.Alias]:
-    """Give the further names that a function gives; to read a property is to call it."""
-    for alias in function.facts.aliases:
-        yield alias
-        if alias.returned and is_property(function):
-            yield msgspec.structs.replace(alias, returned=False)
 
 
 def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:

@@ -5,32 +5,87 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.heads import HERE, Gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fsrace_lint.facts.heads import Head
 
 
-@dataclass(eq=False, repr=False)
 class Module:
-    """One file of the project.
+    """One file of the project; its facts are asked for where something in it is.
 
     `path` is as reported, `relative` counts from the project root; `name` is the
-    dotted name counted from the root.
+    dotted name counted from the root. `position` counts the files of the project.
     """
 
-    path: str
-    relative: str
-    name: str
-    facts: m.FileFacts
-    functions: tuple[LinkedFunction, ...] = ()
-    classes: tuple[LinkedClass, ...] = ()
-    imports: dict[str, m.Import] = field(default_factory=dict)
-    stars: tuple[m.Import, ...] = ()
-    top_functions: dict[str, LinkedFunction] = field(default_factory=dict)
-    top_classes: dict[str, LinkedClass] = field(default_factory=dict)
+    def __init__(
+        self,
+        path: str,
+        relative: str,
+        facts: Callable[[], m.FileFacts],
+        head: Head | None = None,
+    ) -> None:
+        """Name a file, with what gives its facts, and with its head where that is known."""
+        self.path = path
+        self.relative = relative
+        self.name = module_name(relative)
+        self.position = 0
+        self.family: Family | None = None
+        self._facts, self._head = facts, head
+
+    @functools.cached_property
+    def facts(self) -> m.FileFacts:
+        """The facts."""
+        return self._facts()
+
+    @functools.cached_property
+    def head(self) -> Head | Gathered:
+        """The names in it."""
+        return Gathered(self.facts) if self._head is None else self._head
+
+    @functools.cached_property
+    def functions(self) -> tuple[LinkedFunction, ...]:
+        """All functions, the code of the module first."""
+        functions = tuple(
+            LinkedFunction(self, facts, index, self.classes[facts.owner] if facts.owner >= 0 else None)
+            for index, facts in enumerate(self.facts.functions)
+        )
+        for function in functions[1:]:
+            if function.facts.owner < 0 and function.facts.parent != 0:
+                functions[function.facts.parent].nested[function.facts.name] = function
+        return functions
+
+    @functools.cached_property
+    def classes(self) -> tuple[LinkedClass, ...]:
+        """All classes."""
+        return tuple(LinkedClass(self, facts) for facts in self.facts.classes)
+
+    @functools.cached_property
+    def top_functions(self) -> dict[str, LinkedFunction]:
+        """The functions that stand in no other and in no class, by name."""
+        found = (f for f in self.functions[1:] if f.facts.owner < 0 and f.facts.parent == 0)
+        return {function.facts.name: function for function in found}
+
+    @functools.cached_property
+    def top_classes(self) -> dict[str, LinkedClass]:
+        """The classes that stand in no function and in no other, by name."""
+        found = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
+        return {class_.facts.name: class_ for class_ in found}
+
+    @functools.cached_property
+    def imports(self) -> dict[str, m.Import]:
+        """The imports, by the names that they bind."""
+        return {row.local: row for row in self.facts.imports if row.name != "*"}
+
+    @functools.cached_property
+    def stars(self) -> tuple[m.Import, ...]:
+        """The star imports."""
+        return tuple(row for row in self.facts.imports if row.name == "*")
 
     @functools.cached_property
     def rebound(self) -> frozenset[str]:
@@ -48,16 +103,30 @@ class Module:
         return self.functions[0]
 
 
+class Family(Protocol):
+    """Tells how the classes of a project are related."""
+
+    def bases(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
+        """Give those bases of a class that are in the project too."""
+
+    def subclasses(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Give the classes that have a class among their bases, in the order of the project."""
+
+
 @dataclass(eq=False, repr=False)
 class LinkedFunction:
-    """A function of the project: its syntax and where it stands; `order` counts through all files."""
+    """A function of the project: its syntax and where it stands."""
 
     module: Module
     facts: m.Function
     index: int
     owner: LinkedClass | None = None
-    order: int = 0
     nested: dict[str, LinkedFunction] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """What sorts the functions of a project: by file, and as they stand there."""
+        return self.module.position, self.index
 
     @property
     def enclosing(self) -> LinkedFunction | None:
@@ -85,13 +154,25 @@ class LinkedFunction:
 
 @dataclass(eq=False, repr=False)
 class LinkedClass:
-    """A class of the project; `bases` holds those of its bases that are in the project too."""
+    """A class of the project."""
 
     module: Module
     facts: m.Class
-    methods: dict[str, LinkedFunction] = field(default_factory=dict)
-    bases: tuple[LinkedClass, ...] = ()
-    subclasses: list[LinkedClass] = field(default_factory=list)
+
+    @functools.cached_property
+    def methods(self) -> dict[str, LinkedFunction]:
+        """The functions defined in its body, by name."""
+        return {name: self.module.functions[index] for name, index in self.facts.methods}
+
+    @functools.cached_property
+    def bases(self) -> tuple[LinkedClass, ...]:
+        """Those of its bases that are in the project too."""
+        return () if self.module.family is None else self.module.family.bases(self)
+
+    @functools.cached_property
+    def subclasses(self) -> tuple[LinkedClass, ...]:
+        """The classes of the project that have it among their bases, each as often as it does."""
+        return () if self.module.family is None else tuple(self.module.family.subclasses(self))
 
     @property
     def qualified(self) -> str:
@@ -142,27 +223,9 @@ def link_module(path: str, relative: str, facts: m.FileFacts) -> Module:
         facts: What was extracted from the file.
 
     Returns:
-        The module; the bases of its classes are filled in once all modules are known.
+        The module; its classes are related to others once it is in a project.
     """
-    module = Module(path, relative, module_name(relative), facts)
-    module.functions = tuple(
-        LinkedFunction(module, function, i) for i, function in enumerate(facts.functions)
-    )
-    module.classes = tuple(LinkedClass(module, class_) for class_ in facts.classes)
-    for class_ in module.classes:
-        class_.methods = {name: module.functions[index] for name, index in class_.facts.methods}
-        if class_.facts.parent == 0 and "." not in class_.facts.qualname:
-            module.top_classes[class_.facts.name] = class_
-    for function in module.functions[1:]:
-        if function.facts.owner >= 0:
-            function.owner = module.classes[function.facts.owner]
-        elif function.facts.parent == 0:
-            module.top_functions[function.facts.name] = function
-        else:
-            module.functions[function.facts.parent].nested[function.facts.name] = function
-    module.imports = {row.local: row for row in facts.imports if row.name != "*"}
-    module.stars = tuple(row for row in facts.imports if row.name == "*")
-    return module
+    return Module(path, relative, lambda: facts)
 
 
 def module_name(relative: str) -> str:
@@ -187,9 +250,10 @@ class ModuleTable:
     def __init__(self, modules: Iterable[Module], also: Mapping[str, Module | None]) -> None:
         """Index the modules of a project, under further relative paths too."""
         self.modules = tuple(modules)
-        for order, function in enumerate(f for module in self.modules for f in module.functions):
-            function.order = order
+        for position, module in enumerate(self.modules):
+            module.position = position
         linked = {module_name(path): module for path, module in also.items() if module is not None}
+        self._linked = linked
         self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
         self._by_short_name: dict[str, list[Module]] = {}
         self._by_last_name: dict[str, list[Module]] = {}
@@ -200,6 +264,44 @@ class ModuleTable:
             short = _from_topmost_package(module, packages)
             if short != module.name:
                 self._by_short_name.setdefault(short, []).append(module)
+
+    @functools.cached_property
+    def _deriving(self) -> dict[str, list[Module]]:
+        return where((module, module.head.bases) for module in self.modules)
+
+    @functools.cached_property
+    def _naming(self) -> dict[str, list[Module]]:
+        return where((module, module.head.imported) for module in self.modules)
+
+    @functools.cached_property
+    def renamed(self) -> dict[str, set[str]]:
+        """The names under which imports bind a name, where these are others."""
+        found: dict[str, set[str]] = {}
+        for module in self.modules:
+            for name, local in module.head.renamed:
+                found.setdefault(name, set()).add(local)
+        return found
+
+    def deriving(self, name: str) -> list[Module]:
+        """Give the modules in which a class may have a base that has a name where it is defined."""
+        names, waiting = {name}, [name]
+        while waiting:
+            new = self.renamed.get(waiting.pop(), set()) - names
+            names |= new
+            waiting += new
+        return self._in_order(module for each in names for module in self._deriving.get(each, ()))
+
+    def naming(self, module: Module) -> list[Module]:
+        """Give the modules that may import a module."""
+        names = {module.name, *(name for name, target in self._linked.items() if target is module)}
+        if "" in names:
+            return list(self.modules)
+        last = {HERE, *(name.rpartition(".")[2] for name in names)}
+        return self._in_order(each for name in last for each in self._naming.get(name, ()))
+
+    @staticmethod
+    def _in_order(modules: Iterable[Module]) -> list[Module]:
+        return sorted(dict.fromkeys(modules), key=lambda module: module.position)
 
     def find(self, name: str, importer: Module) -> Module | None:
         """Find the module an absolute import means, or None where it is not of the project."""
@@ -243,6 +345,18 @@ class ModuleTable:
     def exact(self, name: str) -> Module | None:
         """Find a module by its name from the root."""
         return self._by_name.get(name)
+
+
+def where(found: Iterable[tuple[Module, Iterable[str]]]) -> dict[str, list[Module]]:
+    """Give the modules of each name, in order, from the names of each module."""
+    by_name: dict[str, list[Module]] = {}
+    for module, names in found:
+        for name in names:
+            if name in by_name:
+                by_name[name].append(module)
+            else:
+                by_name[name] = [module]
+    return by_name
 
 
 def _from_topmost_package(module: Module, packages: set[str]) -> str:

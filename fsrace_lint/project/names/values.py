@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
 
 _DEEPEST: Final = 24
+_SHALLOW: Final = 4
+"""Up to here what was looked up in outer scopes is not kept: it is soon found again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,32 +103,48 @@ class Scope:
     Dotted targets (`self.x = …`) are bound under their dotted name.
     """
 
-    __slots__ = ("_depth", "_found", "_names", "_parent", "function")
+    __slots__ = ("_bound", "_depth", "_found", "_name", "_names", "_parent", "function")
 
     def __init__(
         self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None
     ) -> None:
         """Make a scope of `function` with `names` on top of those of `parent`."""
         self.function = function
-        self._names = names
         self._parent = parent
         self._found: dict[str, Binding | None] | None = None
         self._depth: int = 0 if parent is None else parent._depth + 1
+        self._names: dict[str, Binding] | None = names
+        if len(names) == 1:  # as most; a dictionary takes more than all the rest
+            ((self._name, self._bound),) = names.items()
+            self._names = None
 
     def get(self, name: str) -> Binding | None:
         """Give the binding of a local name, or None where this function has not bound it."""
-        binding = self._names.get(name)
-        if binding is not None or self._parent is None:
-            return binding
-        if self._found is None:
-            self._found = {}
-        elif name in self._found:
-            return self._found[name]
-        scope: Scope | None = self._parent
-        while scope is not None and binding is None:
-            binding = scope._names.get(name)
+        names = self._names
+        if names is None:
+            if self._name == name:
+                return self._bound
+        elif name in names:
+            return names[name]
+        found = self._found
+        if found is not None and name in found:
+            return found[name]
+        binding: Binding | None = None
+        scope = self._parent
+        while scope is not None:
+            names = scope._names
+            if names is None:
+                if scope._name == name:
+                    binding = scope._bound
+                    break
+            elif name in names:
+                binding = names[name]
+                break
             scope = scope._parent
-        self._found[name] = binding
+        if found is not None:
+            found[name] = binding
+        elif self._depth > _SHALLOW:
+            self._found = {name: binding}
         return binding
 
     def bind(self, names: dict[str, Binding]) -> Scope:
@@ -142,7 +160,10 @@ class Scope:
             chain.append(scope)
             scope = scope._parent
         for link in reversed(chain):
-            flat.update(link._names)
+            if link._names is not None:
+                flat.update(link._names)
+            elif link._bound is not None:
+                flat[link._name] = link._bound
         flat.update(names)
         return Scope(self.function, flat)
 

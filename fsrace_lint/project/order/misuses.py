@@ -86,7 +86,7 @@ class Misuses:
 
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
-        if function not in self._handing:
+        if not self.linker.asks_few and function not in self._handing:
             return
         for event in self.linker.events(function):
             for position, name, value in arguments_of(event.call):
@@ -100,6 +100,8 @@ class Misuses:
     def _contexts(self) -> frozenset[str]:
         """The last names of what may make a context: a framework's, or the project's own."""
         names = {name for kind in ("first", "lock") for name in self.catalog.last_names[kind]}
+        if self.linker.asks_few:
+            return self.propagation.mentions.names_of_library(names) | self.propagation.mentions.denoting
         for module in self.linker.table.modules:
             names.update(function.facts.name for function in module.functions if _makes_context(function))
             names.update(class_.facts.name for class_ in module.classes)

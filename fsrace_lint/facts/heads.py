@@ -1,0 +1,113 @@
+"""What a search through many files needs of each: names alone, without the code they stand in."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint.facts.names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.facts import model as m
+
+HERE: Final = "."
+"""What stands in `imported` for a package that is imported by dots alone."""
+
+
+class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The names in one file; each field may hold more than there is, and lacks nothing.
+
+    `mentions` are those that its functions read or bind, `aliased` those that are given a further
+    one, and `results` those whose calls give what is given one. `denoting` are all by which functions
+    and classes are known: their own, further ones, and the first parameters of methods. `renamed` are
+    imports under another name, as pairs of both. `bases` are the last names of the bases of classes,
+    and `imported` those of the modules that may be imported.
+    """
+
+    mentions: tuple[str, ...] = ()
+    aliased: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    denoting: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    bases: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
+
+
+class Gathered:
+    """The same of a file whose facts are at hand, gathered where it is asked for."""
+
+    def __init__(self, facts: m.FileFacts) -> None:
+        """Take the facts."""
+        self._facts = facts
+
+    def _aliases(self) -> Iterator[m.Alias]:
+        return (alias for function in self._facts.functions for alias in function.aliases)
+
+    @functools.cached_property
+    def mentions(self) -> tuple[str, ...]:
+        """The names that functions read or bind."""
+        return _sorted(name for function in self._facts.functions for name in function.mentions)
+
+    @functools.cached_property
+    def aliased(self) -> tuple[str, ...]:
+        """The names that are given a further one."""
+        return _sorted(alias.name for alias in self._aliases() if not alias.called)
+
+    @functools.cached_property
+    def results(self) -> tuple[str, ...]:
+        """The names of functions whose results are given a name."""
+        return _sorted(alias.name for alias in self._aliases() if alias.called)
+
+    @functools.cached_property
+    def denoting(self) -> tuple[str, ...]:
+        """The names by which functions and classes are known."""
+        functions, classes = self._facts.functions, self._facts.classes
+        found = {function.name for function in functions} | {class_.name for class_ in classes}
+        found.update(f.parameters[0].name for f in functions if f.owner >= 0 and f.parameters)
+        found.update(alias.known_as for alias in self._aliases())
+        found.update(local for _, local in self.renamed)
+        return _sorted(found)
+
+    @functools.cached_property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """The names of imports that are bound under another one, with that."""
+        rows = (row for row in self._facts.imports if row.name is not None and row.name != row.local)
+        return tuple(sorted({(row.name or "", row.local) for row in rows}))
+
+    @functools.cached_property
+    def bases(self) -> tuple[str, ...]:
+        """The last names of the bases of classes."""
+        return _sorted(last_name(base) for class_ in self._facts.classes for base in class_.bases)
+
+    @functools.cached_property
+    def imported(self) -> tuple[str, ...]:
+        """The last names of modules that may be imported."""
+        return _sorted(_imported(self._facts.imports))
+
+
+def head_of(facts: m.FileFacts) -> Head:
+    """Gather the names of a file.
+
+    Args:
+        facts: What was extracted from it.
+
+    Returns:
+        The names, sorted.
+    """
+    names = Gathered(facts)
+    return Head(*(getattr(names, field) for field in Head.__struct_fields__))
+
+
+def _imported(rows: Iterable[m.Import]) -> Iterator[str]:
+    for row in rows:
+        yield row.module.rpartition(".")[2] or HERE
+        if row.name is not None:
+            yield row.name
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))

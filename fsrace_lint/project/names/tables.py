@@ -1,0 +1,117 @@
+"""Where the names of a project stand: looked up in all files at once, or in the heads of files."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsrace_lint.project.names.entities import is_property
+from fsrace_lint.project.names.modules import where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.modules import LinkedFunction, Module
+
+
+class Tables:
+    """Finds names in the files of a project, all of which are looked at the first time."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        """Take the files; nothing is looked at yet."""
+        self._modules = tuple(modules)
+
+    @functools.cached_property
+    def _readers(self) -> dict[str, list[LinkedFunction]]:
+        found: dict[str, list[LinkedFunction]] = {}
+        for module in self._modules:
+            for function in module.functions:
+                for name in function.facts.mentions:
+                    if name in found:
+                        found[name].append(function)
+                    else:
+                        found[name] = [function]
+        return found
+
+    @functools.cached_property
+    def _aliases(self) -> dict[str, list[tuple[m.Alias, LinkedFunction]]]:
+        found: dict[str, list[tuple[m.Alias, LinkedFunction]]] = {}
+        for module in self._modules:
+            for function in module.functions:
+                for alias in aliases_in(function):
+                    found.setdefault(alias.name, []).append((alias, function))
+        return found
+
+    def readers(self, name: str) -> list[LinkedFunction]:
+        """Give the functions whose code reads or binds a name, in the order of the project."""
+        return self._readers.get(name, [])
+
+    def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
+        """Give the further names of what has a name, each with the function that gives it.
+
+        Those of what calls of the name give may be left out, if they are not `called` for.
+        """
+        del called
+        return self._aliases.get(name, [])
+
+    @functools.cached_property
+    def denoting(self) -> frozenset[str] | None:
+        """Names by which functions and classes are known, more than there are; None where nobody counted."""
+        return None
+
+
+class Headed(Tables):
+    """Finds them by the heads of files: a file without a name is not looked at."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        """Take the files; nothing is looked at yet."""
+        super().__init__(modules)
+        self._read: dict[str, list[LinkedFunction]] = {}
+        self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
+
+    @functools.cached_property
+    def _mentioning(self) -> dict[str, list[Module]]:
+        return where((module, module.head.mentions) for module in self._modules)
+
+    @functools.cached_property
+    def _aliasing(self) -> dict[str, list[Module]]:
+        return where((module, module.head.aliased) for module in self._modules)
+
+    @functools.cached_property
+    def _keeping(self) -> dict[str, list[Module]]:
+        return where((module, {*module.head.aliased, *module.head.results}) for module in self._modules)
+
+    def readers(self, name: str) -> list[LinkedFunction]:
+        """Give the functions whose code reads or binds a name, in the order of the project."""
+        if name not in self._read:
+            functions = (f for module in self._mentioning.get(name, ()) for f in module.functions)
+            self._read[name] = [function for function in functions if name in function.facts.mentions]
+        return self._read[name]
+
+    def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
+        """Give the further names of what has a name, each with the function that gives it.
+
+        Those of what calls of the name give may be left out, if they are not `called` for.
+        """
+        if (name, called) not in self._given:
+            modules = (self._keeping if called else self._aliasing).get(name, ())
+            functions = (function for module in modules for function in module.functions)
+            found = ((alias, function) for function in functions for alias in aliases_in(function))
+            self._given[name, called] = [each for each in found if each[0].name == name]
+        return self._given[name, called]
+
+    @functools.cached_property
+    def denoting(self) -> frozenset[str] | None:
+        """Names by which functions and classes are known, more than there are."""
+        return frozenset({""}.union(*(module.head.denoting for module in self._modules)))
+
+
+def aliases_in(function: LinkedFunction) -> Iterator[m.Alias]:
+    """Give the further names that a function gives; to read a property is to call it."""
+    for alias in function.facts.aliases:
+        yield alias
+        if alias.returned and is_property(function):
+            yield msgspec.structs.replace(alias, returned=False)

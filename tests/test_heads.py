@@ -1,0 +1,248 @@
+"""Heads of files: they lack nothing, and files that nobody asks for are not read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
+from unfiltered import modules
+
+from fsrace_lint import catalog, pipeline, rules, settings
+from fsrace_lint.cache import Folder, PackedFacts, Row, Version
+from fsrace_lint.facts.extract import extract
+from fsrace_lint.facts.heads import Gathered, Head, head_of
+from fsrace_lint.facts.model import LAMBDA, FileFacts
+from fsrace_lint.pipeline import Cached
+from fsrace_lint.project.names.mentions import Mentions
+from fsrace_lint.project.names.modules import LinkedClass, Module, ModuleTable
+from fsrace_lint.project.names.tables import Headed, Tables
+from fsrace_lint.project.queries import Project
+from fsrace_lint.source import digest_of, of_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsrace_lint.pipeline import Checked, Run
+
+ROOT: Final = Path(__file__).parent.parent
+GUARDED: Final = """\
+import os
+from helper import lead
+if lead():
+    if not os.path.exists('a'):
+        os.makedirs('a')
+"""
+HELPER: Final = "import torch.distributed as dist\ndef lead():\n    return dist.get_rank() == 0\n"
+MAKING: Final = "import os\ndef make(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+LONG_AGO: Final = 1_500_000_000
+ALIKE: Final = {
+    "pkg/__init__.py": "from . import base as first\nfrom .base import Base as Root\n",
+    "pkg/base.py": "class Base:\n    def put(self): return open\n    run = put\n",
+    "pkg/sub/__init__.py": "from .. import base\nfrom . import leaf\nclass Middle(base.Base): pass\n",
+    "pkg/sub/leaf.py": "import pkg\nfrom pkg import Root as Other\n"
+    "class Leaf(Other): pass\nclass Twin(pkg.Root): pass\n",
+    "main.py": "import pkg.sub.leaf as leaf\nfrom pkg.sub import *\n"
+    "class End(leaf.Leaf, Middle): pass\nwrite = open\n",
+    "lonely.py": "kept = [open][0]\nf = lambda: kept()\n",
+}
+OWN: Final = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "fsrace_lint" / "explore").rglob("*.py"))
+}
+
+
+PROJECTS: Final = {
+    "alike": ALIKE,
+    "ways": {f"use_{n}.py": IMPORTS + code for n, (_, code) in enumerate((*WAYS.values(), *MEANT.values()))}
+    | {f"silent_{n}.py": IMPORTS + code for n, code in enumerate(SILENT.values())}
+    | {"lib.py": LIBRARY, "calls.py": IMPORTS + CALLS},
+    "the explorer": OWN,
+}
+
+
+@pytest.fixture(params=PROJECTS)
+def linked(request: pytest.FixtureRequest) -> list[Module]:
+    """The modules of a project, each with a head, as if that came from a cache."""
+    found = modules(PROJECTS[request.param])
+    for module in found:
+        module._head = head_of(module.facts)
+    return found
+
+
+class TestTheyLackNothing:
+    def names(self, linked: list[Module]) -> set[str]:
+        mentioned = {name for module in linked for f in module.functions for name in f.facts.mentions}
+        given = {alias.name for module in linked for f in module.functions for alias in f.facts.aliases}
+        return mentioned | given
+
+    def test_of_who_mentions_a_name(self, linked: list[Module]) -> None:
+        few, all_ = Headed(linked), Tables(linked)
+        names = self.names(linked)
+        assert len(names) > 10
+        assert {name: few.readers(name) for name in names} == {name: all_.readers(name) for name in names}
+
+    def test_of_further_names(self, linked: list[Module]) -> None:
+        few, all_ = Headed(linked), Tables(linked)
+        seen = 0
+        for name in self.names(linked):
+            expected = all_.aliases(name, called=True)
+            assert few.aliases(name, called=True) == expected
+            own = [each for each in few.aliases(name, called=False) if not each[0].called]
+            assert own == [each for each in expected if not each[0].called]
+            seen += len(expected)
+        assert seen > 2
+
+    def test_of_what_denotes_functions(self, linked: list[Module]) -> None:
+        table = ModuleTable(linked, {})
+        known, counted = Mentions(table).denoting, Mentions(table, asks_few=True).denoting
+        assert {name for name in known if not name.startswith(LAMBDA)} <= counted
+        assert "print" not in counted
+
+    def test_of_importers_and_heirs(self, linked: list[Module], monkeypatch: pytest.MonkeyPatch) -> None:
+        def related() -> tuple[list[tuple[Module, ...]], list[tuple[LinkedClass, ...]]]:
+            resolver = Project(linked, catalog.load()).linker.resolver
+            classes = [class_ for module in linked for class_ in module.classes]
+            for class_ in classes:
+                vars(class_).pop("subclasses", None)
+            return [resolver.importers(module) for module in linked], [c.subclasses for c in classes]
+
+        found = related()
+        monkeypatch.setattr(ModuleTable, "naming", lambda self, _: self.modules)
+        monkeypatch.setattr(ModuleTable, "deriving", lambda self, _: self.modules)
+        assert found == related()
+        assert any(found[0])
+        assert any(found[1])
+
+
+def write(files: Mapping[str, str]) -> None:
+    """Write files that were last changed long ago."""
+    for name, text in {"pyproject.toml": "", **files}.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+        os.utime(name, (LONG_AGO, LONG_AGO))
+
+
+def checked(*paths: str, cached: Cached = Cached.FACTS) -> tuple[Run, Checked]:
+    named = [Path(path) for path in paths or (".",)]
+    load = settings.load(Path.cwd(), rules.names())
+    ((run, found),) = pipeline.check(named, lambda _: load, cache=cached)
+    return run, found
+
+
+def facts_read(run: Run) -> int:
+    """How many facts were read from the cache."""
+    assert run.memory is not None
+    return run.memory.packed.hits
+
+
+def packed() -> PackedFacts:
+    version = Version.of()
+    assert version is not None
+    (file,) = Path(".fsrace_cache").glob("facts-*")
+    return PackedFacts(Folder(Path(".fsrace_cache")), version, file.name)
+
+
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A project in which one file is few, with a full cache."""
+    monkeypatch.chdir(tmp_path)
+    bystanders = {
+        f"other_{n}.py": f"import json\ndef f{n}(x):\n    return json.dumps(x)\n" for n in range(80)
+    }
+    files = {"main.py": GUARDED, "helper.py": HELPER, "broken.py": "def", **bystanders}
+    write(files)
+    checked()
+    return files
+
+
+class TestOneFileOfMany:
+    def test_the_facts_of_the_others_stay_unread(self, many: dict[str, str]) -> None:
+        write({"main.py": GUARDED + "# changed\n"})
+        run, found = checked("main.py")
+        assert found.outcome.findings == ()
+        assert 1 <= facts_read(run) <= 3
+        assert len(run.files) == len(many)
+
+    def test_a_change_elsewhere_is_seen(self, many: dict[str, str]) -> None:
+        write({"helper.py": HELPER.replace("== 0", "!= 3")})
+        assert [finding.code for finding in checked("main.py")[1].outcome.findings] == ["FSR101"]
+
+    def test_a_new_file_and_a_name_that_moved_there(self, many: dict[str, str]) -> None:
+        write({"helper.py": "from moved import lead\n", "moved.py": HELPER.replace("== 0", "!= 3")})
+        assert [finding.code for finding in checked("main.py")[1].outcome.findings] == ["FSR101"]
+        write({"moved.py": HELPER})
+        assert checked("main.py")[1].outcome.findings == ()
+
+    def test_a_caller_elsewhere_that_appears(self, many: dict[str, str]) -> None:
+        write({"main.py": MAKING})
+        one = "import torch.distributed as dist\nfrom main import make\n"
+        write({"caller.py": f"{one}if dist.get_rank() == 0:\n    make('a')\n"})
+        assert checked("main.py")[1].outcome.findings == ()
+        write({"caller.py": f"{one}dist.barrier()\nmake('a')\n"})
+        run, found = checked("main.py")
+        assert [finding.code for finding in found.outcome.findings] == ["FSR101"]
+        assert facts_read(run) < 5
+
+    def test_heads_are_kept_with_facts_that_nobody_read(self, many: dict[str, str]) -> None:
+        for number in range(3):
+            write({"main.py": f"{GUARDED}# {number}\n"})
+            checked("main.py")
+        store = packed()
+        for name, text in many.items():
+            if name not in {"main.py", "broken.py"}:
+                digest = digest_of(text.encode())
+                facts = store.load(name, digest)
+                assert isinstance(facts, FileFacts)
+                assert store.head(name, digest) == head_of(facts)
+        assert store.head("broken.py", digest_of(b"def")) is None
+        assert store.head("helper.py", digest_of(b"")) is None
+
+    def test_heads_of_files_of_another_run_are_kept(self, many: dict[str, str]) -> None:
+        digest = digest_of(many["helper.py"].encode())
+        known = packed().head("helper.py", digest)
+        packed().save([Row("main.py", None, digest_of(b"new"))], lambda _: True)
+        assert known is not None
+        assert packed().head("helper.py", digest) == known
+
+    def test_damaged_heads(self, many: dict[str, str]) -> None:
+        """They are then gathered from the facts."""
+        (file,) = Path(".fsrace_cache").glob("facts-*")
+        good, at = file.read_bytes(), packed()._at
+        for place in (at.offset, at.offset + at.length // 2, at.offset + at.length - 1):
+            file.write_bytes(good[:place] + bytes([good[place] ^ 255]) + good[place + 1 :])
+            assert packed().head("helper.py", digest_of(HELPER.encode())) is None
+            write({"helper.py": HELPER})
+            run, found = checked("main.py")
+            assert found.outcome.findings == ()
+            assert facts_read(run) == len(many) - 1
+
+    def test_facts_that_are_not_what_the_index_says(self, many: dict[str, str]) -> None:
+        """Everything is read again, without the cache."""
+        broken, facts = "def lead(:", extract(of_text(HELPER, Path("/p/helper.py"), Path("/p")))
+        store = packed()
+        store.save([Row("helper.py", None, digest_of(broken.encode()), facts)], lambda _: True)
+        (file,) = Path(".fsrace_cache").glob("facts-*")
+        data, at = bytearray(file.read_bytes()), packed()._entries["helper.py"].offset
+        data[at] ^= 255
+        file.write_bytes(data)
+        write({"helper.py": broken, "main.py": GUARDED + "# changed\n"})
+        assert packed().parsed("helper.py", digest_of(broken.encode()))
+        run, found = checked("main.py")
+        assert run.memory is None
+        assert [finding.code for finding in found.outcome.findings] == ["FSR101"]
+
+
+def test_gathered_and_kept_are_the_same() -> None:
+    facts = extract(of_text(ALIKE["main.py"], Path("/p/main.py"), Path("/p")))
+    assert isinstance(facts, FileFacts)
+    head, names = head_of(facts), Gathered(facts)
+    assert head.imported == ("*", "leaf", "sub")
+    assert head.bases == ("Leaf", "Middle")
+    assert head.renamed == ()
+    assert head.aliased == names.aliased == ("open",)
+    assert json.dumps(head.denoting) == '["<module>", "End", "write"]'
+    assert all(getattr(head, field) == getattr(names, field) for field in Head.__struct_fields__)
