@@ -10,8 +10,9 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
+from fsrace_lint.facts.newer import hint
 from fsrace_lint.facts.targets import pattern_names, target_names
-from fsrace_lint.source import Columns
+from fsrace_lint.source import LINE_END, Columns
 from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
@@ -44,11 +45,20 @@ def extract(source: Source) -> m.FileFacts | SyntaxProblem:
             tree = ast.parse(text)
         return Extractor(Columns(text)).module(tree)
     except SyntaxError as error:
-        return SyntaxProblem(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
+        return _problem(error, text)
     except ValueError as error:
         return SyntaxProblem(str(error), 1, 1)
     except (RecursionError, MemoryError):
         return SyntaxProblem("the code is nested too deeply to be analyzed", 1, 1)
+
+
+def _problem(error: SyntaxError, text: str) -> SyntaxProblem:
+    """Say what the parser says, at a place in the text, and whether a newer Python may read the line."""
+    lines = LINE_END.split(text)
+    line = min(max(error.lineno or 1, 1), len(lines))
+    here = lines[line - 1]
+    column = min(max(error.offset or 1, 1), len(here) + 1)
+    return SyntaxProblem(f"{error.msg}{hint(error.msg, here)}", line, column)
 
 
 class Extractor:
