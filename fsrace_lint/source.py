@@ -18,7 +18,7 @@ from fsrace_lint.spans import Span
 _BOM: Final = b"\xef\xbb\xbf"
 Names: TypeAlias = tuple[str, Path, str]
 LARGEST: Final = 5_000_000
-"""The most bytes of a file: the parser takes up to 500 times as much memory, and nobody writes such a file."""
+"""The most bytes of a file: the parser takes up to 500 times as much memory, and nobody writes so much."""
 LINE_END: Final = re.compile(r"\r\n?|\n")
 
 

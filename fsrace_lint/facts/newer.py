@@ -6,6 +6,8 @@ import re
 import sys
 from typing import Final, NamedTuple
 
+from fsrace_lint.source import LINE_END
+
 
 class _Feature(NamedTuple):
     """What a line looks like that uses it, what it is called, and since when it can be read.
@@ -61,3 +63,21 @@ def hint(said: str, line: str, python: tuple[int, int] = sys.version_info[:2]) -
     running, needed = (".".join(map(str, version)) for version in (python, since))
     takes = "may hold more" if name == "an f-string" else "can be read"
     return f"; this is Python {running}, and {name} {takes} from Python {needed} on"
+
+
+def located(error: SyntaxError, text: str) -> tuple[str, int, int]:
+    """Say what is wrong with a text, and where.
+
+    Args:
+        error: What the parser raised.
+        text: The text.
+
+    Returns:
+        What the parser says, with a hint where a newer Python may read the line; the line and the column,
+        which are in the text.
+    """
+    lines = LINE_END.split(text)
+    line = min(max(error.lineno or 1, 1), len(lines))
+    here = lines[line - 1]
+    column = min(max(error.offset or 1, 1), len(here) + 1)
+    return f"{error.msg}{hint(error.msg, here)}", line, column
