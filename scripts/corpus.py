@@ -5,8 +5,8 @@
     python scripts/corpus.py record [NAME...] [--clones FOLDER]
 
 `check` takes any folders: the files of an installed Python, unpacked wheels, a checkout. `compare` and
-`record` take the codebases of `corpus/codebases.toml`, each at one commit. They are cloned, or taken from a
-folder with a clone of each: `OWNER/NAME`, `OWNER+NAME` or `NAME`, with a work tree or bare.
+`record` take the codebases of `tests/corpus/codebases.toml`, each at one commit. They are cloned, or taken
+from a folder with a clone of each: `OWNER/NAME`, `OWNER+NAME` or `NAME`, with a work tree or bare.
 
 Only the Python files are copied into a temporary folder, with the settings and what git ignores. There the
 program runs twice: in the default profile, and in the strict one with tests and documentation. Whatever the
@@ -41,7 +41,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-RECORDS: Final = Path(__file__).parent.parent / "corpus"
+RECORDS: Final = Path(__file__).parent.parent / "tests" / "corpus"
 LIST: Final = "codebases.toml"
 HOST: Final = "https://github.com"
 OURS: Final = (sys.executable, "-m", "fsrace_lint", "check", "--quiet", "--no-cache", ".")
@@ -146,7 +146,7 @@ def git(*arguments: str, data: bytes = b"", **environment: str) -> bytes:
         ).stdout
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
-        raise Broken(f"git {arguments[0]} failed: {said}") from error
+        raise Broken(f"git failed: {said}") from error
 
 
 def clone(codebase: Codebase, clones: Path | None, scratch: Path) -> Path:
@@ -185,7 +185,7 @@ def checked_out(codebase: Codebase, clones: Path | None, scratch: Path) -> Path:
     tree = project(scratch / "tree")
     index = os.fspath(scratch / "index")
     git(directory, "read-tree", codebase.commit, GIT_INDEX_FILE=index)
-    to = ("checkout-index", "--force", "-z", "--stdin", f"--prefix={tree}/")
+    to = (f"--work-tree={tree}", "checkout-index", "--force", "-z", "--stdin", f"--prefix={tree}/")
     git(directory, *to, data=files, GIT_INDEX_FILE=index)
     return tree
 

@@ -190,12 +190,13 @@ def _of_silent(tree: Tree, silent: Json) -> Iterator[str]:
     names = set() if text is None else text.calls.get(_span(silent), set())
     called = _plain(silent["call"])
     # of what is no plain name the spelling is shortened
-    if (
-        names
-        and not any(called.startswith(f"{name}(") for name in names)
-        and all(map(_NAME.fullmatch, names))
-    ):
+    if names and all(map(_NAME.fullmatch, names)) and not any(_spells(called, name) for name in names):
         yield f"{_position(silent)}: {what}: the call there is that of {', '.join(sorted(names))}"
+
+
+def _spells(call: str, name: str) -> bool:
+    """Tell whether a call may be one of a function; what is long is cut off."""
+    return call.startswith(f"{name}(") or (call.endswith("…") and name.startswith(call[:-1]))
 
 
 def _of_place(tree: Tree, place: Json, what: str, kind: str) -> Iterator[str]:
