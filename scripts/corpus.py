@@ -49,6 +49,7 @@ PROFILES: Final = {"default": (), "strict": ("--profile=strict", "--include-test
 SUFFIXES: Final = (".py", ".pyw")
 ALSO: Final = ("pyproject.toml", ".gitignore")
 """What tells of a project which files it has, and how it is checked."""
+REPORTED: Final = ("json", *holding.FORMATS, "html")
 EACH_FIX: Final = ("sarif", "html")
 """The formats that make each fix alone to show it: of the default profile, for want of time."""
 UNREADABLE: Final = "FSR001"
@@ -204,9 +205,7 @@ def run(tree: Path, profile: str, scratch: Path) -> Run:
     Raises:
         Broken: It failed, said something on standard error, or did not end.
     """
-    formats = [
-        name for name in ("json", *holding.FORMATS, "html") if name not in EACH_FIX or profile == "default"
-    ]
+    formats = [name for name in REPORTED if name not in EACH_FIX or profile == "default"]
     files = {name: scratch / f"{profile}.{name}" for name in formats}
     reports = [f"--report={name}={file}" for name, file in files.items()]
     since = time.perf_counter()

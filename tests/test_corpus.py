@@ -14,9 +14,8 @@ from test_cli import HAZARD, here, write
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-import holding  # noqa: E402
-
 import corpus  # noqa: E402  # it lies among the scripts
+import holding  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +32,10 @@ def git(*arguments: str, folder: Path) -> str:
 
 
 @pytest.fixture
-def clones(here: Path) -> Path:
-    """A folder with one clone, which has two commits; the second one has a hazard more."""
+def clones(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one clone, which has two commits; one run and one report are enough for it."""
+    monkeypatch.setattr(corpus, "PROFILES", {"default": ()})
+    monkeypatch.setattr(corpus, "REPORTED", ("json",))
     made = here / "clones" / "owner" / "name"
     made.mkdir(parents=True)
     git("init", "--quiet", folder=made)
@@ -113,7 +114,10 @@ class TestPinned:
         git(
             "clone", "--quiet", "--bare", str(clones / "owner" / "name"), str(others / spelled), folder=clones
         )
-        assert run("record", records, others) == 0
+        scratch = clones.parent / "scratch"
+        scratch.mkdir()
+        tree = corpus.checked_out(corpus.codebases(records, ())[0], others, scratch)
+        assert (tree / "a.py").read_text() == HAZARD
 
     @pytest.mark.parametrize(
         ("spoil", "said"),
@@ -170,6 +174,7 @@ class TestFolder:
         self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write({"code/a.py": HAZARD})
+        monkeypatch.setattr(corpus, "REPORTED", ("json",))
         monkeypatch.setattr(holding, "broken", lambda tree, reports: ["this"])
         assert corpus.main(["check", "code"]) == 1
         assert capsys.readouterr().out.splitlines()[1:] == ["  ! default: this", "  ! strict: this"]
