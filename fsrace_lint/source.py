@@ -17,9 +17,9 @@ from fsrace_lint.spans import Span
 
 _BOM: Final = b"\xef\xbb\xbf"
 Names: TypeAlias = tuple[str, Path, str]
-LARGEST: Final = 64 * 1024 * 1024
-"""The bytes that a source file may have."""
-_LINE_END: Final = re.compile(r"\r\n?|\n")
+LARGEST: Final = 5_000_000
+"""The most bytes of a file: the parser takes up to 500 times as much memory, and nobody writes so much."""
+LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -123,12 +123,18 @@ def read_bytes(names: Names) -> bytes | Unreadable:
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, a socket or a device"
             return Unreadable(*names, f"is {kind}, not a regular file")
         if status.st_size > LARGEST:
-            return Unreadable(*names, f"is too large ({status.st_size} bytes) to be source code")
+            return Unreadable(*names, _too_large(status.st_size))
         return names[1].read_bytes()
     except FileNotFoundError:
         return Unreadable(*names, "the file does not exist")
     except (OSError, ValueError) as error:
         return Unreadable(*names, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _too_large(size: int) -> str:
+    return (
+        f"is not analyzed: {size / 1e6:.1f} MB are more than the {LARGEST / 1e6:.0f} MB that a file may have"
+    )
 
 
 def digest_of(data: bytes) -> str:
@@ -148,6 +154,8 @@ def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
         The source, or why the bytes are not one.
     """
     names = names_of(file, root)
+    if len(data) > LARGEST:
+        return Unreadable(*names, _too_large(len(data)))
     body = data.removeprefix(_BOM)
     encoding = "utf-8"
     try:
@@ -227,7 +235,7 @@ def _encoding(data: bytes) -> str:
 
 def _position(before: str) -> tuple[int, int]:
     """Give the line and column that follow a text."""
-    lines = _LINE_END.split(before)
+    lines = LINE_END.split(before)
     return len(lines), len(lines[-1]) + 1
 
 
@@ -253,7 +261,7 @@ class Columns:
 
     def __init__(self, text: str) -> None:
         """Remember the lines of the parsed text that hold more than ASCII."""
-        lines = () if text.isascii() else _LINE_END.split(text)
+        lines = () if text.isascii() else LINE_END.split(text)
         self._wide = {n: line.encode() for n, line in enumerate(lines, 1) if not line.isascii()}
         numbers: dict[int, int] = {}
         self._number = numbers.setdefault

@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsrace_lint.facts import bounds
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
 from fsrace_lint.facts.expressions import FSTRING_POSITIONS_ARE_EXACT
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.names import dotted, last_name
+from fsrace_lint.facts.newer import hint, located
 from fsrace_lint.facts.spell import LONGEST, spell
 from fsrace_lint.source import Source, decode
 from fsrace_lint.spans import Span
@@ -689,3 +691,132 @@ def test_spelling(text: str, spelled: str | None) -> None:
     found = spell(expr(text))
     assert len(found) <= LONGEST
     assert spelled in {None, found}
+
+
+NEWER = [
+    ((3, 11), "except* ValueError:", "invalid syntax", "except*"),
+    ((3, 11), "x = a[*b]", "invalid syntax", "a star in an index"),
+    ((3, 11), "x: tuple[int, *Ts] = 1", "invalid syntax", "a star in an index"),
+    ((3, 11), "def f(*args: *Ts): pass", "invalid syntax", "a star in an annotation"),
+    ((3, 12), "async def f[T](x): pass", "expected '('", "type parameters"),
+    ((3, 12), "class C[T: (int, str)]:", "invalid syntax", "type parameters"),
+    ((3, 12), "type X[T] = list[T]", "invalid syntax", "type parameters"),
+    ((3, 12), "type X = int", "invalid syntax", "the type statement"),
+    ((3, 13), "def f[T = int](x): pass", "expected '('", "a default of a type parameter"),
+    ((3, 14), "x = t'{a}'", "invalid syntax", "a template string"),
+    ((3, 14), "except A, B:", "multiple exception types", "several exceptions without parentheses"),
+]
+
+
+class TestNewerSyntax:
+    @pytest.mark.parametrize(("since", "line", "said", "name"), NEWER)
+    def test_what_older_pythons_cannot_read(
+        self, since: tuple[int, int], line: str, said: str, name: str
+    ) -> None:
+        before = (since[0], since[1] - 1)
+        version = ".".join(map(str, since))
+        assert hint(said, line, before) == (
+            f"; this is Python {before[0]}.{before[1]}, and {name} can be read from Python {version} on"
+        )
+        assert hint(said, line, since) == ""
+
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("""x = f"{a["b"]}\"""", "f-string: unmatched '['"),
+            ("""x = f"{"\\n".join(a)}\"""", "unexpected character after line continuation character"),
+            ('x = f"{', "unterminated string literal (detected at line 1)"),
+        ],
+    )
+    def test_an_f_string(self, line: str, said: str) -> None:
+        expected = "; this is Python 3.11, and an f-string may hold more from Python 3.12 on"
+        assert hint(said, line, (3, 11)) == expected
+        assert hint(said, line, (3, 12)) == ""
+
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ('print "a"', "Missing parentheses in call to 'print'. Did you mean print(...)?"),
+            ("x = (1", "'(' was never closed"),
+            ("def f(:", "invalid syntax"),
+            ("type(x) = y", "cannot assign to function call here"),
+            ("x = a[b * c d]", "invalid syntax"),
+            ("except (A, B) e:", "expected ':'"),
+            ('x = "abc', "unterminated string literal (detected at line 1)"),
+        ],
+    )
+    def test_no_python_reads_it(self, line: str, said: str) -> None:
+        assert hint(said, line, (3, 10)) == ""
+
+    @pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads it")
+    def test_it_is_said_of_a_file(self) -> None:
+        found = problem("x = 1\ny = t'{x}'\n")
+        running = ".".join(map(str, sys.version_info[:2]))
+        assert (found.line, found.column) == (2, 6)
+        assert found.reason == (
+            f"invalid syntax; this is Python {running}, and a template string can be read from Python 3.14 on"
+        )
+
+    def test_a_place_past_the_text_is_its_end(self) -> None:
+        error = SyntaxError("broken", ("a.py", 7, 40, ""))
+        assert located(error, "x = 1\ny = (\n") == ("broken", 3, 1)
+        error = SyntaxError("broken", ("a.py", 2, 40, ""))
+        assert located(error, "x = 1\ny = (\n") == ("broken", 2, 6)
+
+
+class TestBounds:
+    """What would take for ever, or more frames than Python has, is said of the file and not tried."""
+
+    def test_a_long_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bounds, "MOST_STATEMENTS", 5)
+        facts("def f():\n" + "    x()\n" * 5)
+        found = problem("a = 1\nclass C:\n    def f(self):\n" + "        x()\n" * 6)
+        assert (found.line, found.column) == (3, 1)
+        assert found.reason == (
+            "is not analyzed: the function C.f has 6 statements and 0 tests, "
+            "more than the 5 and 1000 that can be followed"
+        )
+
+    def test_statements_in_suites_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bounds, "MOST_STATEMENTS", 3)
+        facts("if a:\n    x()\n    y()\n")
+        assert "the code of the file has 4 statements" in problem("if a:\n    x()\n    y()\n    z()\n").reason
+
+    def test_many_tests(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bounds, "MOST_TESTS", 3)
+        text = "if a:\n    x()\nassert b\ntry:\n    y()\nfinally:\n    z()\n"
+        facts(text)
+        assert "has 7 statements and 4 tests" in problem(f"{text}assert c\n").reason
+
+    def test_a_function_in_a_function_counts_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bounds, "MOST_STATEMENTS", 3)
+        facts("def f():\n    def g():\n        a()\n        b()\n    c()\n    d()\n")
+
+    @pytest.mark.parametrize(
+        ("few", "many", "before", "behind"),
+        [(300, 400, "", ".a"), (200, 300, "not ", ""), (300, 400, "b if c else ", "")],
+    )
+    def test_deep_expressions(self, few: int, many: int, before: str, behind: str) -> None:
+        facts(f"f({before * few}x{behind * few})")
+        found = problem(f"f({before * many}x{behind * many})")
+        assert found.reason == "the code is nested too deeply to be analyzed"
+
+    def test_a_long_row_of_branches(self) -> None:
+        def text(count: int) -> str:
+            return "if a:\n    x()\n" + "".join(f"elif a == {n}:\n    x()\n" for n in range(count))
+
+        facts(text(300))
+        assert problem(text(400)).reason == "the code is nested too deeply to be analyzed"
+
+    def test_a_long_sum_is_flat(self) -> None:
+        """Generated polynomials have thousands of terms; the calls in them still count."""
+        [statement] = facts("x = " + "a + " * 2000 + "f(b)\n").functions[0].body
+        assert isinstance(statement, m.Assign)
+        assert isinstance(statement.value, m.Opaque)
+        assert len(statement.value.parts) == 2001
+        assert isinstance(statement.value.parts[-1], m.Call)
+
+    def test_a_short_sum_is_held_as_it_is(self) -> None:
+        [statement] = facts("x = " + "a + " * 99 + "b\n").functions[0].body
+        assert isinstance(statement, m.Assign)
+        assert isinstance(statement.value, m.Binary)

@@ -71,9 +71,11 @@ ROOMS = (
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
     Room("facts.heads", "facts.model facts.names", "msgspec"),
     Room("facts.targets", "", "ast"),
+    Room("facts.bounds", "facts.expressions", "ast"),
+    Room("facts.newer", "source"),
     Room(
         "facts.extract facts.expressions",
-        f"{DATA} facts.expressions facts.targets source spans",
+        f"{DATA} facts.bounds facts.expressions facts.newer facts.targets source spans",
         "ast msgspec",
     ),
     Room("project"),

@@ -16,6 +16,7 @@ from test_report_formats import sarif
 
 from fsrace_lint import fixes, pipeline, rules, settings
 from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.pipeline import previewing
 from fsrace_lint.report.edits import applied, between
 from fsrace_lint.spans import Span
 
@@ -188,6 +189,16 @@ class TestPreview:
         plain = run("check", code=1).stdout
         assert run("check", "--report=html=a.html", "--report=sarif=a.sarif", code=1).stdout == plain
         assert Path("a.py").read_bytes() == before
+
+    def test_a_file_with_too_many_fixes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each alone makes the whole file anew; the others say why they are not shown."""
+        write({"a.py": SEVERAL.partition("\n")[2]})
+        every = self.previews()
+        monkeypatch.setattr(previewing, "_MOST", 1)
+        monkeypatch.setattr(previewing, "_LEAST", 1)
+        few = self.previews()
+        assert [few[code] == every[code] for code in every] == [True] + [False] * (len(every) - 1)
+        assert {one.refusal for one in few.values() if not one.edits} == {previewing._TOO_MANY}
 
     def test_a_recipe_that_fails_costs_no_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fsrace_lint.discover import find, is_test_path
 from fsrace_lint.settings import Settings
-from fsrace_lint.source import Columns, Source, Unreadable, decode, read
+from fsrace_lint.source import LARGEST, Columns, Source, Unreadable, decode, read
 from fsrace_lint.spans import Span
 
 
@@ -140,8 +140,26 @@ class TestRead:
         (tmp_path / "gone").rmdir()
         assert read(tmp_path / "a.py", tmp_path).path == (tmp_path / "a.py").as_posix()
 
+    def test_a_file_that_is_too_large(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is not even read."""
+        file = tmp_path / "a.py"
+        with file.open("wb") as out:
+            out.truncate(LARGEST + 1)
+        monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail("it was read"))
+        result = read(file, tmp_path)
+        assert isinstance(result, Unreadable)
+        assert result.reason == "is not analyzed: 5.0 MB are more than the 5 MB that a file may have"
+
+    def test_one_that_has_the_most_there_may_be(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.py"
+        file.write_bytes(b"#" * LARGEST)
+        assert isinstance(read(file, tmp_path), Source)
+
 
 class TestDecode:
+    def test_an_editor_hands_over_too_much(self) -> None:
+        assert bad(b"#" * (LARGEST + 1)).reason.startswith("is not analyzed: 5.0 MB")
+
     def test_an_empty_file(self) -> None:
         assert (good(b"").text, good(b"").newline, good(b"").encoding) == ("", "\n", "utf-8")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.bounds import DEEPEST, EXPRESSION, MOST_OPERANDS, TEST
 from fsrace_lint.facts.names import denoted, last_name
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Scope:
     runs: dict[str, None] = field(default_factory=dict)
     aliases: dict[m.Alias, None] = field(default_factory=dict)
     bound: list[str] = field(default_factory=list)
+    statements: int = 0
+    tests: int = 0
 
     def bound_since(self, mark: int) -> tuple[str, ...]:
         """Give what was bound since so many names were."""
@@ -83,6 +86,8 @@ class Expressions:
         self.read_lambda = read_lambda
         self.scope = Scope(0, "<module>")
         self.fstring_depth = 0
+        self.depth = 0
+        """The frames that following the code down to here takes at most."""
         self._texts: dict[str, str] = {}
         """One object for equal strings, which the parser makes one by one."""
 
@@ -116,11 +121,24 @@ class Expressions:
     def read(self, node: ast.expr) -> m.Expr:
         """Convert one expression."""
         method = _METHODS.get(type(node))
-        if method is not None:
-            return method(self, node)
-        return m.Opaque(
-            self.several(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        )
+        self.enter(EXPRESSION)
+        found = self._other(node) if method is None else method(self, node)
+        self.depth -= EXPRESSION
+        return found
+
+    def enter(self, frames: int) -> None:
+        """Go deeper; what was entered is left by taking the same off `depth`.
+
+        Raises:
+            RecursionError: Those who follow the code later could run out of frames.
+        """
+        self.depth += frames
+        if self.depth > DEEPEST:
+            raise RecursionError
+
+    def _other(self, node: ast.expr) -> m.Expr:
+        parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        return m.Opaque(self.several(parts))
 
     def several(self, nodes: Iterable[ast.expr]) -> tuple[m.Expr, ...]:
         """Convert several expressions in their order."""
@@ -169,11 +187,17 @@ class Expressions:
         return m.Compare(self.read(node.left), operators, self.several(node.comparators))
 
     def _boolean(self, node: ast.BoolOp) -> m.Expr:
-        return m.Boolean("and" if isinstance(node.op, ast.And) else "or", self.several(node.values))
+        self.enter(TEST)
+        values = self.several(node.values)
+        self.depth -= TEST
+        return m.Boolean("and" if isinstance(node.op, ast.And) else "or", values)
 
     def _unary(self, node: ast.UnaryOp) -> m.Expr:
         if isinstance(node.op, ast.Not):
-            return m.Not(self.read(node.operand))
+            self.enter(TEST)
+            negated = m.Not(self.read(node.operand))
+            self.depth -= TEST
+            return negated
         value = self.read(node.operand)
         if (
             isinstance(node.op, ast.USub)
@@ -184,6 +208,10 @@ class Expressions:
         return m.Opaque((value,))
 
     def _binary(self, node: ast.BinOp) -> m.Expr:
+        if isinstance(node.left, ast.BinOp):
+            operands = _operands(node)
+            if len(operands) > MOST_OPERANDS:
+                return m.Opaque(self.several(operands))
         return m.Binary(binary_operator(node.op), self.read(node.left), self.read(node.right))
 
     def _conditional(self, node: ast.IfExp) -> m.Expr:
@@ -238,6 +266,16 @@ class Expressions:
 def _is_empty(node: ast.expr) -> bool:
     """Tell whether a part of an f-string is empty text, as the parser of Python 3.12 leaves it behind."""
     return isinstance(node, ast.Constant) and node.value == ""
+
+
+def _operands(node: ast.BinOp) -> list[ast.expr]:
+    """Give what the operators of a row of them, `a + b - c`, are applied to."""
+    found: list[ast.expr] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp):
+        found.append(left.right)
+        left = left.left
+    return [left, *reversed(found)]
 
 
 def binary_operator(operator: ast.operator) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.bounds import SUITE, TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
+from fsrace_lint.facts.newer import located
 from fsrace_lint.facts.targets import pattern_names, target_names
 from fsrace_lint.source import Columns
 from fsrace_lint.spans import Span
@@ -44,7 +46,9 @@ def extract(source: Source) -> m.FileFacts | SyntaxProblem:
             tree = ast.parse(text)
         return Extractor(Columns(text)).module(tree)
     except SyntaxError as error:
-        return SyntaxProblem(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
+        return SyntaxProblem(*located(error, text))
+    except TooLongError as error:
+        return SyntaxProblem(str(error), error.line, 1)
     except ValueError as error:
         return SyntaxProblem(str(error), 1, 1)
     except (RecursionError, MemoryError):
@@ -71,6 +75,7 @@ class Extractor:
     def module(self, tree: ast.Module) -> m.FileFacts:
         """Read the whole file."""
         body = self.block(tree.body)
+        check_length(self.scope, 1)
         mentions = tuple(sorted(self.scope.mentions))
         start = Span(1, 1, 1, 1)
         self.functions[0] = m.Function(
@@ -98,11 +103,16 @@ class Extractor:
     def block(self, nodes: Iterable[ast.stmt]) -> tuple[m.Statement, ...]:
         """Read a suite; statements that say nothing are left out."""
         read: list[m.Statement] = []
+        self.expressions.enter(SUITE)
+        scope = self.scope
         for node in nodes:
+            scope.statements += 1
+            scope.tests += isinstance(node, TESTS)
             method = _STATEMENTS.get(type(node))
             statement = None if method is None else method(self, node)
             if statement is not None:
                 read.append(statement)
+        self.expressions.depth -= SUITE
         return tuple(read)
 
     def _expression(self, node: ast.Expr) -> m.Statement | None:
@@ -189,7 +199,9 @@ class Extractor:
         self.scope.has_context = True
         mark = len(self.scope.bound)
         items = tuple(map(self._item, node.items))
+        self.expressions.enter(len(items))
         body = self.block(node.body)
+        self.expressions.depth -= len(items)
         span = self.columns.span(node.items[0].context_expr)
         return m.With(items, body, span, self.scope.bound_since(mark))
 
@@ -262,6 +274,7 @@ class Extractor:
         scope.parameters = enclosing.parameters.union(parameter.name for parameter in parameters)
         self.expressions.scope = scope
         statements = self.block(body)
+        check_length(scope, node.lineno)
         self.expressions.scope = enclosing
         self.functions[index] = m.Function(
             name,

@@ -97,8 +97,10 @@ def _os_path(target: Target) -> tuple[cst.BaseExpression, tuple[str, ...]]:
 
 def _ends_file(tree: Tree, line: Suite) -> bool:
     """Tell whether a line is the last, and has no line ending of its own."""
+    if tree.module.has_trailing_newline:
+        return False  # without the whole file being spelled for each fix in it
     last = tree.module.code.count("\n") + 1
-    return not tree.module.has_trailing_newline and tree.positions[line].end.line == last
+    return tree.positions[line].end.line == last
 
 
 def _handled(

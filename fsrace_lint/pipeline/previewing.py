@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline.run import Run
     from fsrace_lint.source import Source
+
+_MOST: Final = 4_000_000
+_LEAST: Final = 20
+"""Each fix alone makes its whole file anew: of a file so many bytes are made, but so many fixes are shown."""
+_TOO_MANY: Final = "this file has too many fixes to make each of them alone; fsrace-lint fix --diff shows all"
 
 
 def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked:
@@ -59,8 +64,10 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
 
     code = [finding for finding in findings if finding.code != suppress.CODE]
-    told = zip(code, fixes.alone(source, code, surroundings(run, source)), strict=True)
+    shown = code[: max(_LEAST, _MOST // (len(source.data) + 1))]
+    told = zip(shown, fixes.alone(source, shown, surroundings(run, source)), strict=True)
     made = {finding: _told(source, patch) for finding, patch in told}
+    made |= {finding: Preview(refusal=_TOO_MANY) for finding in code[len(shown) :]}
     return [made.get(finding) or _tidied(source, finding) for finding in findings]
 
 

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.modules import LinkedFunction
 
-_DEEPEST: Final = 24
+_LONGEST: Final = 24
+"""After so many bindings on top of each other they are joined; so are so many of what came of that."""
 _SHALLOW: Final = 4
 """Up to here what was looked up in outer scopes is not kept: it is soon found again."""
+_MOST_NESTED: Final = 100
+"""A name that so many branches in a row may bind is followed no further."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +65,8 @@ class Selected:
     test: Value
     then: Binding
     otherwise: Binding
+    nested: int = 0
+    """How many of its kind, or of several bindings, lie in each other in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +74,8 @@ class Either:
     """One of several bindings."""
 
     options: tuple[Binding, ...]
+    nested: int = 0
+    """As that of `Selected`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,16 +110,20 @@ class Scope:
     Dotted targets (`self.x = …`) are bound under their dotted name.
     """
 
-    __slots__ = ("_bound", "_depth", "_found", "_name", "_names", "_parent", "function")
+    __slots__ = ("_bound", "_found", "_level", "_name", "_names", "_parent", "_run", "function")
 
     def __init__(
-        self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None
+        self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None, level: int = 0
     ) -> None:
         """Make a scope of `function` with `names` on top of those of `parent`."""
         self.function = function
         self._parent = parent
         self._found: dict[str, Binding | None] | None = None
-        self._depth: int = 0 if parent is None else parent._depth + 1
+        self._level = level
+        """How often what is here was joined: the levels rise from a scope to its parents."""
+        same = parent is not None and parent._level == level
+        self._run: int = parent._run + 1 if parent is not None and same else 0
+        """How many of its nearest parents have the same level."""
         self._names: dict[str, Binding] | None = names
         if len(names) == 1:  # as most; a dictionary takes more than all the rest
             ((self._name, self._bound),) = names.items()
@@ -143,7 +154,7 @@ class Scope:
             scope = scope._parent
         if found is not None:
             found[name] = binding
-        elif self._depth > _SHALLOW:
+        elif self._run > _SHALLOW:
             self._found = {name: binding}
         return binding
 
@@ -151,21 +162,25 @@ class Scope:
         """Give the scope after `names` are bound."""
         if not names:
             return self
-        if self._depth < _DEEPEST:
-            return Scope(self.function, names, self)
-        flat: dict[str, Binding] = {}
+        made = Scope(self.function, names, self)
+        while made._run >= _LONGEST:
+            made = made._joined()
+        return made
+
+    def _joined(self) -> Scope:
+        """Join the scopes of one level at the end into one of the next: so few are to be asked for a name."""
         chain: list[Scope] = []
         scope: Scope | None = self
-        while scope is not None:
+        while scope is not None and scope._level == self._level:
             chain.append(scope)
             scope = scope._parent
+        names: dict[str, Binding] = {}
         for link in reversed(chain):
             if link._names is not None:
-                flat.update(link._names)
-            elif link._bound is not None:
-                flat[link._name] = link._bound
-        flat.update(names)
-        return Scope(self.function, flat)
+                names.update(link._names)
+            else:
+                names[link._name] = link._bound
+        return Scope(self.function, names, scope, self._level + 1)
 
     def forget(self, names: Iterable[str]) -> Scope:
         """Give the scope in which nothing is known of `names`."""
@@ -192,14 +207,21 @@ def merge(first: Scope, second: Scope, names: Iterable[str], test: Value | None 
     joined: dict[str, Binding] = {}
     for name in names:
         one, two = first.get(name), second.get(name)
+        nested = 1 + max(_nested(one), _nested(two))
         if one is two:
             if one is not None:
                 joined[name] = one
+        elif nested > _MOST_NESTED:
+            joined[name] = Unknown()
         elif one is None or two is None:
             bound = tuple(option for option in (one, two) if option is not None)
-            joined[name] = Either((*bound, Unknown()) if _lives_outside(name, first) else bound)
+            joined[name] = Either((*bound, Unknown()) if _lives_outside(name, first) else bound, nested)
         elif test is not None:
-            joined[name] = Selected(test, one, two)
+            joined[name] = Selected(test, one, two, nested)
         else:
-            joined[name] = Either((one, two))
+            joined[name] = Either((one, two), nested)
     return second.bind(joined)
+
+
+def _nested(binding: Binding | None) -> int:
+    return binding.nested if isinstance(binding, (Selected, Either)) else 0

@@ -1,0 +1,67 @@
+"""What names stand for: many of them, and many branches that bind one."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from test_guards import project
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.names.values import Either, Scope, Unknown, Value, expressions_of, merge
+
+if TYPE_CHECKING:
+    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.project.names.values import Binding
+
+
+def function() -> LinkedFunction:
+    [module] = project({"a.py": "def f():\n    pass\n"}).linker.table.modules
+    return module.functions[1]
+
+
+def test_every_scope_keeps_what_it_bound() -> None:
+    """Scopes are joined on the way; none of those made before sees what came later."""
+    owner = function()
+    rng = random.Random(7)
+    scope = Scope(owner, {})
+    known: dict[str, Binding] = {}
+    made = []
+    for _ in range(3000):
+        names = {f"x{rng.randrange(200)}": Value(m.Constant(rng.random()), scope) for _ in range(2)}
+        scope = scope.bind({**names})
+        known = {**known, **names}
+        made.append((scope, known))
+    for scope, known in made[::37]:
+        assert {name: scope.get(name) for name in known} == known
+        assert scope.get("never") is None
+
+
+def test_a_scope_does_not_hold_all_names_again_and_again() -> None:
+    scope, count = Scope(function(), {}), 20_000
+    held: dict[int, Scope] = {}
+    for number in range(count):
+        scope = scope.bind({f"x{number}": Unknown()})
+        above: Scope | None = scope
+        while above is not None and id(above) not in held:
+            held[id(above)] = above
+            above = above._parent
+    assert sum(1 if one._names is None else len(one._names) for one in held.values()) < 5 * count
+    length, above = 0, scope
+    while above is not None:
+        length, above = length + 1, above._parent
+    assert length < 100
+
+
+def test_a_name_that_many_branches_bind_is_unknown() -> None:
+    start = Scope(function(), {"x": Unknown()})
+    test, scope = Value(m.Name("a"), start), start
+    for number in range(3000):
+        other = scope.bind({"x": Value(m.Constant(number), scope)})
+        scope = merge(other, scope, ["x"], test if number % 2 else None)
+        assert len(expressions_of(scope.get("x"))) <= 101
+    few = start
+    for number in range(50):
+        few = merge(few.bind({"x": Value(m.Constant(number), few)}), few, ["x"])
+    assert isinstance(few.get("x"), Either)
+    assert len(expressions_of(few.get("x"))) == 50
