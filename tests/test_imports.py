@@ -48,6 +48,7 @@ ROOMS = (
     Room("__init__"),
     Room("__main__", "cli"),
     Room("spans", "", "msgspec"),
+    Room("depth"),
     Room("failures"),
     Room("placing"),
     Room("vendor", "__init__ placing"),
@@ -71,7 +72,7 @@ ROOMS = (
     Room("facts.targets", "", "ast"),
     Room(
         "facts.extract facts.expressions",
-        f"{DATA} facts.expressions facts.targets source spans",
+        f"{DATA} depth facts.expressions facts.targets source spans",
         "ast msgspec",
     ),
     Room("project"),
@@ -116,7 +117,7 @@ ROOMS = (
     Room("pipeline.files", "cache discover facts.extract facts.model settings source suppress"),
     Room(
         "pipeline.linking",
-        "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
+        "catalog depth facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
         " pipeline.observer pipeline.run"
         " project.names.modules"
         " project.queries report rules settings source spans",

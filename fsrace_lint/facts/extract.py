@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsrace_lint import depth
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
 from fsrace_lint.facts.targets import pattern_names, target_names
@@ -39,16 +40,21 @@ def extract(source: Source) -> m.FileFacts | SyntaxProblem:
     """
     text = source.text
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-        return Extractor(Columns(text)).module(tree)
+        with depth.frames(depth.SYNTAX):
+            return _read(text)
     except SyntaxError as error:
         return SyntaxProblem(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
     except ValueError as error:
         return SyntaxProblem(str(error), 1, 1)
     except (RecursionError, MemoryError):
-        return SyntaxProblem("the code is nested too deeply to be analyzed", 1, 1)
+        return SyntaxProblem(depth.TOO_DEEP, 1, 1)
+
+
+def _read(text: str) -> m.FileFacts:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+    return Extractor(Columns(text)).module(tree)
 
 
 class Extractor:

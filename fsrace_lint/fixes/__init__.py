@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Patch", "Refusal", "Surroundings", "Verify", "alone", "repair"]
 
 _BOM: Final = b"\xef\xbb\xbf"
+_TOO_DEEP: Final = "the code is nested too deeply"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
 
 # Given the source as repaired and the findings that should now be gone, says why that will not do.
@@ -113,7 +114,7 @@ def _read(source: Source) -> Tree:
     except cst.ParserSyntaxError:
         raise RefusalError("libcst cannot parse the file") from None
     except RecursionError:
-        raise RefusalError("the code is nested too deeply") from None
+        raise RefusalError(_TOO_DEEP) from None
     if _encode(source, tree.module.code) != source.data:
         raise RefusalError("the file would not keep its bytes, so nothing in it is changed")
     return tree
@@ -166,6 +167,8 @@ class _Repair(msgspec.Struct, frozen=True):
                 plans.append(self._planned(members, fix))
             except RefusalError as error:
                 refused += [Refusal(finding, str(error)) for finding in members]
+            except RecursionError:
+                refused += [Refusal(finding, _TOO_DEEP) for finding in members]
         return plans, refused
 
     def _planned(self, findings: tuple[Finding, ...], fix: Fix) -> _Plan:
@@ -212,7 +215,7 @@ class _Repair(msgspec.Struct, frozen=True):
         except RefusalError as error:
             return str(error)
         except RecursionError:
-            return "the code is nested too deeply"
+            return _TOO_DEEP
         reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
         return after if reason is None else reason
 

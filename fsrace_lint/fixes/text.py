@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.tree import Tree
 
 _PATHS: Final = frozenset(("pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath", "pathlib.PurePosixPath"))
+_LONGEST: Final = 8
+"""How many names may lead to an expression: the code around each is looked through."""
 _TYPES: Final = _PATHS | {"str", "None", "os.PathLike"}
 _GENERICS: Final = frozenset(("os.PathLike", "typing.Optional", "typing.Union"))
 _BUILTINS: Final = frozenset(("str", "None"))
@@ -55,7 +57,7 @@ def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
     """Tell it of a name that is bound once in the function around it: what else binds it is unknown."""
     scope = _scope(tree, name)
     word = name.value
-    if word in seen or _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
+    if word in seen or len(seen) >= _LONGEST or _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
         return False
     for parameter in _parameters(scope):
         if parameter.name.value == word:
