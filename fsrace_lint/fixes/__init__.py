@@ -111,17 +111,22 @@ def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterab
 def _read(source: Source) -> Tree:
     try:
         tree = plant(source.text, source.newline)
-    except cst.ParserSyntaxError:
-        raise RefusalError("libcst cannot parse the file") from None
     except RecursionError:
         raise RefusalError(_TOO_DEEP) from None
+    except cst.ParserSyntaxError:
+        raise RefusalError("libcst cannot parse the file") from None
+    if "\f" in tree.module.default_indent:
+        raise RefusalError("a form feed stands in the indentation")
     if _encode(source, tree.module.code) != source.data:
         raise RefusalError("the file would not keep its bytes, so nothing in it is changed")
     return tree
 
 
 def _encode(source: Source, text: str) -> bytes:
-    return (_BOM if source.bom else b"") + text.encode(source.encoding)
+    try:
+        return (_BOM if source.bom else b"") + text.encode(source.encoding)
+    except UnicodeError:
+        raise RefusalError(f"the file cannot be written as {source.encoding.upper()}") from None
 
 
 class _Repair(msgspec.Struct, frozen=True):

@@ -104,7 +104,7 @@ def _rewritten(source: Source, text: str) -> Source | None:
     """Give a source with another text; None where that cannot be written and read in its encoding."""
     try:
         read = _repaired(source, (_BOM if source.bom else b"") + text.encode(source.encoding))
-    except UnicodeEncodeError:
+    except UnicodeError:
         return None
     return read if read is not None and read.text == text else None
 

@@ -16,6 +16,8 @@ def unified(path: str, before: bytes, after: bytes, encoding: str) -> str:
     Lines end where git ends them, at a line feed, so a carriage return stays in
     its line. Written out in `encoding`, the diff applies byte for byte.
     """
+    if before == after:
+        return ""
     old, new = _lines(before, encoding), _lines(after, encoding)
     lines = difflib.unified_diff(old, new, _header(f"a/{path}", encoding), _header(f"b/{path}", encoding))
     return "".join(
