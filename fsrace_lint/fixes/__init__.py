@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Patch", "Refusal", "Surroundings", "Verify", "alone", "repair"]
 
 _BOM: Final = b"\xef\xbb\xbf"
+_LONGEST: Final = 500
+"""How many parts a chain may have that the parser of Python takes for one node."""
 _TOO_DEEP: Final = "the code is nested too deeply"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
 
@@ -108,12 +110,27 @@ def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterab
     return Patch(source.file, source.path, source.data, after, tuple(applied), tuple(refused))
 
 
+def _is_endless(text: str) -> bool:
+    """Tell whether libcst, for which each further part is a level, would run out of stack and end the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nodes = ast.walk(ast.parse(text))
+    return any(
+        (isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST)
+        or (isinstance(node, ast.alias) and node.name.count(".") > _LONGEST)
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").count(".") > _LONGEST)
+        for node in nodes
+    )
+
+
 def _read(source: Source) -> Tree:
     try:
+        if _is_endless(source.text):
+            raise RefusalError(_TOO_DEEP)
         tree = plant(source.text, source.newline)
     except RecursionError:
         raise RefusalError(_TOO_DEEP) from None
-    except cst.ParserSyntaxError:
+    except (SyntaxError, ValueError, cst.ParserSyntaxError):
         raise RefusalError("libcst cannot parse the file") from None
     if "\f" in tree.module.default_indent:
         raise RefusalError("a form feed stands in the indentation")
