@@ -1,4 +1,4 @@
-"""How deep code may be nested: as deep wherever a run is started from, and the rooms behind have more room."""
+"""How deep code may be nested: the same wherever a run is started from, and more in the rooms behind."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import importlib
 import json
+import os
 import re
 import signal
 import sys
@@ -109,7 +110,7 @@ class Fuzz:
 
 
 def _named(error: BaseException) -> str:
-    """Name a defect: what was raised, where in the program, and what is said but for what an input is called."""
+    """Name a defect: what was raised, where in the program, and what is said but for names."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"/{ROOM}/" in frame.filename] or frames
     overdue = isinstance(error, (OverdueError, RecursionError))
@@ -251,6 +252,13 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     return given
 
 
+def _told(fuzz: Fuzz, given: argparse.Namespace, begun: float) -> None:
+    """Print what came of a target, in one line."""
+    row = {"target": fuzz.name, "source": given.source, "seed": given.seed, "inputs": fuzz.inputs}
+    row |= {"processor seconds": round(time.process_time() - begun, 1), "defects": fuzz.found}
+    print(json.dumps(row), flush=True)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Feed the targets.
 
@@ -263,46 +271,22 @@ def main(arguments: Sequence[str]) -> int:
     for name in given.targets or NAMES:
         target = loaded.TARGETS[name]
         fuzz = Fuzz(name, target.check, given.folder, given.limit)
-        begun, clock = time.process_time(), time.monotonic()
-
-        def tell(fuzz: Fuzz = fuzz, begun: float = begun, clock: float = clock) -> None:
-            print(
-                json.dumps(
-                    {
-                        "target": fuzz.name,
-                        "source": given.source,
-                        "seed": given.seed,
-                        "inputs": fuzz.inputs,
-                        "processor seconds": round(time.process_time() - begun, 1),
-                        "seconds": round(time.monotonic() - clock, 1),
-                        "defects": fuzz.found,
-                    }
-                ),
-                flush=True,
-            )
-
+        begun = time.process_time()
         if given.replay:
             bad += sum(_replayed(fuzz, file) for file in given.replay)
             continue
         if given.source == "atheris":
 
-            def done(fuzz: Fuzz = fuzz, tell: Callable[[], None] = tell) -> None:
-                tell()
+            def done(fuzz: Fuzz = fuzz, begun: float = begun) -> None:
+                _told(fuzz, given, begun)
                 loaded.clean()
-                sys.stdout.flush()
-                import os
-
-                os._exit(bool(fuzz.found))
+                os._exit(bool(fuzz.found))  # libFuzzer does not come back
 
             by_atheris(fuzz, target.make, given.seed, given.runs, done)
-        inputs = (
-            by_hypothesmith(name, given.seed, given.runs)
-            if given.source == "hypothesmith"
-            else made(target.make, given.seed, given.runs)
-        )
-        for data in inputs:
+        by = by_hypothesmith(name, given.seed, given.runs) if given.source == "hypothesmith" else None
+        for data in by or made(target.make, given.seed, given.runs):
             fuzz.feed(data)
-        tell()
+        _told(fuzz, given, begun)
         bad += len(fuzz.found)
     loaded.clean()
     return int(bad > 0)

@@ -111,7 +111,7 @@ def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterab
 
 
 def _is_endless(text: str) -> bool:
-    """Tell whether libcst, for which each further part is a level, would run out of stack and end the process."""
+    """Tell whether libcst, for which each part is a level, may run out of stack and end the process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nodes = ast.walk(ast.parse(text))

@@ -57,7 +57,9 @@ def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
     """Tell it of a name that is bound once in the function around it: what else binds it is unknown."""
     scope = _scope(tree, name)
     word = name.value
-    if word in seen or len(seen) >= _LONGEST or _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
+    if word in seen or len(seen) >= _LONGEST:
+        return False
+    if _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
         return False
     for parameter in _parameters(scope):
         if parameter.name.value == word:

@@ -16,8 +16,6 @@ def unified(path: str, before: bytes, after: bytes, encoding: str) -> str:
     Lines end where git ends them, at a line feed, so a carriage return stays in
     its line. Written out in `encoding`, the diff applies byte for byte.
     """
-    if before == after:
-        return ""
     old, new = _lines(before, encoding), _lines(after, encoding)
     lines = difflib.unified_diff(old, new, _header(f"a/{path}", encoding), _header(f"b/{path}", encoding))
     return "".join(
@@ -45,7 +43,11 @@ def _style(line: str) -> str:
 def _lines(data: bytes, encoding: str) -> list[str]:
     # `utf-8-sig` would hide the byte order mark, which the line on disk has.
     codec = "utf-8" if codecs.lookup(encoding).name == "utf-8-sig" else encoding
-    return list(io.StringIO(data.decode(codec, "replace"), newline="\n"))
+    try:
+        text = data.decode(codec)
+    except UnicodeError:  # and only then: some codecs know no such answer to errors
+        text = data.decode(codec, "replace")
+    return list(io.StringIO(text, newline="\n"))
 
 
 def _header(name: str, encoding: str) -> str:
