@@ -93,7 +93,10 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
     if terminal.is_colored(color):
         terminal.show(diff.colorize(shown))
     else:
-        terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
+        try:
+            terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
+        except UnicodeError:  # some codecs write single lines only
+            terminal.emit(shown.encode("utf-8", "surrogateescape"))
 
 
 def _tell_refusals(refusals: Sequence[tuple[Finding, str]]) -> None:
