@@ -42,7 +42,7 @@ FLAT: Final = {
     "decorators": "@a\n" * 1000 + "def f(): pass",
     "handlers": "try: pass\n" + "except a: pass\n" * 500,
     "cases": "match a:\n" + "    case 1: pass\n" * 500,
-    "entered": "with " + "a, " * 500 + "a: pass",
+    "entered": "with " + "a, " * 400 + "a: pass",
     "names": "a0 = 'd'\n" + "".join(f"a{i + 1} = a{i}\n" for i in range(300)) + "import os\nos.mkdir(a300)",
     "calls": "def f0(): pass\n" + "".join(f"def f{i + 1}(): f{i}()\n" for i in range(300)),
     "classes": "class C0: pass\n" + "".join(f"class C{i + 1}(C{i}): pass\n" for i in range(300)),

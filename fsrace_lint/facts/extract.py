@@ -193,6 +193,8 @@ class Extractor:
 
     def _with(self, node: ast.With | ast.AsyncWith) -> m.Statement:
         self.scope.has_context = True
+        if len(node.items) > depth.SYNTAX // 2:
+            raise RecursionError("each item of a `with` is a level")
         mark = len(self.scope.bound)
         items = tuple(map(self._item, node.items))
         body = self.block(node.body)
