@@ -87,7 +87,7 @@ def exchange(file: Path, before: bytes | None, after: bytes) -> None:
         ObstacleError: As for `put`, and where somebody else changed it in the meantime.
         OSError: It cannot be written; what was there still is.
     """
-    target = file.resolve()
+    target = _target(file)
 
     def look() -> os.stat_result | None:
         status = _status(target)
@@ -98,6 +98,14 @@ def exchange(file: Path, before: bytes | None, after: bytes) -> None:
         return status
 
     _place(target, after, look, is_new=before is None)
+
+
+def _target(file: Path) -> Path:
+    """Follow the links of a file."""
+    try:
+        return file.resolve()
+    except RuntimeError:  # what Python says of links in a circle before 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def _status(target: Path) -> os.stat_result | None:

@@ -167,7 +167,7 @@ def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
         reason = f"is not encoded as {encoding.upper()}: byte 0x{body[start : start + 1].hex()}"
         return Unreadable(*names, reason, *_position(body[:start].decode(encoding, "replace")))
     except (LookupError, SyntaxError, ValueError) as error:
-        return Unreadable(*names, f"cannot be decoded: {error}")
+        return Unreadable(*names, f"cannot be decoded: {' '.join(str(error).split())}")
     if "\0" in text:
         return Unreadable(*names, "contains a NUL character", *_position(text[: text.index("\0")]))
     return Source(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fsrace_lint import __version__
-from fsrace_lint.placing import put
+from fsrace_lint.placing import ObstacleError, put
 
 NAME: Final = "fs_safe.py"
 """What a copy is called in a folder."""
@@ -46,6 +46,8 @@ def look(file: Path) -> Copy:
     Raises:
         OSError: It cannot be read.
     """
+    if file.exists() and not file.is_file():
+        raise ObstacleError("is not a regular file")
     try:
         data = file.read_bytes()
     except FileNotFoundError:

@@ -48,6 +48,7 @@ ROOMS = (
     Room("__init__"),
     Room("__main__", "cli"),
     Room("spans", "", "msgspec"),
+    Room("depth"),
     Room("failures"),
     Room("placing"),
     Room("vendor", "__init__ placing"),
@@ -75,7 +76,7 @@ ROOMS = (
     Room("facts.newer", "source"),
     Room(
         "facts.extract facts.expressions",
-        f"{DATA} facts.bounds facts.expressions facts.newer facts.targets source spans",
+        f"{DATA} depth facts.bounds facts.expressions facts.newer facts.targets source spans",
         "ast msgspec",
     ),
     Room("project"),
@@ -120,7 +121,7 @@ ROOMS = (
     Room("pipeline.files", "cache discover facts.extract facts.heads facts.model settings source suppress"),
     Room(
         "pipeline.linking",
-        "catalog facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
+        "catalog depth facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
         " pipeline.observer pipeline.run"
         " project.names.modules"
         " project.queries report rules settings source spans",

@@ -95,7 +95,10 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
     if is_colored or (sys.stdout is not None and sys.stdout.isatty()):
         terminal.show(diff.for_the_eyes(shown, color=is_colored))
     else:
-        terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
+        try:
+            terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
+        except UnicodeError:  # some codecs write single lines only
+            terminal.emit(shown.encode("utf-8", "surrogateescape"))
 
 
 def _tell_refusals(refusals: Sequence[tuple[Finding, str]]) -> None:

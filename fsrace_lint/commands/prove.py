@@ -128,7 +128,10 @@ def _loaded(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the file raises is the user's to see
-        lines = traceback.format_exception(error)
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename != spec.origin:
+            frames = frames.tb_next
+        lines = traceback.format_exception(type(error), error, frames)
         click.echo(f"Error: {visible(str(file))} cannot be imported\n{_lines(''.join(lines))}", err=True)
         sys.exit(FAILED)
     return module

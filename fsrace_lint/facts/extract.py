@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsrace_lint import depth
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import SUITE, TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
@@ -41,10 +42,8 @@ def extract(source: Source) -> m.FileFacts | SyntaxProblem:
     """
     text = source.text
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-        return Extractor(Columns(text)).module(tree)
+        with depth.frames(depth.SYNTAX):
+            return _read(text)
     except SyntaxError as error:
         return SyntaxProblem(*located(error, text))
     except TooLongError as error:
@@ -52,7 +51,14 @@ def extract(source: Source) -> m.FileFacts | SyntaxProblem:
     except ValueError as error:
         return SyntaxProblem(str(error), 1, 1)
     except (RecursionError, MemoryError):
-        return SyntaxProblem("the code is nested too deeply to be analyzed", 1, 1)
+        return SyntaxProblem(depth.TOO_DEEP, 1, 1)
+
+
+def _read(text: str) -> m.FileFacts:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+    return Extractor(Columns(text)).module(tree)
 
 
 class Extractor:
@@ -197,6 +203,8 @@ class Extractor:
 
     def _with(self, node: ast.With | ast.AsyncWith) -> m.Statement:
         self.scope.has_context = True
+        if len(node.items) > depth.SYNTAX // 2:
+            raise RecursionError("each item of a `with` is a level")
         mark = len(self.scope.bound)
         items = tuple(map(self._item, node.items))
         self.expressions.enter(len(items))

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Patch", "Refusal", "Surroundings", "Verify", "alone", "repair"]
 
 _BOM: Final = b"\xef\xbb\xbf"
+_LONGEST: Final = 500
+"""How many parts a chain may have that the parser of Python takes for one node."""
+_TOO_DEEP: Final = "the code is nested too deeply"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
 
 # Given the source as repaired and the findings that should now be gone, says why that will not do.
@@ -107,20 +110,40 @@ def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterab
     return Patch(source.file, source.path, source.data, after, tuple(applied), tuple(refused))
 
 
+def _is_endless(text: str) -> bool:
+    """Tell whether libcst, for which each part is a level, may run out of stack and end the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nodes = ast.walk(ast.parse(text))
+    return any(
+        (isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST)
+        or (isinstance(node, ast.alias) and node.name.count(".") > _LONGEST)
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").count(".") > _LONGEST)
+        for node in nodes
+    )
+
+
 def _read(source: Source) -> Tree:
     try:
+        if _is_endless(source.text):
+            raise RefusalError(_TOO_DEEP)
         tree = plant(source.text, source.newline)
-    except cst.ParserSyntaxError:
-        raise RefusalError("libcst cannot parse the file") from None
     except RecursionError:
-        raise RefusalError("the code is nested too deeply") from None
+        raise RefusalError(_TOO_DEEP) from None
+    except (SyntaxError, ValueError, cst.ParserSyntaxError):
+        raise RefusalError("libcst cannot parse the file") from None
+    if "\f" in tree.module.default_indent:
+        raise RefusalError("a form feed stands in the indentation")
     if _encode(source, tree.module.code) != source.data:
         raise RefusalError("the file would not keep its bytes, so nothing in it is changed")
     return tree
 
 
 def _encode(source: Source, text: str) -> bytes:
-    return (_BOM if source.bom else b"") + text.encode(source.encoding)
+    try:
+        return (_BOM if source.bom else b"") + text.encode(source.encoding)
+    except UnicodeError:
+        raise RefusalError(f"the file cannot be written as {source.encoding.upper()}") from None
 
 
 class _Repair(msgspec.Struct, frozen=True):
@@ -166,6 +189,8 @@ class _Repair(msgspec.Struct, frozen=True):
                 plans.append(self._planned(members, fix))
             except RefusalError as error:
                 refused += [Refusal(finding, str(error)) for finding in members]
+            except RecursionError:
+                refused += [Refusal(finding, _TOO_DEEP) for finding in members]
         return plans, refused
 
     def _planned(self, findings: tuple[Finding, ...], fix: Fix) -> _Plan:
@@ -212,7 +237,7 @@ class _Repair(msgspec.Struct, frozen=True):
         except RefusalError as error:
             return str(error)
         except RecursionError:
-            return "the code is nested too deeply"
+            return _TOO_DEEP
         reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
         return after if reason is None else reason
 

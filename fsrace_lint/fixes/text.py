@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.tree import Tree
 
 _PATHS: Final = frozenset(("pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath", "pathlib.PurePosixPath"))
+_LONGEST: Final = 8
+"""How many names may lead to an expression: the code around each is looked through."""
 _TYPES: Final = _PATHS | {"str", "None", "os.PathLike"}
 _GENERICS: Final = frozenset(("os.PathLike", "typing.Optional", "typing.Union"))
 _BUILTINS: Final = frozenset(("str", "None"))
@@ -52,7 +54,9 @@ def _makes_text(tree: Tree, call: cst.Call, seen: frozenset[str]) -> bool:
 
 
 def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
-    match None if name.value in seen else _bound_by(tree, name):
+    if name.value in seen or len(seen) >= _LONGEST:
+        return False
+    match _bound_by(tree, name):
         case cst.Annotation(annotation=kind):
             return _is_text_type(tree, kind)
         case cst.BaseExpression() as value:

@@ -69,9 +69,23 @@ def alone(source: Source, finding: Finding) -> Source | None:
         finding: One of a comment that suppresses nothing.
 
     Returns:
-        The file without it, or None where that cannot be written.
+        The file without it, or None where that cannot be written, or where what is left would be
+        other code, or a comment that says what it does not say now.
     """
-    return _rewritten(source, _without(source, [finding]))
+    without = _rewritten(source, _without(source, [finding]))
+    if without is None or not noqa.same_code(source.text, without.text):
+        return None
+    return without if _meant(without) < _meant(source) else None
+
+
+def _meant(source: Source) -> Counter[str]:
+    """Count the codes in the comments of a file."""
+    known = rules.codes()
+    said: list[noqa.Noqa] = []
+    for chunk in noqa.chunks(source.text):
+        whole = noqa.read_for_file(chunk.comment, known)
+        said += [*([] if whole is None else [whole]), *noqa.read(chunk.comment, known)]
+    return Counter(item.code for one in said for item in one.items)
 
 
 def _changes(patch: Patch) -> bool:
@@ -90,7 +104,7 @@ def _rewritten(source: Source, text: str) -> Source | None:
     """Give a source with another text; None where that cannot be written and read in its encoding."""
     try:
         read = _repaired(source, (_BOM if source.bom else b"") + text.encode(source.encoding))
-    except UnicodeEncodeError:
+    except UnicodeError:
         return None
     return read if read is not None and read.text == text else None
 

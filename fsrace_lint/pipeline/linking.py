@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint import catalog, rules
+from fsrace_lint import catalog, depth, rules
 from fsrace_lint.facts.extract import SyntaxProblem
 from fsrace_lint.findings import Finding, Severity, Silenced
 from fsrace_lint.pipeline.extracting import extracted
@@ -44,7 +45,8 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         if run.lean:
             file.release()
     few = len(run.targets) * _MANY < len(run.files)
-    modules = {relative: _link(file, at_once=not few) for relative, file in run.files.items()}
+    # of several signs the first is told, so the order must not depend on what was named
+    modules = {relative: _link(run.files[relative], at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
     chosen = run.settings
     known = catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module)
@@ -63,10 +65,12 @@ def judged(run: Run, relative: str, problems: list[Problem]) -> Judged:
     """Run the rules on one file, as `Run.check_file` says."""
     modules, project = run.link()
     file, module = run.files[relative], modules[relative]
+    found: list[Finding] | None = None
+    failed: frozenset[str] = frozenset()
     if module is not None:
-        with run.observer.room("query"):
+        with run.observer.room("query"), contextlib.suppress(RecursionError), depth.frames(depth.MEANING):
             found, failed = _query(run, project, module, problems)
-    else:
+    if found is None:
         found = [_unparsed(file)] if run.settings.selects(UNREADABLE, relative) else []
         failed = frozenset(rules.names())
     if not found and not file.may_suppress:
@@ -77,8 +81,21 @@ def judged(run: Run, relative: str, problems: list[Problem]) -> Judged:
         return judge(file.source, found, run.baseline, active, everything=everything)
 
 
-def silenced(run: Run, relative: str, judged: Judged) -> Iterator[Silenced]:
+def silenced(run: Run, relative: str, judged: Judged) -> list[Silenced]:
     """Give what is no finding in a file: kept back, or kept silent from the start."""
+    with contextlib.suppress(RecursionError), depth.frames(depth.MEANING):
+        return list(_silenced(run, relative, judged))
+    return []
+
+
+def statistics(project: Project) -> dict[str, int]:
+    """Count what linking could not resolve; nothing is counted where code is nested too deeply."""
+    with contextlib.suppress(RecursionError), depth.frames(depth.MEANING):
+        return project.statistics()
+    return {}
+
+
+def _silenced(run: Run, relative: str, judged: Judged) -> Iterator[Silenced]:
     modules, project = run.link()
     module = modules[relative]
     back = judged.kept_back()
@@ -118,7 +135,7 @@ def _query(
             continue
         try:
             found += loaded.check(about)
-        except (ChangedError, EndedError):
+        except (ChangedError, EndedError, RecursionError):
             raise
         except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
             failed.add(loaded.rule.code)
@@ -155,7 +172,7 @@ def _about_file(code: str, path: str, message: str, line: int = 1, column: int =
 def _unparsed(file: File) -> Finding:
     problem = file.facts
     if not isinstance(problem, SyntaxProblem):
-        raise TypeError(file.path)
+        problem = SyntaxProblem(depth.TOO_DEEP, 1, 1)
     return _about_file(UNREADABLE, file.path, problem.reason, problem.line, problem.column)
 
 

@@ -135,7 +135,7 @@ class Run:
             "files-linked": len(self.files),
             "suppressed": by_comment,
             **({"baseline": len(held) - by_comment} if self.settings.baseline else {}),
-            **(self.link()[1].statistics() if counted else {}),
+            **(self._unresolved() if counted else {}),
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         sources = Sources(self.files.values())
@@ -175,6 +175,11 @@ class Run:
         from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: needed for their names
 
         return linking.unreadable(self.unreadable, self.settings)
+
+    def _unresolved(self) -> dict[str, int]:
+        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where nobody asks
+
+        return linking.statistics(self.link()[1])
 
     def _silenced(self, relative: str, judged: Judged) -> Iterable[Silenced]:
         from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where nobody asks

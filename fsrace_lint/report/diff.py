@@ -43,7 +43,11 @@ def _style(line: str) -> str:
 def _lines(data: bytes, encoding: str) -> list[str]:
     # `utf-8-sig` would hide the byte order mark, which the line on disk has.
     codec = "utf-8" if codecs.lookup(encoding).name == "utf-8-sig" else encoding
-    return list(io.StringIO(data.decode(codec, "replace"), newline="\n"))
+    try:
+        text = data.decode(codec)
+    except UnicodeError:  # and only then: some codecs know no such answer to errors
+        text = data.decode(codec, "replace")
+    return list(io.StringIO(text, newline="\n"))
 
 
 def _header(name: str, encoding: str) -> str:
