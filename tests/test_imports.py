@@ -49,7 +49,9 @@ ROOMS = (
     Room("__main__", "cli"),
     Room("spans", "", "msgspec"),
     Room("failures"),
-    Room("placing"),
+    Room("leftovers dressing committed"),
+    Room("swapping"),
+    Room("placing", "dressing leftovers swapping"),
     Room("vendor", "__init__ placing"),
     Room("terminal", "placing report.words", "click"),
     Room("mistakes", "", "msgspec"),
@@ -151,7 +153,7 @@ ROOMS = (
     ),
     Room(
         "pipeline.repairing",
-        "catalog findings fixes fixes.apply pipeline.comments pipeline.run source spans suppress",
+        "catalog findings fixes fixes.apply leftovers pipeline.comments pipeline.run source spans suppress",
     ),
     Room(
         "pipeline.previewing",
@@ -170,8 +172,13 @@ ROOMS = (
     Room("commands"),
     Room(
         "commands.choosing",
-        "commands.caching commands.completing commands.stdin commands.watching commands.words findings fixes"
+        "commands.caching commands.completing commands.stdin commands.watching commands.words findings"
         " pipeline report report.words settings terminal",
+        "click",
+    ),
+    Room(
+        "commands.writing",
+        "commands.watching committed findings fixes pipeline report report.words terminal",
         "click",
     ),
     Room("commands.caching", "cache pipeline report.words settings terminal", "click"),
@@ -184,7 +191,7 @@ ROOMS = (
     ),
     Room(
         "commands.accepting",
-        "baseline commands.choosing commands.watching findings pipeline report.words terminal",
+        "baseline commands.choosing commands.watching commands.writing pipeline report.words terminal",
         "click",
     ),
     Room(
@@ -201,8 +208,8 @@ ROOMS = (
     ),
     Room(
         "commands.fix",
-        "catalog commands.choosing commands.stdin commands.watching commands.words findings fixes pipeline"
-        " report.diff report.words terminal",
+        "catalog commands.choosing commands.stdin commands.watching commands.words commands.writing findings"
+        " fixes pipeline report.diff report.words terminal",
         "click",
     ),
     Room("commands.words", "mistakes", "click"),
