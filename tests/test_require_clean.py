@@ -237,11 +237,10 @@ class TestARepository:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         other = tmp_path_factory.mktemp("other")
-        commit({"a.py": HAZARD}, str(other))
+        commit({"a.py": HAZARD + "# more\n"}, str(other))
         commit({"a.py": HAZARD})
         changed()
         monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-        monkeypatch.setenv("GIT_WORK_TREE", str(other))
         monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
         assert refused() == "a.py has uncommitted changes"
 
@@ -281,7 +280,7 @@ class TestARepository:
         git("config", "core.bare", "false", folder="data")
         git("config", "core.worktree", "..", folder="data")
         write({"data/a.py": HAZARD})
-        assert "data/a.py is unknown to git" in refused("data/a.py")
+        assert "data/a.py is unknown to git: cannot use bare repository" in refused("data/a.py")
         assert not ran.exists()
 
     def test_what_a_partial_clone_left_out_is_not_fetched(
@@ -291,12 +290,16 @@ class TestARepository:
         commit({"a.py": HAZARD, "pkg/b.py": HAZARD}, str(other))
         git("config", "uploadpack.allowFilter", "true", folder=str(other))
         git("clone", "--quiet", "--filter=tree:0", "--no-checkout", f"file://{other}", "clone")
-        ran = Path("ran").resolve()
-        git("config", "remote.origin.url", f"ext::sh -c 'echo x > {ran}'", folder="clone")
+        ran, program = Path("ran").resolve(), Path("program").resolve()
+        program.write_text(f"#!/bin/sh\necho x > {ran}\n")
+        program.chmod(0o755)
+        git("config", "remote.origin.url", f"ext::{program}", folder="clone")
         git("config", "protocol.ext.allow", "always", folder="clone")
         write({"clone/pyproject.toml": "", "clone/a.py": HAZARD})
-        refused("clone/a.py")
+        assert "clone/a.py is unknown to git" in refused("clone/a.py")
         assert not ran.exists()
+        subprocess.run(["git", "ls-tree", "HEAD"], cwd="clone", capture_output=True, check=False)
+        assert ran.exists(), "and git alone would have run it"
 
 
 @pytest.mark.parametrize(
