@@ -77,9 +77,10 @@ def fix(folder: Path, *inject: str, log: Path | None = None) -> subprocess.Compl
 
 
 def writing(log: Path) -> list[Call]:
-    """Give the calls from the first file that is made to the end."""
+    """Give the calls from the first file that is made to the last that has to do with one, and one more."""
     counts: collections.Counter[str] = collections.Counter()
     found: list[Call] = []
+    end = 0
     for line in log.read_text(errors="replace").splitlines():
         match = _CALL.match(line)
         if match is None:
@@ -87,7 +88,9 @@ def writing(log: Path) -> list[Call]:
         counts[match[1]] += 1
         if found or ".fsrace-lint." in match[2]:
             found.append(Call(match[1], counts[match[1]]))
-    return found
+        if ".fsrace-lint." in match[2] or "/project" in match[2]:
+            end = len(found) + 1
+    return found[:end]
 
 
 def state(folder: Path, new: dict[str, bytes]) -> tuple[list[str], list[str]]:
@@ -127,6 +130,8 @@ def main() -> int:
         bad = left = 0
         codes: collections.Counter[int] = collections.Counter()
         for call in calls:
+            if sys.stderr.isatty():
+                print(call.name, call.number, file=sys.stderr)
             project(folder)
             done = fix(folder, "-e", f"inject={call.name}:{how}:when={call.number}")
             codes[done.returncode] += 1

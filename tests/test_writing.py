@@ -151,6 +151,16 @@ class TestWhatIsKept:
         assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
 
     @linux
+    def test_an_attribute_that_a_new_file_has_anyway(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "listxattr", lambda path: ["system.nfs4_acl"])
+        monkeypatch.setattr(os, "getxattr", lambda path, name: b"value")
+        monkeypatch.delattr(os, "setxattr")
+        exchange(file, OLD, NEW)
+        assert file.read_bytes() == NEW
+
+    @linux
     def test_a_filesystem_without_attributes(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: object) -> None:
             raise OSError(errno.ENOTSUP, "Operation not supported")
@@ -278,6 +288,19 @@ class TestSomebodyElse:
         with pytest.raises(ObstacleError, match="in the meantime"):
             exchange(file, OLD, NEW)
         assert tree() == made(act, file)
+
+    @pytest.mark.parametrize("late", [False, True])
+    def test_a_mode_that_is_given_meanwhile(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, *, late: bool
+    ) -> None:
+        if late and not can_swap():
+            pytest.skip("files cannot change places here")
+        monkeypatch.setattr(placing, "swap", lambda one, other: False)
+        step = before(swapping.swap if late else os.fsync, lambda file: file.chmod(0o755), file)
+        monkeypatch.setattr(*((placing, "swap") if late else (os, "fsync")), step)
+        with pytest.raises(ObstacleError, match="changed by somebody else"):
+            exchange(file, OLD, NEW)
+        assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (OLD, 0o755)
 
     def test_in_the_last_instant_and_again(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if not can_swap():
@@ -705,7 +728,12 @@ class TestReadAgain:
 
     @pytest.mark.parametrize("name", ["a.py", "b.py", "c.py"])
     @pytest.mark.parametrize(
-        ("arguments", "step"), [(("fix",), "repair"), (("check", "--add-noqa"), "add_noqa")]
+        ("arguments", "step"),
+        [
+            (("fix",), "repair"),
+            (("fix", "--unsafe-fixes", "a.py"), "repair"),
+            (("check", "--add-noqa"), "add_noqa"),
+        ],
     )
     def test_a_file_that_changes_while_repairs_are_made(
         self, name: str, arguments: tuple[str, ...], step: str, monkeypatch: pytest.MonkeyPatch
@@ -770,7 +798,7 @@ class TestTwoAtOnce:
     def test_every_order(self, crash: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the system cannot let files change places: such a call could not be stopped."""
         monkeypatch.setattr(placing, "swap", lambda one, other: False)
-        most = 80 if crash == "none" else 25
+        most = 40 if crash == "none" else 25
         explore(
             replace_it, setup=old_file, check=is_whole, crash=crash, preemptions=1, max_schedules=most
         ).assert_ok()
