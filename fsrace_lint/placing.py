@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from fsrace_lint import leftovers
 from fsrace_lint.dressing import ObstacleError, dress
@@ -43,6 +43,7 @@ def put(file: Path, data: bytes) -> None:
     with beside:
         _status(target)
         os.replace(beside.path, target)  # noqa: PTH105  # tests replace it in all versions
+        _sync_folder(target.parent)
     leftovers.sweep(target.parent)
 
 
@@ -166,8 +167,6 @@ class _Beside:
 
     def __exit__(self, *error: object) -> None:
         self._remove()
-        if error[0] is None:
-            _sync_folder(self._target.parent)
 
     def _remove(self) -> None:
         with contextlib.suppress(OSError):
@@ -183,18 +182,20 @@ class _Beside:
             ObstacleError: Something else is.
             OSError: That cannot be done.
         """
-        if before is None:
-            self._appear()
-            return
         try:
-            is_swapped = swap(self.path, self._target)
+            is_swapped = before is not None and swap(self.path, self._target)
         except FileNotFoundError:
             raise ObstacleError(_GONE) from None
-        if not is_swapped:
+        if before is None:
+            self._appear()
+        elif not is_swapped:
             os.replace(self.path, self._target)  # noqa: PTH105  # tests replace it in all versions
         elif not self._holds(before, self._data):
             self._give_back()
-            raise ObstacleError(_CHANGED)
+        _sync_folder(self._target.parent)
+        # that took its time: who had the old file open has written by now
+        if before is not None and is_swapped and not self._holds(before, self._data):
+            self._give_back()
 
     def _appear(self) -> None:
         """Take the name, if nobody else has it by now; where no links can be made, that is not asked."""
@@ -214,11 +215,11 @@ class _Beside:
         except OSError:
             return False
 
-    def _give_back(self) -> None:
+    def _give_back(self) -> NoReturn:
         """Put back what somebody else wrote in the last instant; if he writes again, both are kept."""
         with contextlib.suppress(FileNotFoundError):
             if swap(self.path, self._target) and self._holds(self._data):
-                return
+                raise ObstacleError(_CHANGED)
         saved = self._target.with_name(f"{self._target.name}{self.path.name.removesuffix('.tmp')}.saved")
         self.path.rename(saved)
         raise ObstacleError(f"{_CHANGED}; a text of his is now in {saved.name}")

@@ -302,6 +302,18 @@ class TestSomebodyElse:
             exchange(file, OLD, NEW)
         assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (OLD, 0o755)
 
+    def test_into_the_old_file_just_after_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who had it open knows nothing of a new one."""
+        if not can_swap():
+            pytest.skip("files cannot change places here")
+        with file.open("wb", buffering=0) as stream:
+            stream.write(OLD)
+            late = before(placing._sync_folder, lambda _: stream.write(THEIRS), file)
+            monkeypatch.setattr(placing, "_sync_folder", late)
+            with pytest.raises(ObstacleError, match="changed by somebody else"):
+                exchange(file, OLD, NEW)
+        assert (file.read_bytes(), entries()) == (OLD + THEIRS, {"a.py"})
+
     def test_in_the_last_instant_and_again(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if not can_swap():
             pytest.skip("files cannot change places here")
