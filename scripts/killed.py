@@ -115,6 +115,7 @@ def main() -> int:
     """Try every call; the exit code says whether all was well."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--error", help="do not kill: let the call fail with this error")
+    parser.add_argument("--calls", help="only at these: their names, with commas")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder, log = Path(scratch, "project"), Path(scratch, "log")
@@ -126,6 +127,8 @@ def main() -> int:
         calls = writing(log)
         if chosen.error:
             calls = [call for call in calls if call.name in FAILING]
+        if chosen.calls:
+            calls = [call for call in calls if call.name in chosen.calls.split(",")]
         how = f"error={chosen.error}" if chosen.error else "signal=KILL"
         bad = left = 0
         codes: collections.Counter[int] = collections.Counter()
@@ -147,7 +150,7 @@ def main() -> int:
                 wrong.append(done.stderr.strip())
             for problem in (*wrong, *more):
                 bad += 1
-                print(f"{call.name} {call.number}: {problem}")
+                print(f"{call.name} {call.number}: {problem}", flush=True)
         told = ", ".join(f"{code}: {number}" for code, number in sorted(codes.items()))
         print(f"{len(calls)} calls, exit codes {told}; a file was left beside after {left}; {bad} problems")
     return bool(bad)
