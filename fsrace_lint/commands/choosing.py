@@ -114,7 +114,7 @@ def run(
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())
-    cache = pipeline.Cached.RESULTS if results else pipeline.Cached.FACTS
+    cache = pipeline.Cached.RESULTS if results and not held else pipeline.Cached.FACTS
     how: dict[str, Any] = {
         "force_exclude": choices["force_exclude"],
         "silenced": silenced,
