@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fsrace_lint import __version__
-from fsrace_lint.placing import ObstacleError, put
+from fsrace_lint.placing import ObstacleError, exchange, within
 
 NAME: Final = "fs_safe.py"
 """What a copy is called in a folder."""
@@ -46,11 +46,20 @@ def look(file: Path) -> Copy:
     Raises:
         OSError: It cannot be read.
     """
+    return _told(_read(file))
+
+
+def _read(file: Path) -> bytes | None:
     if file.exists() and not file.is_file():
         raise ObstacleError("is not a regular file")
     try:
-        data = file.read_bytes()
+        return file.read_bytes()
     except FileNotFoundError:
+        return None
+
+
+def _told(data: bytes | None) -> Copy:
+    if data is None:
         return Copy.MISSING
     header = _HEADER.match(data)
     if header is None:
@@ -62,19 +71,27 @@ def look(file: Path) -> Copy:
     return Copy.CURRENT if body == _helpers() else Copy.OLD
 
 
-def write(file: Path) -> None:
-    """Write a copy, with its version and its digest above it.
+def write(file: Path, *, force: bool = False) -> Copy:
+    """Write a copy, with its version and its digest above it, if nothing of somebody else is lost by it.
 
     Args:
         file: The place; its folder must be there.
+        force: Whether to write it whatever is there.
+
+    Returns:
+        What was there: where it is the copy of this version, or not ours and not forced, nothing is written.
 
     Raises:
-        OSError: It cannot be written; what was there still is.
+        OSError: It cannot be read or written, or was changed in the meantime; what was there still is.
     """
-    body = _helpers()
-    digest = hashlib.sha256(body).hexdigest()
-    header = f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it.\n"
-    put(file, header.encode() + body)
+    before = _read(file)
+    copy = _told(before)
+    if copy is not Copy.CURRENT and (copy.is_ours or force):
+        body = _helpers()
+        digest = hashlib.sha256(body).hexdigest()
+        header = f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it.\n"
+        exchange(within(file), before, header.encode() + body)
+    return copy
 
 
 def _helpers() -> bytes:

@@ -205,7 +205,7 @@ class TestWriting:
         write({"a.py": CODE})
         if there:
             accept()
-            write({"a.py": CODE + "\n"})
+            write({"a.py": CODE.partition("def clean")[0]})
         monkeypatch.setattr(os, "fsync", lambda descriptor: Path("known.json").write_text("theirs"))
         monkeypatch.delattr(os, "link")
         done = "changed" if there else "made"

@@ -402,7 +402,7 @@ class TestFix:
 
     def test_a_fix_that_cannot_be_written(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD})
-        monkeypatch.setattr(pipeline, "write", lambda patch: "is read-only")
+        monkeypatch.setattr(pipeline, "write", lambda *_: "is read-only")
         assert run("fix", code=1).stderr.splitlines() == [
             "a.py:4:5: FSR101 not fixed: is read-only",
             "Fixed 0 problems in 0 files; 1 left.",

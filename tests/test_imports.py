@@ -50,7 +50,9 @@ ROOMS = (
     Room("spans", "", "msgspec"),
     Room("depth"),
     Room("failures"),
-    Room("placing"),
+    Room("leftovers dressing committed"),
+    Room("swapping"),
+    Room("placing", "dressing leftovers swapping"),
     Room("vendor", "__init__ placing"),
     Room("terminal", "placing report.words", "click"),
     Room("mistakes", "", "msgspec"),
@@ -156,7 +158,7 @@ ROOMS = (
     ),
     Room(
         "pipeline.repairing",
-        "catalog findings fixes fixes.apply pipeline.comments pipeline.run source spans suppress",
+        "catalog findings fixes fixes.apply leftovers pipeline.comments pipeline.run source spans suppress",
     ),
     Room(
         "pipeline.previewing",
@@ -175,8 +177,13 @@ ROOMS = (
     Room("commands"),
     Room(
         "commands.choosing",
-        "commands.caching commands.completing commands.stdin commands.watching commands.words findings fixes"
+        "commands.caching commands.completing commands.stdin commands.watching commands.words findings"
         " pipeline report report.words settings terminal",
+        "click",
+    ),
+    Room(
+        "commands.writing",
+        "commands.watching committed findings fixes pipeline report report.words terminal",
         "click",
     ),
     Room("commands.caching", "cache pipeline report.words settings terminal", "click"),
@@ -189,7 +196,7 @@ ROOMS = (
     ),
     Room(
         "commands.accepting",
-        "baseline commands.choosing commands.watching findings pipeline report.words terminal",
+        "baseline commands.choosing commands.watching commands.writing pipeline report.words terminal",
         "click",
     ),
     Room(
@@ -206,8 +213,8 @@ ROOMS = (
     ),
     Room(
         "commands.fix",
-        "catalog commands.choosing commands.stdin commands.watching commands.words findings fixes pipeline"
-        " report.diff report.words terminal",
+        "catalog commands.choosing commands.stdin commands.watching commands.words commands.writing findings"
+        " fixes pipeline report.diff report.words terminal",
         "click",
     ),
     Room("commands.words", "mistakes", "click"),

@@ -262,7 +262,7 @@ class TestFixes:
         assert ":1: fixing it again changes it again" in found
 
     def test_a_fix_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pipeline, "write", lambda patch: "is read-only")
+        monkeypatch.setattr(pipeline, "write", lambda *_: "is read-only")
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF)
         assert ":1: main.py was not written: is read-only" in found
 

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -276,9 +277,9 @@ class TestTakingOut:
         write({"a.py": "x = 1  # noqa: FSR101\n"})
         whole = pipeline.write
 
-        def late(patch: pipeline.Patch) -> str | None:  # type: ignore[name-defined]
+        def late(*patch: Any) -> str | None:
             write({"a.py": "x = 2\n"})
-            return whole(patch)
+            return whole(*patch)
 
         monkeypatch.setattr(pipeline, "write", late)
         assert "changed by somebody else" in run("fix", code=1).stderr

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import baseline, pipeline
-from fsrace_lint.commands.choosing import leave, one_project, write
+from fsrace_lint.commands import writing
+from fsrace_lint.commands.choosing import leave, one_project
 from fsrace_lint.report.words import count, visible
 from fsrace_lint.terminal import FAILED
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.baseline import Baseline
     from fsrace_lint.commands.watching import Watch
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.commands.writing import Written
     from fsrace_lint.pipeline import Checked, Run
 
     Results = Sequence[tuple[Run, Checked]]
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 def options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options."""
     for option in (
+        writing.option,
         click.option("--reason", metavar="TEXT", help="Say why behind the codes that --add-noqa adds."),
         click.option(
             "--add-noqa",
@@ -74,6 +76,8 @@ def refuse_mixtures(choices: dict[str, Any], others: dict[str, bool], *, handed:
         given.append("standard input")
     if any(acts.values()) and len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} do not go together")
+    if choices["require_clean"] and not acts["--add-noqa"]:
+        raise click.UsageError("--require-clean is for --add-noqa")
     reason = choices["reason"]
     if reason is None:
         return
@@ -121,7 +125,8 @@ def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watc
             _write_baseline(choices["write_baseline"], results, checked, watch)
         leave(checked, watch, findings=0)
     if choices["add_noqa"]:
-        leave(checked, watch, findings=_add_noqa(results, choices["reason"] or "", watch))
+        left, written = _add_noqa(results, choices["reason"] or "", watch, clean=choices["require_clean"])
+        leave(written.told_in(checked), watch, findings=left)
 
 
 def _write_baseline(file: Path, results: Results, checked: Checked, watch: Watch) -> None:
@@ -201,28 +206,25 @@ def _tell_gone(gone: Baseline, file: Path, left: Baseline, watch: Watch) -> None
     watch.hint(f"Took {count(len(gone), 'finding')} out of {file}; {len(left)} left.")
 
 
-def _add_noqa(results: Results, reason: str, watch: Watch) -> int:
+def _add_noqa(results: Results, reason: str, watch: Watch, *, clean: bool) -> tuple[int, Written]:
     """Put comments behind what is reported, and tell how many.
 
     Args:
         results: Each project and what was found in it.
         reason: Why; may be empty.
         watch: Tells of it.
+        clean: Whether all that is changed must be in git as it is.
 
     Returns:
-        How many findings are left without one.
+        How many findings are left without one, and what became of the files.
     """
-    suppressed: list[Finding] = []
-    refusals: list[tuple[Finding, str]] = []
-    for run, one in results:
-        patches, refused = pipeline.add_noqa(run, one, reason)
-        refusals += [(refusal.finding, refusal.reason) for refusal in refused]
-        done, left_alone = write(patches)
-        suppressed += done
-        refusals += left_alone
+    made = [(run, *pipeline.add_noqa(run, one, reason)) for run, one in results]
+    written = writing.write([(run, patches) for run, patches, _ in made], watch, clean=clean)
+    refusals = [(refusal.finding, refusal.reason) for _, _, refused in made for refusal in refused]
+    refusals += written.refused
     for finding, why in sorted(refusals, key=lambda pair: pair[0].sort_key()):
         _complain(f"{finding.place.position}: {finding.code} not suppressed: {why}", watch)
-    files = len({finding.place.path for finding in suppressed})
+    files = len({finding.place.path for finding in written.done})
     left = f"; {len(refusals)} left" if refusals else ""
-    watch.hint(f"Suppressed {count(len(suppressed), 'problem')} in {count(files, 'file')}{left}.")
-    return len(refusals)
+    watch.hint(f"Suppressed {count(len(written.done), 'problem')} in {count(files, 'file')}{left}.")
+    return len(refusals), written

@@ -105,6 +105,7 @@ def check(  # one parameter an option
         silenced=show_silenced,
         suppressed=show_suppressed,
         counted=statistics,
+        held=choices["add_noqa"],
         handed=handed,
         jobs=jobs or pipeline.cpus(),
     )

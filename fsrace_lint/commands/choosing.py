@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.commands.stdin import Handed
     from fsrace_lint.commands.watching import Watch
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.fixes import Patch
     from fsrace_lint.pipeline import Run
 
 
@@ -84,6 +82,7 @@ def run(
     suppressed: bool = False,
     counted: bool = False,
     results: bool = True,
+    held: bool = False,
     handed: Handed | None = None,
     jobs: int = 1,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
@@ -99,6 +98,7 @@ def run(
         suppressed: Whether to list what comments suppress and the baseline holds too.
         counted: Whether to count what linking could not resolve.
         results: Whether what the rules said in an earlier run is good enough.
+        held: Whether all files are held as they were read, for one that works on with them.
         handed: The file on standard input that is checked instead, in its place in its project.
         jobs: The most processes to use.
 
@@ -114,7 +114,7 @@ def run(
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())
-    cache = pipeline.Cached.RESULTS if results else pipeline.Cached.FACTS
+    cache = pipeline.Cached.RESULTS if results and not held else pipeline.Cached.FACTS
     how: dict[str, Any] = {
         "force_exclude": choices["force_exclude"],
         "silenced": silenced,
@@ -123,7 +123,7 @@ def run(
         "cache": pipeline.Cached.NOT if choices["no_cache"] else cache,
         "observer": watch,
         "jobs": jobs,
-        "lean": results,
+        "lean": not held,
     }
     with watch.progress():
         if handed:
@@ -212,26 +212,6 @@ def _baseline(file: Path | None, *, ignored: bool) -> str | None:
     if file is not None and ignored:
         raise click.UsageError("--baseline and --no-baseline do not go together")
     return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links stay
-
-
-def write(patches: Iterable[Patch]) -> tuple[list[Finding], list[tuple[Finding, str]]]:
-    """Write patches.
-
-    Args:
-        patches: The patches.
-
-    Returns:
-        What they were made for: the findings of those that are written, and of the others, with the reasons.
-    """
-    done: list[Finding] = []
-    refused: list[tuple[Finding, str]] = []
-    for patch in patches:
-        obstacle = pipeline.write(patch)
-        if obstacle is None:
-            done += patch.applied
-        else:
-            refused += [(finding, obstacle) for finding in patch.applied]
-    return done, refused
 
 
 def leave(checked: Checked, watch: Watch | None = None, *, findings: int, written: bool = True) -> NoReturn:

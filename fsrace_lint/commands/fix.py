@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fsrace_lint import catalog, pipeline, terminal
-from fsrace_lint.commands import stdin
-from fsrace_lint.commands.choosing import choosing, leave, run, write
+from fsrace_lint.commands import stdin, writing
+from fsrace_lint.commands.choosing import choosing, leave, run
 from fsrace_lint.commands.watching import Watch, talking
 from fsrace_lint.commands.words import Grouped
 from fsrace_lint.report import diff
@@ -41,10 +41,17 @@ Examples:
 @choosing
 @click.option("--unsafe-fixes", is_flag=True, help="Make the fixes that need a reader too.")
 @click.option("--diff", "only_diff", is_flag=True, help="Show what would change, and write nothing.")
+@writing.option
 @talking
 @click.option("--color/--no-color", default=None, help="Color the diff (by default on a terminal).")
 def fix(
-    paths: tuple[Path, ...], *, unsafe_fixes: bool, only_diff: bool, color: bool | None, **choices: Any
+    paths: tuple[Path, ...],
+    *,
+    unsafe_fixes: bool,
+    only_diff: bool,
+    require_clean: bool,
+    color: bool | None,
+    **choices: Any,
 ) -> None:
     """Rewrite files so that their races are gone, where that can be done.
 
@@ -52,23 +59,29 @@ def fix(
 
     What is read from standard input is written to standard output, fixed.
 
-    Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change).
+    Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change), 2 wrong
+    usage, bad settings, a file that cannot be written or another failure of the run.
     """
     watch = Watch(choices, color=color)
+    if require_clean and (only_diff or choices["stdin_filename"] is not None or stdin.STDIN in paths):
+        other = "--diff" if only_diff else "standard input"
+        raise click.UsageError(f"--require-clean and {other} do not go together: nothing would be written")
     handed = stdin.taken(paths, choices)
-    results, checked = run(paths, choices, watch, results=False, handed=handed)
+    results, checked = run(paths, choices, watch, results=False, held=True, handed=handed)
     with watch.progress(), watch.room("repair"):
         # what suppresses nothing on this filesystem may do so on that of the settings
         how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}
-        patches = [patch for ran, one in results for patch in pipeline.repair(ran, one, **how)]
+        made = [(ran, pipeline.repair(ran, one, **how)) for ran, one in results]
+    patches = [patch for _, part in made for patch in part]
     refusals = [(refusal.finding, refusal.reason) for patch in patches for refusal in patch.refused]
     fixed = [finding for patch in patches for finding in patch.applied]
     if only_diff:
         for patch in patches if not watch.silent else ():
             _show(patch, checked, color)
     elif handed is None:
-        fixed, left_alone = write(patches)
-        refusals += left_alone
+        written = writing.write(made, watch, clean=require_clean)
+        fixed, checked = written.done, written.told_in(checked)
+        refusals += written.refused
     elif results:
         terminal.emit(patches[0].after if patches else handed.data)
     if not watch.silent:

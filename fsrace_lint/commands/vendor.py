@@ -35,13 +35,12 @@ def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
     """
     file = path / vendor.NAME if path.is_dir() else path
     try:
-        copy = vendor.look(file)
-        if copy is not vendor.Copy.CURRENT and not only_check and (copy.is_ours or force):
-            vendor.write(file)
-            click.echo(visible(f"Wrote {file}."), err=True)
-            return
+        copy = vendor.look(file) if only_check else vendor.write(file, force=force)
     except OSError as error:
         click.echo(visible(f"Error: {file}: {error.strerror}"), err=True)
         sys.exit(FAILED)
+    if not only_check and copy is not vendor.Copy.CURRENT and (copy.is_ours or force):
+        click.echo(visible(f"Wrote {file}."), err=True)
+        return
     click.echo(visible(f"{file} {copy.value}."), err=True)
     sys.exit(CLEAN if copy is vendor.Copy.CURRENT else FOUND)

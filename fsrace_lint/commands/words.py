@@ -30,7 +30,7 @@ _GROUPS: Final = {
         "add_noqa",
         "reason",
     ),
-    "Fixes": ("unsafe_fixes", "only_diff"),
+    "Fixes": ("unsafe_fixes", "only_diff", "require_clean"),
     "Report": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
     "Work": ("jobs",),
     "Messages": ("quiet", "silent", "verbose", "color"),

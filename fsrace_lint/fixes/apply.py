@@ -7,26 +7,33 @@ from typing import TYPE_CHECKING
 from fsrace_lint.placing import ObstacleError, exchange
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fsrace_lint.fixes import Patch
 
 
-def write(patch: Patch) -> str | None:
+def write(patch: Patch, *, within: Path | None = None, link: bool | None = None) -> str | None:
     """Replace a file by its repaired text.
 
-    A symbolic link stays one, and its target is replaced. Mode bits are kept.
+    A symbolic link stays one, and its target is replaced. Owner, mode and attributes are kept.
 
     Args:
         patch: The patch.
+        within: The folder that a link must not lead out of; None for any.
+        link: Whether the file was a symbolic link when it was read; None where that is not known.
 
     Returns:
         None if the file is as the patch says, else why it was left alone.
+
+    Raises:
+        OSError: It cannot be written: the disk or the system fails.
     """
     if patch.before == patch.after:
         return None
     try:
-        exchange(patch.file, patch.before, patch.after)
+        if link is False and patch.file.is_symlink():
+            return "was replaced by a link in the meantime"
+        exchange(patch.file, patch.before, patch.after, below=within)
     except ObstacleError as obstacle:
         return str(obstacle)
-    except (OSError, RuntimeError) as error:
-        return f"cannot be written: {getattr(error, 'strerror', None) or error}"
     return None

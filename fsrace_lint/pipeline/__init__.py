@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.mistaken import MISTAKES
     from fsrace_lint.pipeline.observer import SILENT, EndedError, Observer, Room
     from fsrace_lint.pipeline.previewing import preview
-    from fsrace_lint.pipeline.repairing import repair, write
+    from fsrace_lint.pipeline.repairing import repair, sweep, write
     from fsrace_lint.pipeline.run import Checked, Run, check
 
 _PARTS: Final = {
@@ -39,7 +39,7 @@ _PARTS: Final = {
     "mistaken": ("MISTAKES",),
     "observer": ("SILENT", "EndedError", "Observer", "Room"),
     "previewing": ("preview",),
-    "repairing": ("repair", "write"),
+    "repairing": ("repair", "sweep", "write"),
     "run": ("Checked", "Run", "check"),
 }
 _PART_OF: Final = {name: part for part, names in _PARTS.items() for name in names}
@@ -71,6 +71,7 @@ __all__ = [
     "pruned",
     "read_settings",
     "repair",
+    "sweep",
     "uncollected",
     "unreadable",
     "write",

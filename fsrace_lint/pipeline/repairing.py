@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fsrace_lint import catalog
+from fsrace_lint import catalog, leftovers
 from fsrace_lint.findings import Applicability, Finding
 from fsrace_lint.pipeline.comments import tidy
 from fsrace_lint.suppress import RECIPE as DROP_NOQA
@@ -80,18 +80,30 @@ def surroundings(run: Run, source: Source) -> Surroundings:
     return fixes.Surroundings(spelled, run.settings.helper_module or catalog.HELPERS)
 
 
-def write(patch: Patch) -> str | None:
+def write(patch: Patch, run: Run | None = None) -> str | None:
     """Write a patch.
 
     Args:
         patch: The patch.
+        run: The run that it was made for: a link must not lead out of its project.
 
     Returns:
         None if the file is as the patch says, else why it was left alone.
+
+    Raises:
+        OSError: It cannot be written: the disk or the system fails.
     """
     from fsrace_lint.fixes import apply  # noqa: PLC0415  # loaded where something was repaired
 
-    return apply.write(patch)
+    if run is None:
+        return apply.write(patch)
+    return apply.write(patch, within=run.settings.root, link=str(patch.file) in run.symlinks)
+
+
+def sweep(run: Run) -> None:
+    """Delete what runs that were killed have left beside the files of a project."""
+    for folder in sorted({file.file.parent for file in run.files.values()}):
+        leftovers.sweep(folder)
 
 
 class _Trial:

@@ -90,6 +90,8 @@ class Run:
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
         self.links = discover.links_among([*every.values()], settings.root)
         """Links to files of the project, by relative path; such a file is read once, by its own name."""
+        self.symlinks = frozenset(item.path for item in every.values() if item.is_link)
+        """The files that are links, as absolute paths."""
         asked = {self.links.get(item.relative, item.relative) for item in named}
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
         observer.stage("Reading", len(every) - len(self.links))
@@ -108,6 +110,15 @@ class Run:
                 elif item.relative in asked:
                     self.unreadable.append(read)
                 self.observer.step()
+
+    def hold(self) -> None:
+        """Read all sources that are not read yet: what works on with them finds them as they were.
+
+        Raises:
+            ChangedError: A file was changed since this run began.
+        """
+        for file in self.files.values():
+            file.hold()
 
     def check(self, *, silenced: bool = False, suppressed: bool = False, counted: bool = False) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
@@ -271,7 +282,7 @@ class Run:
         other.observer, other.jobs = self.observer, self.jobs
         other.memory, other.verdicts, other.lean = None, Verdicts(), False
         other.unreadable = []
-        other.links = self.links
+        other.links, other.symlinks = self.links, self.symlinks
         other.targets = [source.relative for source in changed]
         files = {source.relative: File.of(source) for source in changed}
         old = self.files
@@ -330,6 +341,8 @@ def check(
             run = Run(settings, found, observer, **how)  # noqa: B023  # called at once
             run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
             result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
+            if not lean and cache is not Cached.RESULTS:
+                run.hold()
             if memory is not None:
                 keep(memory, run, observer)
             return run, result

@@ -1,0 +1,98 @@
+"""Let somebody else write a file while it is rewritten again and again, and count the texts that are lost.
+
+    python scripts/collide.py
+    python scripts/collide.py --plain --how truncating --seconds 60
+
+Both write as fast as they can, and nothing is flushed to the disk. A text of the other one is lost where the
+file never shows it, nor what was made of it, and it lies in no `.saved` file either. `--plain` does without
+files that change places, as on systems that cannot do that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from fsrace_lint import placing
+
+LONGEST: Final = 40
+PATIENCE: Final = 400
+
+
+def rewrite(file: Path, told: Path) -> None:
+    """Add to the file for ever; when it is ended, tell how often that was done and refused."""
+    done = refused = 0
+    ended: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
+    while not ended:
+        refused += 1
+        with contextlib.suppress(OSError):
+            held = file.read_bytes()
+            if held and len(held) < LONGEST:
+                placing.exchange(file, held, held + b"F")
+                done += 1
+            refused -= 1
+    told.write_text(f"{done} rewritten, {refused} refused")
+
+
+def write(file: Path, text: bytes, how: str) -> None:
+    """Write a text as others do."""
+    if how == "renaming":
+        beside = file.with_name("beside")
+        beside.write_bytes(text)
+        beside.replace(file)
+    else:
+        with file.open("wb", buffering=0) as stream:
+            stream.write(text)
+
+
+def is_shown(file: Path, text: bytes) -> bool:
+    """Wait until the file shows a text."""
+    for _ in range(PATIENCE):
+        if file.read_bytes().startswith(text):
+            return True
+        time.sleep(0.0005)
+    return any(saved.read_bytes().startswith(text) for saved in file.parent.glob("*.saved"))
+
+
+def main() -> int:
+    """Count; the exit code says whether something was lost."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--how", choices=["renaming", "truncating"], default="renaming")
+    parser.add_argument("--plain", action="store_true", help="rename only")
+    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--folder", help="where; the filesystem matters")
+    chosen = parser.parse_args()
+    if chosen.plain:
+        setattr(placing, "swap", lambda *_: False)  # noqa: B010  # it is imported there
+    setattr(os, "fsync", lambda _: None)  # noqa: B010  # more rounds, and more collisions
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
+        file, told = Path(scratch, "a.py"), Path(scratch, "told")
+        file.write_bytes(b"0 ")
+        process = os.fork()
+        if process == 0:
+            with contextlib.suppress(KeyboardInterrupt):
+                rewrite(file, told)
+            os._exit(0)
+        end, number, lost = time.monotonic() + chosen.seconds, 0, 0
+        while time.monotonic() < end:
+            number += 1
+            text = b"%d " % number
+            write(file, text, chosen.how)
+            lost += not is_shown(file, text)
+        os.kill(process, signal.SIGTERM)
+        os.waitpid(process, 0)
+        saved = len(list(Path(scratch).glob("*.saved")))
+        print(f"{number} texts of the other one, {lost} lost, {saved} saved beside; {told.read_text()}")
+    return bool(lost)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,833 @@
+"""Files of a user that are rewritten: when killed, on a full disk, with others at work, by two at once."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from test_cli import HAZARD, here, run, write  # noqa: F401  # a fixture for all tests
+
+from fsrace_lint import cli, dressing, leftovers, pipeline, placing, swapping
+from fsrace_lint.explore import explore
+from fsrace_lint.placing import ObstacleError, exchange, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OLD, NEW, THEIRS = b"old\n", b"new\n", b"theirs\n"
+FIXED = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
+DEAD: Final = 2_000_000_000
+"""No process has this number."""
+FAILURES = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="extended attributes as Linux has them")
+forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is killed that was forked")
+
+
+@pytest.fixture
+def file() -> Path:
+    """A file with the old text."""
+    Path("a.py").write_bytes(OLD)
+    return Path("a.py")
+
+
+@pytest.fixture(params=["swapped", "renamed"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways in which a file gets its place: as the system can, and as all can."""
+    if request.param == "renamed":
+        monkeypatch.setattr(placing, "swap", lambda one, other: False)
+    elif not can_swap():
+        pytest.skip("files cannot change places here")
+    return str(request.param)
+
+
+def can_swap() -> bool:
+    with contextlib.suppress(OSError):
+        Path("one").write_text("1")
+        Path("two").write_text("2")
+        return swapping.swap(Path("one"), Path("two")) and Path("one").read_text() == "2"
+    return False
+
+
+def entries() -> set[str]:
+    return {entry.name for entry in Path().iterdir()} - {"pyproject.toml", "one", "two"}
+
+
+def temporary(process: int, place: str = "") -> Path:
+    return Path(f".fsrace-lint.{place or leftovers._here()}.{process}.0123456789abcdef.tmp")
+
+
+class TestWhatIsKept:
+    def test_owner_group_and_every_bit_of_the_mode(self, file: Path, way: str) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("only root gives files away")
+        os.chown(file, 12345, 23456)
+        file.chmod(0o6751)
+        exchange(file, OLD, NEW)
+        status = file.stat()
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (12345, 23456, 0o6751)
+
+    @pytest.mark.parametrize(("place", "whose"), [(4, "somebody else"), (5, "a group")])
+    def test_what_cannot_be_given_back_is_refused(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, place: int, whose: str
+    ) -> None:
+        values = list(file.stat())
+        values[place] += 1
+
+        def refuse(*_: object) -> None:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "fchown", refuse)
+        with Path("b").open("wb") as stream, pytest.raises(ObstacleError, match=whose):
+            dressing.dress(stream.fileno(), Path("b"), file, os.stat_result(values))
+
+    def test_a_mode_that_is_silently_not_given_is_refused(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.chmod(0o751)
+        monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: None)
+        with pytest.raises(ObstacleError, match="has the mode 751"):
+            exchange(file, OLD, NEW)
+        assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
+
+    @linux
+    def test_extended_attributes(self, file: Path, way: str) -> None:
+        set_attribute(file, "user.origin", b"\0 anything")
+        exchange(file, OLD, NEW)
+        assert (os.getxattr(file, "user.origin"), file.read_bytes()) == (b"\0 anything", NEW)
+
+    @linux
+    def test_access_lists_and_nothing_from_the_folder(self, file: Path, way: str) -> None:
+        set_attribute(file, "system.posix_acl_access", access_list(12345))
+        Path("plain.py").write_bytes(OLD)
+        os.setxattr(".", "system.posix_acl_default", access_list(23456))
+        for name in ("a.py", "plain.py"):
+            before = Path(name).stat().st_mode
+            exchange(Path(name), OLD, NEW)
+            assert Path(name).stat().st_mode == before
+        assert os.getxattr(file, "system.posix_acl_access") == access_list(12345)
+        assert "system.posix_acl_access" not in os.listxattr("plain.py")
+
+    @linux
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("user.note", "extended attribute user.note"),
+            ("system.nfs4_acl", "access list"),
+            ("security.capability", "extended attribute security.capability"),
+            ("security.selinux", None),
+            ("security.ima", None),
+            ("trusted.overlay.origin", None),
+            ("lustre.lov", None),
+        ],
+    )
+    def test_an_attribute_that_cannot_be_kept(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str | None
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "listxattr", lambda path: [name] if path == file.resolve() else [])
+        monkeypatch.setattr(os, "getxattr", lambda path, name: b"value")
+        monkeypatch.setattr(os, "setxattr", refuse)
+        if reason is None:
+            exchange(file, OLD, NEW)
+            assert file.read_bytes() == NEW
+            return
+        with pytest.raises(ObstacleError, match=f"has an {reason} that would be lost"):
+            exchange(file, OLD, NEW)
+        assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
+
+    @linux
+    def test_an_attribute_that_a_new_file_has_anyway(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "listxattr", lambda path: ["system.nfs4_acl"])
+        monkeypatch.setattr(os, "getxattr", lambda path, name: b"value")
+        monkeypatch.delattr(os, "setxattr")
+        exchange(file, OLD, NEW)
+        assert file.read_bytes() == NEW
+
+    @linux
+    def test_a_filesystem_without_attributes(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOTSUP, "Operation not supported")
+
+        monkeypatch.setattr(os, "listxattr", refuse)
+        exchange(file, OLD, NEW)
+        assert file.read_bytes() == NEW
+
+
+def set_attribute(file: Path, name: str, value: bytes) -> None:
+    try:
+        os.setxattr(file, name, value)
+    except OSError as error:
+        pytest.skip(f"no {name} here: {error.strerror}")
+
+
+def access_list(user: int) -> bytes:
+    """An access list as the kernel takes it: rights of one more user."""
+    nobody = 0xFFFFFFFF
+    rows = [(1, 6, nobody), (2, 6, user), (4, 4, nobody), (0x10, 6, nobody), (0x20, 0, nobody)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *row) for row in rows)
+
+
+def in_place(file: Path) -> None:
+    file.write_bytes(THEIRS)
+
+
+def renamed(file: Path) -> None:
+    Path("theirs").write_bytes(THEIRS)
+    Path("theirs").replace(file)
+
+
+def linked(file: Path) -> None:
+    Path("theirs").write_bytes(THEIRS)
+    file.unlink()
+    file.symlink_to("theirs")
+
+
+def moved(file: Path) -> None:
+    file.rename("theirs")
+    file.symlink_to("theirs")
+
+
+def shared(file: Path) -> None:
+    Path("theirs").hardlink_to(file)
+
+
+def closed(file: Path) -> None:
+    file.chmod(0o400)
+
+
+def gone(file: Path) -> None:
+    file.unlink()
+
+
+def folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+    (file / "theirs").write_bytes(THEIRS)
+
+
+OTHERS = [in_place, renamed, linked, moved, shared, closed, gone, folder]
+
+
+def tree() -> dict[str, object]:
+    """What there is: where links lead, and what files hold, their mode and how many names they have."""
+    found: dict[str, object] = {}
+    for path in sorted(Path().rglob("*")):
+        if path.is_symlink():
+            found[str(path)] = path.readlink()
+        elif path.is_file():
+            found[str(path)] = path.read_bytes(), path.stat().st_mode, path.stat().st_nlink
+    return found
+
+
+def before(step: Callable[..., Any], act: Callable[[Path], object], file: Path, left: int = 1) -> Any:
+    """Have somebody else act just before a step, the first time or the first few."""
+    times = [left]
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        if times[0]:
+            times[0] -= 1
+            act(file)
+        return step(*arguments, **options)
+
+    return late
+
+
+def made(act: Callable[[Path], None], file: Path) -> dict[str, object]:
+    """What somebody else alone makes of the old file."""
+    shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+    Path("theirs").unlink(missing_ok=True)
+    file.write_bytes(OLD)
+    act(file)
+    return tree()
+
+
+class TestSomebodyElse:
+    @pytest.mark.parametrize("act", OTHERS)
+    def test_between_reading_and_writing(self, file: Path, act: Callable[[Path], None], way: str) -> None:
+        if act is moved:
+            pytest.skip("that the link is new, only a run knows: below, of links")
+        act(file)
+        after = tree()
+        with pytest.raises(ObstacleError):
+            exchange(file, OLD, NEW)
+        assert tree() == after
+
+    @pytest.mark.parametrize("act", OTHERS)
+    def test_while_the_new_file_is_written(
+        self, file: Path, act: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        monkeypatch.setattr(os, "fsync", before(os.fsync, act, file))
+        with pytest.raises(ObstacleError):
+            exchange(file, OLD, NEW)
+        assert tree() == made(act, file)
+
+    @pytest.mark.parametrize("act", OTHERS)
+    def test_in_the_last_instant(
+        self, file: Path, act: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if not can_swap():
+            pytest.skip("files cannot change places here")
+        monkeypatch.setattr(placing, "swap", before(swapping.swap, act, file))
+        with pytest.raises(ObstacleError, match="in the meantime"):
+            exchange(file, OLD, NEW)
+        assert tree() == made(act, file)
+
+    @pytest.mark.parametrize("late", [False, True])
+    def test_a_mode_that_is_given_meanwhile(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, *, late: bool
+    ) -> None:
+        if late and not can_swap():
+            pytest.skip("files cannot change places here")
+        monkeypatch.setattr(placing, "swap", lambda one, other: False)
+        step = before(swapping.swap if late else os.fsync, lambda file: file.chmod(0o755), file)
+        monkeypatch.setattr(*((placing, "swap") if late else (os, "fsync")), step)
+        with pytest.raises(ObstacleError, match="changed by somebody else"):
+            exchange(file, OLD, NEW)
+        assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (OLD, 0o755)
+
+    def test_into_the_old_file_just_after_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who had it open knows nothing of a new one."""
+        if not can_swap():
+            pytest.skip("files cannot change places here")
+        with file.open("wb", buffering=0) as stream:
+            stream.write(OLD)
+            late = before(placing._sync_folder, lambda _: stream.write(THEIRS), file)
+            monkeypatch.setattr(placing, "_sync_folder", late)
+            with pytest.raises(ObstacleError, match="changed by somebody else"):
+                exchange(file, OLD, NEW)
+        assert (file.read_bytes(), entries()) == (OLD + THEIRS, {"a.py"})
+
+    def test_in_the_last_instant_and_again(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        if not can_swap():
+            pytest.skip("files cannot change places here")
+        texts = iter([b"first", b"second"])
+
+        def act(file: Path) -> None:
+            file.write_bytes(next(texts))
+
+        monkeypatch.setattr(placing, "swap", before(swapping.swap, act, file, left=2))
+        with pytest.raises(ObstacleError, match=r"a text of his is now in a\.py\.fsrace-lint\..*\.saved"):
+            exchange(file, OLD, NEW)
+        (saved,) = entries() - {"a.py"}
+        assert {file.read_bytes(), Path(saved).read_bytes()} == {b"first", b"second"}
+
+    @pytest.mark.parametrize("late", [False, True])
+    def test_who_made_the_same_change_did_no_harm(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, way: str, *, late: bool
+    ) -> None:
+        def act(file: Path) -> None:
+            file.write_bytes(NEW)
+            os.utime(file, ns=(7, 7))
+
+        if late:
+            monkeypatch.setattr(os, "fsync", before(os.fsync, act, file))
+        else:
+            act(file)
+        exchange(file, OLD, NEW)
+        assert (file.stat().st_mtime_ns, entries()) == (7, {"a.py"})
+
+
+class TestLeftovers:
+    @pytest.mark.parametrize(
+        ("process", "place", "age", "stays"),
+        [
+            (DEAD, "", 0, False),
+            (os.getpid(), "", 0, True),
+            (os.getpid(), "", 7200, False),
+            (DEAD, "01234567", 0, True),
+            (DEAD, "01234567", 7200, False),
+        ],
+    )
+    def test_what_nobody_writes_any_more_goes(
+        self, monkeypatch: pytest.MonkeyPatch, process: int, place: str, age: int, *, stays: bool
+    ) -> None:
+        temporary(process, place).write_bytes(OLD)
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + age)
+        leftovers.sweep(Path())
+        assert temporary(process, place).exists() == stays
+
+    def test_what_is_none_of_ours_stays(self) -> None:
+        names = {
+            ".fsrace-lint.tmp",
+            f".fsrace-lint.{DEAD}.0123456789abcdef.tmp",
+            f"{temporary(DEAD)}.saved",
+            f"x{temporary(DEAD)}",
+            str(temporary(DEAD)).upper(),
+        }
+        for name in names:
+            Path(name).touch()
+        temporary(DEAD).symlink_to("pyproject.toml")
+        temporary(DEAD + 1).mkdir()
+        leftovers.sweep(Path())
+        assert entries() == names | {str(temporary(DEAD)), str(temporary(DEAD + 1))}
+
+    def test_what_another_user_left_stays(self) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("only root gives files away")
+        temporary(DEAD).touch()
+        os.chown(temporary(DEAD), 12345, -1)
+        leftovers.sweep(Path())
+        assert temporary(DEAD).exists()
+
+    @pytest.mark.parametrize("write_it", [lambda file: put(file, NEW), lambda file: exchange(file, OLD, NEW)])
+    def test_the_next_one_who_writes_sweeps(self, file: Path, write_it: Callable[[Path], None]) -> None:
+        temporary(DEAD).write_bytes(OLD)
+        write_it(file)
+        assert (file.read_bytes(), entries()) == (NEW, {"a.py"})
+
+    def test_the_second_name_of_a_file_that_was_just_made_is_no_hard_link(self, file: Path) -> None:
+        temporary(DEAD).hardlink_to(file)
+        exchange(file, OLD, NEW)
+        assert (file.read_bytes(), entries()) == (NEW, {"a.py"})
+        temporary(os.getpid()).hardlink_to(file)
+        with pytest.raises(ObstacleError, match="hard link"):
+            exchange(file, NEW, OLD)
+
+    def test_fix_sweeps_where_it_has_nothing_to_write(self) -> None:
+        write({"pkg/a.py": "x = 1\n"})
+        left = Path("pkg") / temporary(DEAD)
+        left.touch()
+        run("fix", "--diff", code=0)
+        assert left.exists()
+        run("fix", code=0)
+        assert not left.exists()
+
+    def test_a_leftover_is_no_source(self) -> None:
+        write({"a.py": FIXED, str(temporary(os.getpid())): HAZARD})
+        assert "No filesystem races found in 1 file" in run("check", code=0).stdout
+
+
+CHANGES: Final = (
+    *("open", "os.rename", "os.link", "os.remove", "os.chmod", "os.chown", "os.setxattr", "os.removexattr"),
+    *("os.listxattr", "os.getxattr", "os.scandir"),
+)
+
+
+def stopping(step: Callable[[], None]) -> None:
+    """Have every call that reads or changes the files of the project call `step` first."""
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in CHANGES and not str(arguments[0]).endswith((".pyc", ".toml", "site-packages")):
+            step()
+
+    def stopped(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            step()
+            return function(*arguments)
+
+        return call
+
+    sys.addaudithook(watch)
+    for where, name in ((os, "fsync"), (os, "close"), (os, "fstat"), (os, "replace"), (placing, "swap")):
+        setattr(where, name, stopped(getattr(where, name)))
+
+
+def child(act: Callable[[], object]) -> int:
+    """Run something in a forked process; give its exit code, or the negative number of what killed it."""
+    process = os.fork()
+    if process == 0:
+        code = 99
+        try:
+            with Path(os.devnull).open("w") as nowhere:
+                sys.stdout = sys.stderr = nowhere
+                code = int(str(act() or 0))
+        except SystemExit as end:
+            code = int(str(end.code or 0))
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def fixing() -> None:
+    cli.main(["fix", "--no-cache", "--quiet"], prog_name="fsrace-lint")
+
+
+@forking
+class TestKilled:
+    FILES: Final = {"pkg/a.py": 0o751}
+
+    def prepare(self) -> None:
+        for name, mode in self.FILES.items():
+            write({name: HAZARD})
+            Path(name).chmod(mode)
+
+    def state(self) -> list[str]:
+        """See that every file is whole, and give what lies beside."""
+        for name, mode in self.FILES.items():
+            assert Path(name).read_text() in (HAZARD, FIXED)
+            assert stat.S_IMODE(Path(name).stat().st_mode) == mode
+        known = {"pyproject.toml", "pkg", "one", "two", *self.FILES}
+        return [str(path) for path in Path().rglob("*") if str(path) not in known]
+
+    def test_at_every_step(self, way: str) -> None:
+        """Not while it reads: there is nothing to lose."""
+        self.prepare()
+        run("fix", "--no-cache", code=0)
+        assert self.state() == []
+        assert [Path(name).read_text() for name in self.FILES] == [FIXED]
+        number, left, whole = 0, 0, False
+        while not whole:
+            self.prepare()
+            whole = child(lambda number=number: self.killed_at(number)) == 0  # type: ignore[misc]
+            left += len(beside := self.state())
+            assert len(beside) <= 1
+            assert child(fixing) == 0
+            assert self.state() == []
+            assert [Path(name).read_text() for name in self.FILES] == [FIXED]
+            number += 1
+        assert number > 15, "there are steps to be killed at"
+        assert left > 5, "and a kill leaves a file beside"
+
+    def killed_at(self, number: int) -> None:
+        whole, left = pipeline.write, [number]
+
+        def step() -> None:
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left[0] -= 1
+
+        began: list[bool] = []
+
+        def write_it(*patch: Any) -> str | None:
+            if not began:
+                began.append(True)
+                stopping(step)
+            return whole(*patch)
+
+        setattr(pipeline, "write", write_it)  # noqa: B010  # nobody sees the child
+        fixing()
+
+    def test_such_a_test_sees_a_naive_write(self) -> None:
+        def naive(*_: Any) -> None:
+            for name in self.FILES:
+                with Path(name).open("w", buffering=1) as stream:
+                    stream.write(FIXED[:10])
+                    stream.flush()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        self.prepare()
+        assert child(naive) == -signal.SIGKILL
+        with pytest.raises(AssertionError):
+            self.state()
+
+
+STEPS = ("open", "fdopen", "fsync", "fstat", "fchmod", "fchown", "listxattr", "access", "replace")
+
+
+class TestTheDisk:
+    @pytest.mark.parametrize("error", FAILURES)
+    @pytest.mark.parametrize("step", STEPS)
+    @pytest.mark.parametrize("act", [put, lambda file, data: exchange(file, OLD, data)])
+    def test_an_error_of_any_step_loses_nothing(
+        self,
+        file: Path,
+        act: Callable[[Path, bytes], None],
+        step: str,
+        error: int,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        if not hasattr(os, step):
+            pytest.skip("the system has none")
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise OSError(error, os.strerror(error))
+
+        file.chmod(0o640)
+        failed = None
+        with monkeypatch.context() as broken:
+            broken.setattr(placing, "swap", lambda one, other: False)
+            broken.setattr(os, step, fail)
+            try:
+                act(file, NEW)
+            except OSError as problem:
+                failed = problem
+        assert file.read_bytes() == (OLD if failed else NEW)
+        assert failed is not None or step == "fchown", "the owner is the same, so nobody is asked"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+        assert entries() == {"a.py"}
+
+    @pytest.mark.parametrize("when", ["write", "close"])
+    def test_an_error_of_a_stream(self, file: Path, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """NFS tells of a full disk when a file is closed."""
+        real = os.fdopen
+        monkeypatch.setattr(os, "fdopen", lambda descriptor, mode: Failing(real(descriptor, mode), when))
+        with pytest.raises(OSError, match="Disk quota"):
+            exchange(file, OLD, NEW)
+        assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
+
+    @forking
+    def test_no_room(self) -> None:
+        write({"a.py": HAZARD, "big.py": HAZARD + f"# {20_000 * 'x'}\n"})
+
+        def limited() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+            fixing()
+
+        assert child(limited) == 2
+        assert Path("a.py").read_text() == FIXED
+        assert Path("big.py").read_text() == HAZARD + f"# {20_000 * 'x'}\n"
+        assert entries() == {"a.py", "big.py"}
+
+    def test_a_full_disk_is_a_failure_in_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: Any) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        write({"a.py": HAZARD})
+        monkeypatch.setattr(os, "fsync", full)
+        for arguments in (("fix",), ("check", "--add-noqa")):
+            done = run(*arguments, code=2)
+            told = [line for line in done.stderr.splitlines() if "No space" in line]
+            assert told == ["Error: a.py: cannot be written: No space left on device"]
+        assert run("fix", "--silent", code=2).output == ""
+        assert (Path("a.py").read_text(), entries() - {".fsrace_cache"}) == (HAZARD, {"a.py"})
+
+    def test_a_small_filesystem(self) -> None:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(Path.cwd())]
+        done = subprocess.run(mount, capture_output=True, check=False) if shutil.which("mount") else None
+        if done is None or done.returncode != 0:
+            pytest.skip("a small filesystem cannot be mounted here")
+        place = Path.cwd()
+        os.chdir("/")
+        os.chdir(place)
+        try:
+            write({"pyproject.toml": "", "a.py": HAZARD})
+            with Path("filler").open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+                while stream.write(bytes(4096)):
+                    pass
+            told = run("fix", "--no-cache", code=2).stderr
+            assert "a.py: cannot be written: No space left on device" in told
+            assert (Path("a.py").read_text(), entries()) == (HAZARD, {"a.py", "filler"})
+            Path("filler").unlink()
+            run("fix", "--no-cache", code=0)
+            assert Path("a.py").read_text() == FIXED
+        finally:
+            os.chdir("/")
+            subprocess.run(["umount", str(place)], check=True)
+
+    @linux
+    def test_an_immutable_file(self) -> None:
+        write({"a.py": HAZARD})
+        made = ["chattr", "+i", "a.py"]
+        if not shutil.which("chattr") or subprocess.run(made, capture_output=True, check=False).returncode:
+            pytest.skip("files cannot be made immutable here")
+        try:
+            assert "FSR101 not fixed: is read-only" in run("fix", code=1).stderr
+            assert (Path("a.py").read_text(), entries() - {".fsrace_cache"}) == (HAZARD, {"a.py"})
+        finally:
+            subprocess.run(["chattr", "-i", "a.py"], check=True)
+
+    @forking
+    def test_a_folder_that_takes_no_files(self) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("the file must belong to another user")
+        scratch = Path(os.path.realpath(os.environ.get("TMPDIR", "/tmp")), f"fsrace-{os.urandom(8).hex()}")
+        scratch.mkdir()
+        try:
+            (scratch / "a.py").write_bytes(OLD)
+            (scratch / "a.py").chmod(0o666)
+            scratch.chmod(0o755)
+
+            def nobody() -> int:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                try:
+                    exchange(scratch / "a.py", OLD, NEW)
+                except OSError:
+                    return 7
+                return 0
+
+            assert child(nobody) == 7
+            scratch.chmod(0o777)
+            assert child(nobody) == 7, "his file would be ours"
+            assert [(entry.name, entry.read_bytes()) for entry in scratch.iterdir()] == [("a.py", OLD)]
+        finally:
+            shutil.rmtree(scratch)
+
+
+class Failing:
+    """A stream that cannot be written, or says so only when it is closed."""
+
+    def __init__(self, stream: Any, says: str) -> None:
+        self.stream, self.says = stream, says
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+        if self.says == "close":
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    def write(self, data: bytes) -> None:
+        self.stream.write(data[:1])
+        if self.says == "write":
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+class TestLinks:
+    def test_the_target_is_written_and_the_link_stays(self) -> None:
+        write({"real/a.py": HAZARD, "pyproject.toml": '[tool.fsrace-lint]\nexclude = ["real/"]\n'})
+        Path("a.py").symlink_to("real/a.py")
+        run("fix", code=0)
+        assert Path("a.py").is_symlink()
+        assert Path("real/a.py").read_text() == FIXED
+
+    @pytest.mark.parametrize("arguments", [("fix",), ("check", "--add-noqa")])
+    def test_none_is_followed_out_of_the_project(self, arguments: tuple[str, ...]) -> None:
+        write({"other/a.py": HAZARD, "project/pyproject.toml": ""})
+        Path("project/a.py").symlink_to("../other/a.py")
+        done = run(*arguments, "project", code=1)
+        other = Path("other/a.py").resolve()
+        assert f"leads out of the project, to {other}" in done.stderr
+        assert Path("other/a.py").read_text() == HAZARD
+
+    def test_a_project_behind_a_link(self) -> None:
+        write({"real/a.py": HAZARD, "real/pyproject.toml": ""})
+        Path("project").symlink_to("real")
+        run("fix", "project", code=0)
+        assert Path("real/a.py").read_text() == FIXED
+
+    def test_a_file_that_becomes_a_link(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"a.py": HAZARD})
+        monkeypatch.setattr(pipeline, "write", before(pipeline.write, moved, Path("a.py")))
+        assert "FSR101 not fixed: was replaced by a link in the meantime" in run("fix", code=1).stderr
+        assert (Path("a.py").is_symlink(), Path("theirs").read_text()) == (True, HAZARD)
+
+    def test_a_folder_that_becomes_a_link_out_of_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"project/pyproject.toml": "", "project/pkg/a.py": HAZARD})
+
+        def act(folder: Path) -> None:
+            folder.rename("elsewhere")
+            folder.symlink_to("../elsewhere")
+
+        monkeypatch.setattr(pipeline, "write", before(pipeline.write, act, Path("project/pkg")))
+        assert "leads out of the project" in run("fix", "project", code=1).stderr
+        assert Path("elsewhere/a.py").read_text() == HAZARD
+
+    def test_a_report_over_a_circle_of_links(self) -> None:
+        write({"a.py": FIXED})
+        Path("report").symlink_to("loop")
+        Path("loop").symlink_to("report")
+        done = run("check", "--output-file", "report", code=2)
+        assert len(done.stderr.splitlines()) == 1
+        assert "internal" not in done.stderr
+
+
+class TestReadAgain:
+    FILES: Final = {"a.py": HAZARD, "b.py": "import a\n\nx = 1  # noqa: E501\n", "c.py": "x = 1\n"}
+
+    @pytest.mark.parametrize("name", ["a.py", "b.py", "c.py"])
+    @pytest.mark.parametrize(
+        ("arguments", "step"),
+        [
+            (("fix",), "repair"),
+            (("fix", "--unsafe-fixes", "a.py"), "repair"),
+            (("check", "--add-noqa"), "add_noqa"),
+        ],
+    )
+    def test_a_file_that_changes_while_repairs_are_made(
+        self, name: str, arguments: tuple[str, ...], step: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is known from the cache is not held, and would be read only now."""
+        write(self.FILES)
+        for known in self.FILES:
+            os.utime(known, (1_500_000_000, 1_500_000_000))
+        run("check", code=1)
+        later = "import os\n\n# theirs\n"
+        act = before(getattr(pipeline, step), lambda file: write({str(file): later}), Path(name))
+        monkeypatch.setattr(pipeline, step, act)
+        done = run(*arguments, code=1 if name == "a.py" else 0)
+        assert "internal failure" not in done.stderr
+        assert ("changed by somebody else in the meantime" in done.stderr) == (name == "a.py")
+        assert Path(name).read_text() == later
+        assert name == "a.py" or Path("a.py").read_text() != HAZARD
+
+    def test_one_that_changes_while_they_are_judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(self.FILES)
+        whole = pipeline.Run.everything
+        theirs = before(whole, lambda file: write({str(file): "# theirs\n"}), Path("a.py"))
+        monkeypatch.setattr(pipeline.Run, "everything", theirs)
+        assert "changed by somebody else in the meantime" in run("fix", code=1).stderr
+        assert Path("a.py").read_text() == "# theirs\n"
+
+    def test_the_copy_of_the_helpers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run("vendor", "fs_safe.py", code=0)
+        Path("fs_safe.py").write_text("# mine\n")
+        monkeypatch.setattr(
+            os, "fsync", before(os.fsync, lambda file: file.write_bytes(THEIRS), Path("fs_safe.py"))
+        )
+        assert "changed by somebody else" in run("vendor", "--force", "fs_safe.py", code=2).stderr
+        assert Path("fs_safe.py").read_bytes() == THEIRS
+
+
+@forking
+class TestTwoAtOnce:
+    def test_runs_of_the_program(self) -> None:
+        files = {f"m{number}.py": HAZARD.replace('"d"', f'"d{number}"') for number in range(6)}
+        fixed = {name: FIXED.replace('"d"', f'"d{name[1]}"') for name in files}
+        codes = set()
+        for _ in range(3):
+            write(files)
+            gate, opened = os.pipe()
+            processes = []
+            for _ in range(2):
+                process = os.fork()
+                if process == 0:
+                    os.close(opened)
+                    os.read(gate, 1)
+                    os._exit(child(fixing))
+                processes.append(process)
+            os.close(gate)
+            os.close(opened)
+            codes |= {os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes}
+            assert {name: Path(name).read_text() for name in files} == fixed
+            assert {name for name in entries() if name.endswith((".tmp", ".saved"))} == set()
+        assert codes <= {0}, "what the other one has done is done"
+
+    @pytest.mark.parametrize("crash", ["none", "kill"])
+    def test_every_order(self, crash: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where the system cannot let files change places: such a call could not be stopped."""
+        monkeypatch.setattr(placing, "swap", lambda one, other: False)
+        most = 40 if crash == "none" else 25
+        explore(
+            replace_it, setup=old_file, check=is_whole, crash=crash, preemptions=1, max_schedules=most
+        ).assert_ok()
+
+
+def old_file(root: Path) -> None:
+    (root / "a.py").write_bytes(OLD)
+    (root / "a.py").chmod(0o640)
+
+
+def replace_it(root: Path, rank: int) -> None:
+    with contextlib.suppress(ObstacleError):
+        exchange(root / "a.py", OLD, NEW if rank == 0 else THEIRS)
+
+
+def is_whole(root: Path) -> None:
+    assert (root / "a.py").read_bytes() in (OLD, NEW, THEIRS)
+    assert stat.S_IMODE((root / "a.py").stat().st_mode) == 0o640
+    others = {entry.name for entry in root.iterdir()} - {"a.py"}
+    assert all(leftovers._NAME.fullmatch(name) for name in others)
