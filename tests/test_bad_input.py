@@ -84,9 +84,9 @@ class TestContent:
             (b"x = " + b"-" * 100_000 + b"1\n", "1:1 FSR001 the code is nested too deeply to be analyzed"),
             (b"x = 1" + b" + 1" * 20_000, "1:1 FSR001 the code is nested too deeply to be analyzed"),
             # these were taken apart, and every rule failed on them in every file
-            (b"if x: pass\n" + b"elif y: z()\n" * 480, "1:1 FSR001 the code is nested too deeply"),
-            (b"if " + b"not " * 330 + b"x: y()\n", "1:1 FSR001 the code is nested too deeply"),
-            (b"f(x" + b".a" * 480 + b")\n", "1:1 FSR001 the code is nested too deeply"),
+            (b"if x: pass\n" + b"elif y: z()\n" * 1200, "1:1 FSR001 the code is nested too deeply"),
+            (b"if " + b"not " * 1200 + b"x: y()\n", "1:1 FSR001 the code is nested too deeply"),
+            (b"f(x" + b".a" * 1200 + b")\n", "1:1 FSR001 the code is nested too deeply"),
             (b"with " + b"f(), " * 800 + b"f():\n    x()\n", "1:1 FSR001 the code is nested too deeply"),
             (b"x = a" + b" + a" * 900 + b"\n", None),
             (b"if x: y()\n" * 1001, "1:1 FSR001 is not analyzed: the code of the file has 2002 statements"),

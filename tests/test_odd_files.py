@@ -29,7 +29,9 @@ __all__ = ["here"]
 TERMS: Final = 20_000
 LONG: Final = 5000
 TOO_DEEP: Final = "FSR001 the code is nested too deeply to be analyzed"
-FIXED: Final = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
+FIXED: Final = (
+    'import os\nfrom pathlib import Path\n\nif not os.path.exists("d"):\n    Path("d").mkdir(exist_ok=True)\n'
+)
 FLAT: Final = {
     "and": "x = a" + " and a" * 1000,
     "compared": "x = a" + " < a" * LONG,
@@ -157,7 +159,7 @@ print(patch.refused[0].reason)
         def taken_apart(terms: int, frames: int) -> bool:
             if frames:
                 return taken_apart(terms, frames - 1)
-            text = "x = a" + " + a" * terms
+            text = "x = " + "not " * terms + "a"
             return isinstance(extract(source.of_text(text, Path("a.py"), Path())), FileFacts)
 
         before = sys.getrecursionlimit()
@@ -168,10 +170,14 @@ print(patch.refused[0].reason)
         finally:
             sys.setrecursionlimit(before)
 
-    def test_ten_megabytes(self) -> None:
-        Path("big.py").write_text("x = '" + "a" * 10_000_000 + "'\n" + HAZARD)
+    @pytest.mark.parametrize(("size", "code"), [(4_900_000, "FSR101"), (10_000_000, "FSR001")])
+    def test_megabytes(self, size: int, code: str) -> None:
+        Path("big.py").write_text("x = '" + "a" * size + "'\n" + HAZARD)
         rows = json.loads(CliRunner().invoke(cli.main, ["check", "--format=json", "--no-cache"]).stdout)
-        assert [row["path"] for row in rows["findings"]] == ["big.py", "good.py"]
+        assert [(row["path"], row["code"]) for row in rows["findings"]] == [
+            ("big.py", code),
+            ("good.py", "FSR101"),
+        ]
 
 
 class TestEncodings:
@@ -405,10 +411,10 @@ class TestInTheMeantime:
         target.write_text(HAZARD)
         exchange = placing.exchange
 
-        def late(file: Path, before: bytes, after: bytes) -> None:
+        def late(file: Path, before: bytes, after: bytes, *, below: Path | None = None) -> None:
             if file == target:
                 change(target)
-            exchange(file, before, after)
+            exchange(file, before, after, below=below)
 
         monkeypatch.setattr(apply, "exchange", late)
         stderr = run("fix", code=1)

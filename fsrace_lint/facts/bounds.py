@@ -1,4 +1,4 @@
-"""How much of a file can be followed: more would take for ever, or more frames than there are."""
+"""How much of a file can be followed: more would take for ever."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ statements, and 320 tests.
 """
 TESTS: Final = (ast.If, ast.Assert, ast.Try)
 """What can end the way to the statements after it."""
-DEEPEST: Final = 700
-"""The most frames that following the deepest part of a file may take: of the 1000 that Python has."""
-SUITE: Final = 2
-EXPRESSION: Final = 2
-TEST: Final = 1
-"""The frames that following a suite takes, and an expression, and more where that is tested."""
 MOST_OPERANDS: Final = 100
 """A sum of more is no path, and is not held as one operator in another."""
 

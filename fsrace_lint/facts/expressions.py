@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.bounds import DEEPEST, EXPRESSION, MOST_OPERANDS, TEST
+from fsrace_lint.facts.bounds import MOST_OPERANDS
 from fsrace_lint.facts.names import denoted, last_name
 
 if TYPE_CHECKING:
@@ -86,8 +86,6 @@ class Expressions:
         self.read_lambda = read_lambda
         self.scope = Scope(0, "<module>")
         self.fstring_depth = 0
-        self.depth = 0
-        """The frames that following the code down to here takes at most."""
         self._texts: dict[str, str] = {}
         """One object for equal strings, which the parser makes one by one."""
 
@@ -121,24 +119,11 @@ class Expressions:
     def read(self, node: ast.expr) -> m.Expr:
         """Convert one expression."""
         method = _METHODS.get(type(node))
-        self.enter(EXPRESSION)
-        found = self._other(node) if method is None else method(self, node)
-        self.depth -= EXPRESSION
-        return found
-
-    def enter(self, frames: int) -> None:
-        """Go deeper; what was entered is left by taking the same off `depth`.
-
-        Raises:
-            RecursionError: Those who follow the code later could run out of frames.
-        """
-        self.depth += frames
-        if self.depth > DEEPEST:
-            raise RecursionError
-
-    def _other(self, node: ast.expr) -> m.Expr:
-        parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        return m.Opaque(self.several(parts))
+        if method is not None:
+            return method(self, node)
+        return m.Opaque(
+            self.several(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        )
 
     def several(self, nodes: Iterable[ast.expr]) -> tuple[m.Expr, ...]:
         """Convert several expressions in their order."""
@@ -187,17 +172,11 @@ class Expressions:
         return m.Compare(self.read(node.left), operators, self.several(node.comparators))
 
     def _boolean(self, node: ast.BoolOp) -> m.Expr:
-        self.enter(TEST)
-        values = self.several(node.values)
-        self.depth -= TEST
-        return m.Boolean("and" if isinstance(node.op, ast.And) else "or", values)
+        return m.Boolean("and" if isinstance(node.op, ast.And) else "or", self.several(node.values))
 
     def _unary(self, node: ast.UnaryOp) -> m.Expr:
         if isinstance(node.op, ast.Not):
-            self.enter(TEST)
-            negated = m.Not(self.read(node.operand))
-            self.depth -= TEST
-            return negated
+            return m.Not(self.read(node.operand))
         value = self.read(node.operand)
         if (
             isinstance(node.op, ast.USub)

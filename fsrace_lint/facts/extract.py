@@ -10,7 +10,7 @@ import msgspec
 
 from fsrace_lint import depth
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.bounds import SUITE, TESTS, TooLongError, check_length
+from fsrace_lint.facts.bounds import TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
 from fsrace_lint.facts.newer import located
 from fsrace_lint.facts.targets import pattern_names, target_names
@@ -109,7 +109,6 @@ class Extractor:
     def block(self, nodes: Iterable[ast.stmt]) -> tuple[m.Statement, ...]:
         """Read a suite; statements that say nothing are left out."""
         read: list[m.Statement] = []
-        self.expressions.enter(SUITE)
         scope = self.scope
         for node in nodes:
             scope.statements += 1
@@ -118,7 +117,6 @@ class Extractor:
             statement = None if method is None else method(self, node)
             if statement is not None:
                 read.append(statement)
-        self.expressions.depth -= SUITE
         return tuple(read)
 
     def _expression(self, node: ast.Expr) -> m.Statement | None:
@@ -207,9 +205,7 @@ class Extractor:
             raise RecursionError("each item of a `with` is a level")
         mark = len(self.scope.bound)
         items = tuple(map(self._item, node.items))
-        self.expressions.enter(len(items))
         body = self.block(node.body)
-        self.expressions.depth -= len(items)
         span = self.columns.span(node.items[0].context_expr)
         return m.With(items, body, span, self.scope.bound_since(mark))
 
