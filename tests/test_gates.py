@@ -23,7 +23,7 @@ from test_cli import HAZARD, here, read_terminal, write  # noqa: F401  # a fixtu
 from test_html import elements, parsed, said
 from test_report import finding, fix, source
 
-from fsrace_lint import cli, report
+from fsrace_lint import cache, cli, report
 from fsrace_lint.cache import seal as sealing
 from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
@@ -688,7 +688,11 @@ class TestPlantedCaches:
         check(code=1)
         (file,) = Path(".fsrace_cache").glob("facts*")
         whole = file.read_bytes()
-        for at in range(90, len(whole), 40):
+        version = cache.Version.of()
+        assert version is not None
+        index = cache.PackedFacts(cache.Folder(file.parent), version, file.name)._at
+        heads = range(index.offset, index.offset + index.length)  # of no use where all facts are read
+        for at in (at for at in range(90, len(whole), 40) if at not in heads):
             file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
             for results in Path(".fsrace_cache").glob("results*"):
                 results.unlink()

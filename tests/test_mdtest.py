@@ -23,7 +23,7 @@ import os
 
 
 def prepare(path):
-    if not os.path.exists(path):
+    if not os.path.isdir(path):
         os.makedirs(path)"""
 DIFF = """\
 ```diff
@@ -33,7 +33,7 @@ DIFF = """\
 
 
  def prepare(path):
--    if not os.path.exists(path):
+-    if not os.path.isdir(path):
 -        os.makedirs(path)
 +    os.makedirs(path, exist_ok=True)
 ```
@@ -157,7 +157,7 @@ class TestMarks:
         ]
 
     def test_the_wrong_line(self, tmp_path: Path) -> None:
-        code = HAZARD.replace("exists(path):", "exists(path):  # error: FSR101")
+        code = HAZARD.replace("isdir(path):", "isdir(path):  # error: FSR101")
         found = problems(tmp_path, py(code), DIFF)
         assert [problem.partition(" (")[0] for problem in found] == [
             ":8: expected FSR101, found nothing",

@@ -114,7 +114,7 @@ repos:
     assert "- files were modified by this hook" in first.stdout
     assert "Fixed 1 problem in 1 file; 0 left." in first.stdout
     assert re.search(r"fsrace-lint\.+Passed", first.stdout)
-    assert (project / "train.py").read_text() == 'import os\n\nos.makedirs("d", exist_ok=True)\n'
+    assert (project / "train.py").read_text() == HAZARD.replace('"d")\n', '"d", exist_ok=True)\n')
     assert (project / "tests" / "test_train.py").read_text() == HAZARD
     git(project, "add", "--update")
     second = pre_commit(project, home, "run", "--all-files")

@@ -252,7 +252,7 @@ class TestDiagnostics:
             }
             (related,) = found.related_information or ()
             assert related.location.uri == name
-            assert related.location.range == types.Range(types.Position(2, 7), types.Position(2, 26))
+            assert related.location.range == types.Range(types.Position(2, 7), types.Position(2, 25))
 
         session([here], story)
 

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-HAZARD = b'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+HAZARD = b'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
 FIXED = b'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
 WORK = b"import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 GUARDED = b"""import torch.distributed as dist
