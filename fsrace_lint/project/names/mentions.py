@@ -37,6 +37,8 @@ class Mentions:
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._found: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
+        self._further: dict[_Known, tuple[_Known, ...]] = {}
+        self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
 
     def imported_as(self, name: str) -> set[str]:
         """Give the names under which imports of the project bind `name`."""
@@ -112,31 +114,47 @@ class Mentions:
 
     def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
         """Give the functions that mention what some names denote, also by their further names."""
+        told = set()
         for name, called, home in self._reached(start):
+            if called:
+                continue
             if isinstance(home, LinkedFunction):
-                yield from () if called else (f for f in _within(home) if name in f.facts.mentions)
-            else:
-                yield from () if called else self.of_name(name)
+                yield from (function for function in self._within(home) if name in function.facts.mentions)
+            elif name not in told:
+                told.add(name)
+                yield from self.of_name(name)
 
     def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
         """Give names and the further names of what they denote."""
         waiting = list(start)
         found = set(waiting)
         while waiting:
-            here = name, called, home = waiting.pop()
-            further: list[_Known] = []
-            if isinstance(home, LinkedFunction):
-                within = _within(home)
-                aliases = [(a, inner) for inner in within for a in aliases_in(inner) if a.name == name]
-            else:
-                aliases = self._tables.aliases(name, called=called)
-                further += ((local, called, None) for local in self.imported_as(name))
-            for alias, reader in aliases:
-                if (called or not alias.called) and self._means(alias, reader, home):
-                    further.append(_bound(alias, reader, called=called))
+            here = waiting.pop()
+            further = self._further.get(here)
+            if further is None:
+                further = self._further[here] = tuple(dict.fromkeys(self._further_names(*here)))
             yield here
-            waiting += (new := set(further) - found)
-            found |= new
+            for known in further:
+                if known not in found:
+                    found.add(known)
+                    waiting.append(known)
+
+    def _further_names(self, name: str, called: bool, home: _Home) -> Iterator[_Known]:  # noqa: FBT001  # parts of one key
+        """Give the names that code gives to what has a name already."""
+        if isinstance(home, LinkedFunction):
+            within = self._within(home)
+            aliases = [(a, inner) for inner in within for a in aliases_in(inner) if a.name == name]
+        else:
+            aliases = self._tables.aliases(name, called=called)
+            yield from ((local, called, None) for local in self.imported_as(name))
+        for alias, reader in aliases:
+            if (called or not alias.called) and self._means(alias, reader, home):
+                yield _bound(alias, reader, called=called)
+
+    def _within(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
+        if function not in self._inside:
+            self._inside[function] = tuple(_within(function))
+        return self._inside[function]
 
     def _means(self, alias: m.Alias, reader: LinkedFunction, home: _Home) -> bool:
         """Tell whether what a function gives a further name can be what has a name at home."""
