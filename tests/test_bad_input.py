@@ -82,7 +82,13 @@ class TestContent:
             (b"return 1\n", None),
             (b"x = " + b"(" * 5000 + b")" * 5000, "1:"),
             (b"x = " + b"-" * 100_000 + b"1\n", "1:1 FSR001 the code is nested too deeply to be analyzed"),
-            (b"x = 1" + b" + 1" * 20_000, "1:1 FSR001 the code is nested too deeply to be analyzed"),
+            # the parser of Python 3.10 takes it, and a long sum is held flat
+            (
+                b"x = 1" + b" + 1" * 20_000,
+                "1:1 FSR001 the code is nested too deeply to be analyzed"
+                if sys.version_info >= (3, 11)
+                else None,
+            ),
             # these were taken apart, and every rule failed on them in every file
             (b"if x: pass\n" + b"elif y: z()\n" * 1200, "1:1 FSR001 the code is nested too deeply"),
             (b"if " + b"not " * 1200 + b"x: y()\n", "1:1 FSR001 the code is nested too deeply"),

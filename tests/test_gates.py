@@ -210,7 +210,7 @@ def test_what_is_opened_in_an_editor_is_not_run(trapped: Path) -> None:
 def test_the_trap_works(trapped: Path) -> None:
     """The mark is left where Python is told to import from the folder."""
     start(sys.executable, "-c", "import click")
-    assert "click.py" in trapped.read_text()
+    assert str(trapped.parent) in trapped.read_text()
 
 
 # Nothing steers who reads of it.

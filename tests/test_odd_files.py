@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -134,7 +135,7 @@ print(patch.refused[0].reason)
         paths = [row.partition(":")[0] for row in told.findings if " FSR001 " in row or " FSR101 " in row]
         assert sorted(paths) == sorted({"good.py", *(f"{name}.py" for name in DEEP)})
         assert not [row for row in told.findings if "FSR002" in row]
-        for name in ("sum", "attributes", "elif", "not", "conditional", "entered"):
+        for name in ("attributes", "elif", "not", "conditional", "entered"):
             assert any(row == f"{name}.py:1:1 {TOO_DEEP}" for row in told.findings)
         run("fix", code=1)
         assert Path("good.py").read_text() == FIXED
@@ -199,7 +200,7 @@ class TestEncodings:
         """A codec quotes what it does not like, be it the end of a line; flake8 prints what it is given."""
         Path("odd.py").write_text("# coding: punycode\nx = 1\n")
         message = check(".").findings[-1]
-        assert "FSR001 cannot be decoded: " in message
+        assert re.search("FSR001 (cannot be decoded: |is not encoded as )", message)
         assert "\n" not in message
         command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "odd.py"]
         shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout

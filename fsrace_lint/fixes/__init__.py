@@ -27,7 +27,7 @@ __all__ = ["Patch", "Refusal", "Surroundings", "Verify", "alone", "repair"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LONGEST: Final = 500
-"""How many parts a chain may have that the parser of Python takes for one node."""
+"""How many parts a chain may have that the parser of Python takes for one node, or facts hold flat."""
 _TOO_DEEP: Final = "the code is nested too deeply"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
 
@@ -117,10 +117,20 @@ def _is_endless(text: str) -> bool:
         nodes = ast.walk(ast.parse(text))
     return any(
         (isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST)
+        or (isinstance(node, ast.BinOp) and _is_long(node))
         or (isinstance(node, ast.alias) and node.name.count(".") > _LONGEST)
         or (isinstance(node, ast.ImportFrom) and (node.module or "").count(".") > _LONGEST)
         for node in nodes
     )
+
+
+def _is_long(node: ast.expr) -> bool:
+    """Tell whether a sum, or what else has its operators in a row, has too many parts."""
+    for _ in range(_LONGEST):
+        if not isinstance(node, ast.BinOp):
+            return False
+        node = node.left
+    return True
 
 
 def _read(source: Source) -> Tree:
