@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import msgspec
 
+from fsrace_lint import reading
 from fsrace_lint.fingerprints import Key, spelled
 from fsrace_lint.placing import ObstacleError, exchange, within
 from fsrace_lint.settings import ROOT_MARKERS, Settings, SettingsError, find_root
@@ -25,7 +25,6 @@ VERSION: Final = 1
 ABOUT_THE_TOOL: Final = frozenset({"FSR001", "FSR002", "FSR003"})
 """What no baseline holds: a file that was not checked, and a comment that does nothing."""
 
-_LARGEST: Final = 16 * 1024 * 1024
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 _Word: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 _Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
@@ -203,12 +202,7 @@ def _root_word(file: Path, root: Path) -> str | None:
 
 def _read(file: Path) -> bytes:
     try:
-        status = file.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise BaselineError(f"{file}: is no regular file, so it is no baseline")
-        if status.st_size > _LARGEST:
-            raise BaselineError(f"{file}: is too large for a baseline ({status.st_size} bytes)")
-        return file.read_bytes()
+        return reading.read(file)
     except FileNotFoundError:
         hint = f"`fsrace-lint check --write-baseline {file}` writes one"
         raise BaselineError(f"{file}: there is no such baseline; {hint}") from None
@@ -237,8 +231,8 @@ def write(file: Path, baseline: Baseline, root: Path | None = None) -> None:
     about = "" if word == "." else f'  "root": {json.dumps(word, ensure_ascii=False)},\n'
     head = f'  "format": {json.dumps(FORMAT)},\n  "version": {VERSION},\n{about}'
     data = f'{{\n{head}  "findings": {listed}\n}}\n'.encode()
-    if len(data) > _LARGEST:
-        raise BaselineError(f"{file}: would be larger than a baseline may be ({_LARGEST} bytes)")
+    if len(data) > reading.LARGEST:
+        raise BaselineError(f"{file}: would be larger than a baseline may be ({reading.LARGEST} bytes)")
     try:
         exchange(within(file), baseline.read, data)
     except ObstacleError as obstacle:

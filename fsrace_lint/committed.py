@@ -39,6 +39,7 @@ _PATIENCE: Final = 60.0
 _MOST: Final = 200
 """The names that are asked for at once: a command line has an end."""
 _SHA256: Final = 64
+"""The digits of a name in a repository of the newer kind."""
 _DIRTY: Final = "has uncommitted changes"
 _FOREIGN: Final = "is not in git"
 
@@ -99,11 +100,7 @@ def _reason(held: bytes, staged: Sequence[str], known: Sequence[str]) -> str:
 
 def _digest(data: bytes, length: int) -> str:
     """Give the name that git has for a content, in a repository whose names are so long."""
-    made = (
-        hashlib.sha256()
-        if length == hashlib.sha256().digest_size * 2
-        else hashlib.sha1(usedforsecurity=False)
-    )
+    made = hashlib.sha256() if length == _SHA256 else hashlib.sha1(usedforsecurity=False)
     made.update(b"blob %d\0" % len(data))
     made.update(data)
     return made.hexdigest()

@@ -25,6 +25,11 @@ def name() -> str:
     return f"{_PREFIX}{_here()}.{os.getpid()}.{secrets.token_hex(8)}.tmp"
 
 
+def is_one(name: str) -> bool:
+    """Tell whether a file has such a name, left over or not."""
+    return name.startswith(_PREFIX) and _NAME.fullmatch(name) is not None
+
+
 @functools.cache
 def _here() -> str:
     """Name the place in which a process id means one process: a host, and what numbers its processes."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST: Final = 16 * 1024 * 1024
-"""The bytes that a file with settings or patterns may have."""
+"""The bytes that such a file may have."""
 
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from fsrace_lint import __version__
-from fsrace_lint.placing import ObstacleError, exchange, within
+from fsrace_lint import __version__, reading
+from fsrace_lint.placing import exchange, within
 
 NAME: Final = "fs_safe.py"
 """What a copy is called in a folder."""
@@ -50,10 +50,8 @@ def look(file: Path) -> Copy:
 
 
 def _read(file: Path) -> bytes | None:
-    if file.exists() and not file.is_file():
-        raise ObstacleError("is not a regular file")
     try:
-        return file.read_bytes()
+        return reading.read(file)
     except FileNotFoundError:
         return None
 

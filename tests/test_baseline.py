@@ -312,7 +312,7 @@ class TestReading:
         write({"a.py": CODE})
         with Path("known.json").open("wb") as stream:
             stream.truncate(17 * 1024 * 1024)
-        assert "is too large for a baseline" in failed("check", "--baseline", "known.json")
+        assert "known.json: cannot be read: is too large" in failed("check", "--baseline", "known.json")
 
     def test_nested_without_end(self) -> None:
         write({"a.py": CODE, "known.json": "[" * 100_000})

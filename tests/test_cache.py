@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from fsrace_lint import cache, cli, pipeline, rules, settings, source
+from fsrace_lint import cache, cli, leftovers, pipeline, rules, settings, source
 from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Status, Version
 from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
@@ -92,7 +92,7 @@ def load(root: Path) -> Settings:
 
 def checked(*paths: str, cached: Cached = Cached.RESULTS) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths or (".",)]
-    ((run, found),) = pipeline.check(named, lambda _: load(Path.cwd()), cache=cached)
+    ((run, found),) = pipeline.check(named, lambda _: load(Path.cwd()), cache=cached, lean=True)
     return run, found
 
 
@@ -639,14 +639,14 @@ class TestTheFolder:
     def test_what_killed_runs_have_left(self, here: Path) -> None:
         write({"a.py": HAZARD})
         checked()
-        old = here / ".fsrace_cache" / f".fsrace-cache.1.{'a' * 16}.tmp"
-        young = here / ".fsrace_cache" / f".fsrace-cache.2.{'b' * 16}.tmp"
-        old.write_text("")
-        young.write_text("")
-        os.utime(old, (LONG_AGO, LONG_AGO))
+        name = [sys.executable, "-c", "from fsrace_lint import leftovers; print(leftovers.name())"]
+        dead = subprocess.run(name, capture_output=True, text=True, check=True).stdout.strip()
+        left, written = here / ".fsrace_cache" / dead, here / ".fsrace_cache" / leftovers.name()
+        left.write_text("")
+        written.write_text("")
         write({"a.py": CLEAN})
         checked()
-        assert (old.exists(), young.exists()) == (False, True)
+        assert (left.exists(), written.exists()) == (False, True)
 
 
 class TestTheCommand:
@@ -704,18 +704,19 @@ except SystemExit as end:
     ("text", "code", "form"), [(CLEAN, 0, "text"), (CLEAN, 0, "json"), (HAZARD, 1, "json")]
 )
 def test_what_a_run_loads_where_all_is_known(text: str, code: int, form: str) -> None:
+    """A run that finds the files older than the one before thought notes that, so it may be a later one."""
     write({"a.py": text, "b.py": CLEAN})
     command = [sys.executable, "-c", LOADED, f"--format={form}"]
     ours = ("rules", "project", "catalog", "facts", "fixes", "explore")
     heavy = ("libcst", "rich", "flake8", "pathspec", *(f"fsrace_lint.{name}" for name in ours))
-    seen = []
-    for _ in range(2):
+    seen: list[list[str]] = []
+    while len(seen) < 5 and [] not in seen:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         ended, *names = done.stderr.split()
         assert int(ended) == code
         seen.append([name for name in heavy if name in names])
     assert "fsrace_lint.rules" in seen[0]
-    assert seen[1] == []
+    assert seen[-1] == []
 
 
 FACTS = {

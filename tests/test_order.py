@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from mdtest import collect
+from unfiltered import project
 
 from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.project.flow.processes import ALL, MAIN
 from fsrace_lint.project.memo import Followed, Memo
+from fsrace_lint.project.names.resolve import Resolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mdtest import Case
+
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.queries import Project
 
 ROOT = Path(__file__).parent.parent
 SEVERAL_FILES = [case for case in collect(ROOT / "tests" / "fixtures") if len(case.files) > 1]
@@ -190,3 +198,58 @@ def test_many_calls_on_many_levels_take_no_longer_than_few(tmp_path: Path) -> No
     (tmp_path / "main.py").write_text("\n".join(lines) + "\n", "utf-8")
     (tmp_path / "setup.cfg").touch()
     assert found(tmp_path, reverse=False) == {"main.py": [("FSR101", 34, "plausible")]}
+
+
+LEADER = """
+import torch.distributed as dist
+
+
+def first():
+    if dist.get_rank() == 0:
+        make()
+
+
+def others():
+    if dist.get_rank() != 0:
+        make()
+
+
+def make():
+    pass
+"""
+
+
+def calls_of(asked: Project, name: str) -> list[Event]:
+    functions = [function for module in asked.linker.table.modules for function in module.functions]
+    (called,) = (function for function in functions if function.facts.name == name)
+    return [edge.event for edge in asked.propagation.edges(called)]
+
+
+def test_who_sees_a_test_come_out_otherwise() -> None:
+    """What is asked of a test that was made up for the question is not the answer for the next one."""
+    asked = project({"a.py": LEADER})
+    tests = [event.state.literals[0] for event in calls_of(asked, "make")]
+    assert [literal.truth for literal in tests] == [True, True]
+    for _ in range(20):
+        otherwise = [asked.propagation.deciding(replace(literal, truth=False)) for literal in tests]
+        assert otherwise == [ALL & ~MAIN, MAIN]
+
+
+@pytest.mark.parametrize("called", [1, 2, 3])
+def test_what_could_not_be_found_is_looked_for_again(called: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that is too deep ends one question, wherever it comes up; the next one has the whole answer."""
+    asked = project({"a.py": LEADER})
+    entity, times = Resolver.entity, count()
+
+    def deep(*arguments: Any) -> Any:
+        if next(times) == called:
+            raise RecursionError
+        return entity(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Resolver, "entity", deep)
+        with pytest.raises(RecursionError):
+            calls_of(asked, "make")
+    again = [event.function.facts.name for event in calls_of(asked, "make")]
+    assert again == [event.function.facts.name for event in calls_of(project({"a.py": LEADER}), "make")]
+    assert again == ["first", "others"]

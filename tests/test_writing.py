@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from test_cli import HAZARD, here, run, write  # noqa: F401  # a fixture for all tests
 
-from fsrace_lint import cli, dressing, leftovers, pipeline, placing, swapping
+from fsrace_lint import cli, leftovers, pipeline, placing
 from fsrace_lint.explore import explore
-from fsrace_lint.placing import ObstacleError, exchange, put
+from fsrace_lint.placing import ObstacleError, dressing, exchange, put, swapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable

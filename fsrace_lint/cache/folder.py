@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
-import time
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsrace_lint import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,9 +24,6 @@ _OURS: Final = b"\n# This folder is the cache of fsrace-lint; it can be deleted 
 _TAG_LARGEST: Final = 4096
 _IGNORE: Final = ".gitignore"
 _FILE: Final = re.compile(r"(facts|results)-[a-z0-9.-]+\.bin")
-_TEMPORARY: Final = re.compile(r"\.fsrace-cache\.[0-9]+\.[0-9a-f]{16}\.tmp")
-_STALE: Final = 3600.0
-"""The seconds after which nobody writes a temporary file any more."""
 _READ: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
@@ -102,7 +99,7 @@ class Folder:
             OSError: It cannot be written; what was there still is.
         """
         self._prepare()
-        temporary = self.path / f".fsrace-cache.{os.getpid()}.{secrets.token_hex(8)}.tmp"
+        temporary = self.path / leftovers.name()
         descriptor = os.open(temporary, _WRITE, 0o666)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -112,7 +109,7 @@ class Folder:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-        self._sweep()
+        leftovers.sweep(self.path)
 
     def files(self) -> list[Info]:
         """List the files that a cache is made of."""
@@ -139,7 +136,7 @@ class Folder:
             raise FolderError("it is no cache of fsrace-lint, and is left alone")
         gone = self.files()
         for info in self._entries():
-            if _FILE.fullmatch(info.name) or _TEMPORARY.fullmatch(info.name):
+            if _FILE.fullmatch(info.name) or leftovers.is_one(info.name):
                 (self.path / info.name).unlink(missing_ok=True)
         if {info.name for info in self._entries()} <= {_TAG, _IGNORE}:
             for name in (_IGNORE, _TAG):
@@ -160,7 +157,7 @@ class Folder:
         if os.path.islink(self.path):
             raise FolderError("it is a symbolic link")
         foreign = [name for name in os.listdir(self.path) if name not in (_TAG, _IGNORE)]
-        if any(not (_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name)) for name in foreign):
+        if any(not (_FILE.fullmatch(name) or leftovers.is_one(name)) for name in foreign):
             raise FolderError("it is a folder with other files in it")
         for name, data in ((_IGNORE, b"*\n"), (_TAG, _SIGNATURE + _OURS)):
             self._put_first(name, data)
@@ -169,7 +166,7 @@ class Folder:
 
     def _put_first(self, name: str, data: bytes) -> None:
         """Make a file, if nobody else does."""
-        temporary = self.path / f".fsrace-cache.{os.getpid()}.{secrets.token_hex(8)}.tmp"
+        temporary = self.path / leftovers.name()
         descriptor = os.open(temporary, _WRITE, 0o666)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -179,13 +176,6 @@ class Folder:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-
-    def _sweep(self) -> None:
-        """Delete what runs that were killed have left."""
-        for info in self._entries():
-            if _TEMPORARY.fullmatch(info.name) and time.time() - info.written > _STALE:
-                with contextlib.suppress(OSError):
-                    (self.path / info.name).unlink()
 
     def _entries(self) -> Iterator[Info]:
         with contextlib.suppress(OSError), os.scandir(str(self.path)) as entries:

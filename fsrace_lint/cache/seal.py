@@ -14,6 +14,8 @@ import secrets
 import stat
 from typing import Final
 
+from fsrace_lint import leftovers
+
 VARIABLE: Final = "FSRACE_CACHE_KEY"
 """The environment variable that takes the place of the key in the user's own folder."""
 SIZE: Final = 20
@@ -106,7 +108,7 @@ def _made(folder: str) -> bytes:
     # on NFS a folder that another host has just made can be told of too late, even to `exist_ok`
     with contextlib.suppress(FileExistsError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
-    temporary = os.path.join(folder, f".{_NAME}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, leftovers.name())
     descriptor = os.open(temporary, _NEW, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -117,6 +119,7 @@ def _made(folder: str) -> bytes:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+    leftovers.sweep(folder)
     return _read(folder)
 
 

@@ -13,6 +13,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
 from fsrace_lint.facts.newer import located
+from fsrace_lint.facts.scripts import tests_main
 from fsrace_lint.facts.targets import pattern_names, target_names
 from fsrace_lint.source import Columns
 from fsrace_lint.spans import Span
@@ -103,7 +104,7 @@ class Extractor:
             tuple(function for function in self.functions if function is not None),
             tuple(class_ for class_ in self.classes if class_ is not None),
             tuple(self.imports),
-            any(_tests_main(node) for node in tree.body),
+            any(map(tests_main, tree.body)),
         )
 
     def block(self, nodes: Iterable[ast.stmt]) -> tuple[m.Statement, ...]:
@@ -355,24 +356,6 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
         elif isinstance(statement, m.If):
             yield from _definitions(statement.body)
             yield from _definitions(statement.orelse)
-
-
-def _tests_main(node: ast.AST) -> bool:
-    """Tell whether a statement of a module is, or holds, a branch that asks for `__name__`."""
-    if isinstance(node, ast.If) and _asks_for_name(node.test):
-        return True
-    inner = ast.iter_child_nodes(node) if isinstance(node, _HOLDING) else ()
-    return any(map(_tests_main, inner))
-
-
-def _asks_for_name(test: ast.expr) -> bool:
-    if isinstance(test, ast.BoolOp):
-        return any(map(_asks_for_name, test.values))
-    sides = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
-    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
-
-
-_HOLDING: Final = (ast.If, ast.Try, ast.With, ast.ExceptHandler)
 
 
 _STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {

@@ -55,8 +55,6 @@ def check_handed(
         if not (force_exclude and discover.leaves_out(file, settings)):
             run = with_file(run, data, file)
         result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
-        if not lean and cache is not Cached.RESULTS:
-            run.hold()
         if memory is not None:
             keep(memory, whole, observer)
         return run, result

@@ -127,13 +127,19 @@ def remembering(
     memory = Memory.of(settings, wanted)
     if memory is not None and memory.packed.is_foreign:
         observer.note(f"cache: {memory.folder} is damaged or has the seal of somebody else, and is not used")
-    if memory is None and not lean:
-        return checked(None, lean=False)
-    try:
-        return checked(memory, lean=lean)
-    except ChangedError as error:
-        observer.note(f"{'' if memory is None else 'cache: '}{error}; everything is read again")
-    return checked(None, lean=False)
+    if memory is not None or lean:
+        try:
+            return _held(*checked(memory, lean=lean), lean=lean)
+        except ChangedError as error:
+            observer.note(f"{'' if memory is None else 'cache: '}{error}; everything is read again")
+    return _held(*checked(None, lean=False), lean=False)
+
+
+def _held(run: Run, result: Checked, *, lean: bool) -> tuple[Run, Checked]:
+    """Read what was not needed yet, for one that works on with the sources of a run."""
+    if not lean:
+        run.hold()
+    return run, result
 
 
 def keep(memory: Memory, run: Run, observer: Observer) -> None:

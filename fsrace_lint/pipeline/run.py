@@ -341,8 +341,6 @@ def check(
             run = Run(settings, found, observer, **how)  # noqa: B023  # called at once
             run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
             result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
-            if not lean and cache is not Cached.RESULTS:
-                run.hold()
             if memory is not None:
                 keep(memory, run, observer)
             return run, result

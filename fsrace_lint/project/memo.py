@@ -14,6 +14,28 @@ _OFTEN_ENOUGH: Final = 4
 _NOTHING: Final = 1 << 30
 
 
+def once(known: dict[Key, Answer], key: Key, meanwhile: Answer, find: Callable[[], Answer]) -> Answer:
+    """Find an answer the first time, and remember it; where that fails, nothing is remembered.
+
+    Args:
+        known: The answers so far.
+        key: The question.
+        meanwhile: The answer to who asks while it is being found, final for him.
+        find: Finds it.
+
+    Returns:
+        The answer.
+    """
+    if key not in known:
+        known[key] = meanwhile
+        try:
+            known[key] = find()
+        except BaseException:
+            del known[key]
+            raise
+    return known[key]
+
+
 class Circle:
     """The questions that are being answered, by all memos that share them."""
 
@@ -153,8 +175,10 @@ class Followed(Generic[Key, Answer]):
 
     def _find(self, key: Key, depth: int, find: Callable[[], Answer]) -> tuple[Answer, int]:
         outer, self._reached = self._reached, depth
-        answer = find()
-        reached, self._reached = self._reached, outer
+        try:
+            answer = find()
+        finally:
+            reached, self._reached = self._reached, outer
         if reached > self._deepest:
             self._cut[key, depth] = answer
         else:

@@ -9,6 +9,7 @@ from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
+from fsrace_lint.project.memo import once
 from fsrace_lint.project.names.entities import as_function, is_property, package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of, given_for, received
 from fsrace_lint.project.names.resolve import is_super
@@ -116,12 +117,10 @@ class Edges:
 
     def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
-        if function not in self._edges:
-            self._edges[function] = ()
-            self._edges[function] = tuple(
-                self._edge(use) for use in self._uses_of(function, self.mentions.of)
-            )
-        return self._edges[function]
+        return once(self._edges, function, (), lambda: tuple(self._found(function)))
+
+    def _found(self, function: LinkedFunction) -> Iterator[Edge]:
+        return map(self._edge, self._uses_of(function, self.mentions.of))
 
     def presumed(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give the calls in its file of a method that has its name, on objects that nothing is known of.
@@ -176,8 +175,20 @@ class Edges:
         for caller in callers:
             if caller not in self._noted:
                 self._noted.add(caller)
-                for event in self.linker.events(caller):
-                    self._note(event)
+                try:
+                    for event in self.linker.events(caller):
+                        self._note(event)
+                except BaseException:
+                    self._forget(caller)
+                    raise
+
+    def _forget(self, caller: LinkedFunction) -> None:
+        """Take back what was noted of a function that could not be looked at to its end."""
+        self._noted.discard(caller)
+        for uses in self._uses.values():
+            uses.pop(caller, None)
+        for key, edges in self._unresolved.items():
+            self._unresolved[key] = [edge for edge in edges if edge.event.function is not caller]
 
     def _note(self, event: Event) -> None:
         """Note which functions of the project a call runs or is handed."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
+    from fsrace_lint.project.flow.splits import Split
     from fsrace_lint.project.flow.states import Event, Literal
     from fsrace_lint.project.names.entities import Entity
 
@@ -71,7 +72,7 @@ class Propagation:
         self._edges = Edges(linker, self.summaries)
         self.mentions = self._edges.mentions
         self._contexts: dict[LinkedFunction, Context] = {}
-        self._decided: dict[int, Processes] = {}
+        self._decided: dict[tuple[int, int], tuple[Literal, Split]] = {}
         self._decorated: dict[LinkedFunction, Processes] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
         linker.guards.arguments = Arguments(linker, self._edges.search)
@@ -132,10 +133,12 @@ class Propagation:
 
     def deciding(self, literal: Literal) -> Processes:
         """Tell who can see a test come out as it did, now that all callers are known."""
-        if id(literal) not in self._decided:
+        key = id(literal.test), id(literal.scope)
+        if key not in self._decided:
             split = self.linker.guards.split(literal.test, literal.scope)
-            self._decided[id(literal)] = split[0 if literal.truth else 1] or ALL
-        return self._decided[id(literal)]
+            # Test and scope are held on to, so that their ids are not given to others.
+            self._decided[key] = literal, split
+        return self._decided[key][1][0 if literal.truth else 1] or ALL
 
     def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give the ways into a function that several processes take."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
-from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.memo import Memo, once
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import arguments_of, received
 from fsrace_lint.project.names.values import Argument
@@ -103,10 +103,7 @@ class Summaries:
             `global` or `local`: the main process of the job, or of each node. None
             where it is no such context manager.
         """
-        if function not in self._firsts:
-            self._firsts[function] = None
-            self._firsts[function] = self._find_first(function)
-        return self._firsts[function]
+        return once(self._firsts, function, None, lambda: self._find_first(function))
 
     def _find_first(self, function: LinkedFunction) -> str | None:
         if not function.facts.is_generator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import HERE, Gathered
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from fsrace_lint.facts.heads import Head
+
+Item = TypeVar("Item")
 
 
 class Module:
@@ -347,15 +349,15 @@ class ModuleTable:
         return self._by_name.get(name)
 
 
-def where(found: Iterable[tuple[Module, Iterable[str]]]) -> dict[str, list[Module]]:
-    """Give the modules of each name, in order, from the names of each module."""
-    by_name: dict[str, list[Module]] = {}
-    for module, names in found:
+def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, list[Item]]:
+    """Give the items of each name, in order, from the names of each item."""
+    by_name: dict[str, list[Item]] = {}
+    for item, names in found:
         for name in names:
             if name in by_name:
-                by_name[name].append(module)
+                by_name[name].append(item)
             else:
-                by_name[name] = [module]
+                by_name[name] = [item]
     return by_name
 
 

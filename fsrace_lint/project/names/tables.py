@@ -26,15 +26,8 @@ class Tables:
 
     @functools.cached_property
     def _readers(self) -> dict[str, list[LinkedFunction]]:
-        found: dict[str, list[LinkedFunction]] = {}
-        for module in self._modules:
-            for function in module.functions:
-                for name in function.facts.mentions:
-                    if name in found:
-                        found[name].append(function)
-                    else:
-                        found[name] = [function]
-        return found
+        functions = (function for module in self._modules for function in module.functions)
+        return where((function, function.facts.mentions) for function in functions)
 
     @functools.cached_property
     def _aliases(self) -> dict[str, list[tuple[m.Alias, LinkedFunction]]]:

@@ -261,7 +261,6 @@ class Differences:
     def _given_to_collectives(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables of a function that a collective was given, which makes them equal."""
         if function not in self._shared:
-            self._shared[function] = frozenset()
             names = set()
             for event in self.linker.events(function):
                 called = self.linker.resolver.entity(event.call.function, event.state.scope)

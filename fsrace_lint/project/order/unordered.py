@@ -86,8 +86,9 @@ class Orders:
         if not alone or self.propagation.context(function).first is not None:
             return
         entering = self.propagation.context(function).processes
+        of_one = set(alone)
         for first in acts:
-            others = acts if first in alone else alone
+            others = acts if first in of_one else alone
             for last in others[bisect(others, first) :]:
                 if steps[last].processes == steps[first].processes:
                     continue

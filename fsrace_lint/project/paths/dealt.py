@@ -48,13 +48,13 @@ class DealtOut:
     def parameters(self, binding: Binding, function: LinkedFunction) -> Iterator[m.Parameter]:
         """Give the parameters of a function from which a value is made; its object is none of them."""
         waiting = [binding]
-        seen: set[int] = set()
+        seen: dict[int, Binding] = {}  # held on to, so that no id is given to another one
         while waiting and len(seen) < _MOST:
             here = waiting.pop()
             key = id(here.expr if isinstance(here, Value) else here)
             if key in seen:
                 continue
-            seen.add(key)
+            seen[key] = here
             match here:
                 case Argument(function=own, parameter=parameter) if own is function:
                     if not (function.takes_object and parameter is function.facts.parameters[0]):

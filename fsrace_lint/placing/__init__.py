@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from fsrace_lint import leftovers
-from fsrace_lint.dressing import ObstacleError, dress
-from fsrace_lint.swapping import swap
+from fsrace_lint.placing.dressing import ObstacleError, dress
+from fsrace_lint.placing.swapping import swap
 
 __all__ = ["ObstacleError", "exchange", "put", "within"]
 
