@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+
+_STAR: Final = ".*"
+_FOLDERS: Final = "(?:.*/)?"
+_GROUPS: Final = itertools.count()
+"""Numbers for groups: several patterns are put into one."""
 
 
 class Glob:
@@ -38,9 +45,9 @@ class Glob:
             body = body[2:].lstrip("/")
         if body in ("", "."):
             raise ValueError("an empty pattern")
-        pattern = "".join(map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body)))
+        pieces = map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body))
         try:
-            self.regex = re.compile(pattern, re.DOTALL)
+            self.regex = re.compile(_joined(pieces), re.DOTALL)
         except re.error as error:
             raise ValueError(f"a malformed pattern: {error}") from error
 
@@ -61,12 +68,36 @@ class Glob:
         return any(match(part) for part in parts[:last])
 
 
+def _joined(pieces: Iterable[str]) -> str:
+    """Put pieces together, so that what stands between two stars is looked for once.
+
+    The first place will do, as the second star takes the rest: so no other one is tried when
+    something does not match later on, which would take time without end where there are many stars.
+    """
+    text, held, has_star = "", "", False
+    for piece in pieces:
+        if piece == _STAR:
+            text += _found_once(held) if has_star else held
+        elif piece == _FOLDERS:
+            text += f"{_STAR * has_star}{held}{_FOLDERS}"
+        else:
+            held += piece
+            continue
+        held, has_star = "", piece == _STAR
+    return f"{text}{_STAR * has_star}{held}"
+
+
+def _found_once(text: str) -> str:
+    group = f"g{next(_GROUPS)}"
+    return f"(?=(?P<{group}>{_STAR}?{text}))(?P={group})"
+
+
 def _translate(piece: str) -> str:
     """Turn one piece of a pattern into the source of a regular expression."""
     if piece == "**/":
-        return "(?:.*/)?"
+        return _FOLDERS
     if piece.startswith("*"):
-        return ".*"
+        return _STAR
     if piece == "?":
         return "[^/]"
     if piece.startswith("[") and piece.endswith("]"):
@@ -102,8 +133,9 @@ def matcher(globs: Sequence[Glob]) -> Callable[[str, str], bool]:
     Returns:
         A function that tells of a name and a path whether a pattern means this very entry.
     """
-    names, paths = (
-        re.compile("|".join(texts) or "(?!)", re.DOTALL).fullmatch
-        for texts in ([g.regex.pattern for g in globs if g.anchored is wanted] for wanted in (False, True))
-    )
+    matches = []
+    for wanted in (False, True):
+        texts = dict.fromkeys(g.regex.pattern for g in globs if g.anchored is wanted)
+        matches.append(re.compile("|".join(texts) or "(?!)", re.DOTALL).fullmatch)
+    names, paths = matches
     return lambda name, path: bool(names(name) or paths(path))

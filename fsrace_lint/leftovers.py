@@ -47,7 +47,7 @@ def sweep(folder: str | Path) -> None:
     Args:
         folder: The folder; one that cannot be listed is left as it is.
     """
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+    with contextlib.suppress(OSError), os.scandir(os.fspath(folder)) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and _is_left(entry):
                 with contextlib.suppress(OSError):

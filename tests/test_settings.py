@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fnmatch
+import re
+import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fsrace_lint import catalog
+from fsrace_lint import globs as patterns
 from fsrace_lint.globs import Glob, matcher
 from fsrace_lint.settings import (
     KEYS,
@@ -284,6 +287,45 @@ def test_globs_without_a_slash_match_names_as_fnmatch_does(glob: str, name: str)
         return
     if "[]" not in glob and "[!]" not in glob and "--" not in glob:
         assert ours == fnmatch.fnmatchcase(name, glob)
+
+
+@given(st.text("ab*?/", min_size=1, max_size=10), st.text("ab/", min_size=1, max_size=10))
+def test_globs_with_slashes_match_as_if_every_place_were_tried(glob: str, path: str) -> None:
+    body = glob.strip("/")
+    assume(body and "/" in glob.rstrip("/") and "//" not in glob)
+    meant = {"**/": "(?:.*/)?", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|\*+|\?)", body)
+    tried = "".join(meant.get(piece, ".*" if piece.startswith("*") else re.escape(piece)) for piece in pieces)
+    assert bool(Glob(glob).regex.fullmatch(path)) == bool(re.fullmatch(tried, path))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="nothing here counts processor time")
+@pytest.mark.parametrize("glob", ["*a" * 40 + "*c", "x/" + "*a" * 40 + "*c"])
+def test_a_glob_of_many_stars_comes_to_an_end(glob: str) -> None:
+    """It would take longer than the world is old, if every place were tried; the limit is a minute."""
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 60)
+    try:
+        assert not Glob(glob).covers("x/" + "a" * 80 + "b")
+        assert Glob(glob).covers("x/" + "a" * 80 + "c")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+@given(
+    st.lists(st.sampled_from(["*a*b", "a*b*", "b/*a*", "a/**/*b*a", "*a*b"]), max_size=4),
+    st.text("ab/", max_size=6),
+)
+def test_globs_that_are_put_together_match_what_one_of_them_does(texts: list[str], path: str) -> None:
+    globs = [Glob(text) for text in texts] + [patterns.glob(text) for text in texts]
+    name = path.rpartition("/")[2]
+    one = any(g.regex.fullmatch(path if g.anchored else name) for g in globs)
+    assert matcher(globs)(name, path) == one
 
 
 def test_a_matcher_asks_about_the_entry_alone() -> None:
