@@ -2,8 +2,8 @@
 
     python tests/identical.py FOLDER...
 
-The ways are: one, two and four processes; without a cache, with an empty and with a full one, where the
-command line has one; and flake8 with two processes.
+The ways are: one, two and four processes; without a cache, with an empty and with a full one; each with
+another hash seed, locale, time zone and order of the files in folders; and flake8 with two processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from shuffled import surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROGRAMS: Final = Path(sys.executable).parent
 JOBS: Final = (1, 2, 4)
@@ -29,31 +34,29 @@ class Way(NamedTuple):
     report: bytes
 
 
-def check(tree: Path, *options: str) -> Way:
+def check(tree: Path, *options: str, environment: Mapping[str, str] | None = None) -> Way:
     """Check a tree with the command line; JSON, and what was listed on standard error."""
     command = [os.fspath(PROGRAMS / "fsrace-lint"), "check", "--format=json", *options, "."]
-    done = subprocess.run(command, cwd=tree, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=tree, capture_output=True, check=False, env=environment)
     if done.returncode not in {0, 1, 2} or b"Traceback" in done.stderr:
         raise RuntimeError(f"{tree}: {command}: {done.returncode}: {done.stderr.decode(errors='replace')}")
     return Way(options, done.stdout + b"\n" + done.stderr + b"\nexit code %d\n" % done.returncode)
 
 
-def has_cache() -> bool:
-    """Tell whether the command line keeps what it read."""
-    command = [os.fspath(PROGRAMS / "fsrace-lint"), "check", "--help"]
-    return b"--cache-dir" in subprocess.run(command, capture_output=True, check=True).stdout
-
-
 def ways(tree: Path, *options: str) -> list[Way]:
     """Check a tree in all ways of the command line; the first is that of one process without a cache."""
-    if not has_cache():
-        return [check(tree, f"--jobs={jobs}", *options) for jobs in JOBS]
-    found = [check(tree, f"--jobs={jobs}", "--no-cache", *options) for jobs in JOBS]
-    for jobs in JOBS:
-        with tempfile.TemporaryDirectory() as folder:
-            # the first fills it
-            found += [check(tree, f"--jobs={jobs}", f"--cache-dir={folder}", *options) for _ in range(2)]
-    return found
+    with tempfile.TemporaryDirectory() as site:
+        around = surroundings(Path(site))
+
+        def checked(*chosen: str) -> Way:
+            return check(tree, *chosen, *options, environment=next(around))
+
+        found = [checked(f"--jobs={jobs}", "--no-cache") for jobs in JOBS]
+        for jobs in JOBS:
+            with tempfile.TemporaryDirectory() as folder:
+                # the first fills it
+                found += [checked(f"--jobs={jobs}", f"--cache-dir={folder}") for _ in range(2)]
+        return found
 
 
 def different(tree: Path, *options: str) -> list[tuple[str, ...]]:

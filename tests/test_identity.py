@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import identical
 import pytest
@@ -58,8 +59,8 @@ def test_a_difference_is_seen(here: Path, monkeypatch: pytest.MonkeyPatch) -> No
     write({"a.py": ""})
     real = identical.check
 
-    def check(tree: Path, *options: str) -> identical.Way:
-        way = real(tree, *options)
+    def check(tree: Path, *options: str, **around: Any) -> identical.Way:
+        way = real(tree, *options, **around)
         return way._replace(report=b"") if "--jobs=2" in options else way
 
     monkeypatch.setattr(identical, "check", check)
