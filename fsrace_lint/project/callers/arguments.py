@@ -105,24 +105,22 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
     """
     if edge.passing is not None:
         return passed(edge.passing, parameter, function)
-    names = positional(function)
-    if parameter.name not in names:
-        return None
-    position = names.index(parameter.name) - (1 if function.takes_object else 0)
     call = edge.event.call
     keywords = {keyword.name: keyword.value for keyword in call.keywords}
-    packed = keywords.get("args")
+    names, packed = positional(function), keywords.get("args")
+    position = -1
+    if parameter.name in names:
+        position = names.index(parameter.name) - (1 if function.takes_object else 0)
     if packed is not None:
         if not isinstance(packed, m.Sequence):
             return None
         values: tuple[m.Expr, ...] = packed.items
+        keywords = {}
         position -= 1 if edge.spawn is not None and edge.spawn.passes_rank else 0
-    elif edge.spawn is not None and edge.spawn.each:
+    elif edge.position is None or (edge.spawn is not None and edge.spawn.each):
         return None
-    elif edge.position is not None:
-        values = call.arguments[edge.position + 1 :]
     else:
-        return None
+        values = call.arguments[edge.position + 1 :]
     if any(isinstance(value, m.Starred) for value in values[: position + 1]):
         return None
     return values[position] if 0 <= position < len(values) else keywords.get(parameter.name)
@@ -136,13 +134,19 @@ def is_spawned_number(edge: Edge, argument: Argument) -> bool:
     if not edge.handed or edge.spawn is None:
         return False
     if edge.spawn.passes_rank:
-        return positional(argument.function)[:1] == [argument.parameter.name]
+        return _is_number(argument.parameter, argument.function)
     value = handed_on(edge, argument.parameter, argument.function)
     bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
     if not isinstance(bound, Element) or bound.index is not None or not edge.event.repeated:
         return False
     counted = bound.iterable.expr
     return isinstance(counted, m.Call) and counted.function == m.Name("range")
+
+
+def _is_number(parameter: m.Parameter, function: LinkedFunction) -> bool:
+    """Tell whether a parameter is the first that is handed over, after the object of a method."""
+    handed = positional(function)[1 if function.takes_object else 0 :]
+    return handed[:1] == [parameter.name]
 
 
 def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> bool:
@@ -156,7 +160,7 @@ def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> boo
     if edge.spawn.each:
         return True
     if edge.spawn.passes_rank:
-        return positional(function)[:1] == [parameter.name]
+        return _is_number(parameter, function)
     value = handed_on(edge, parameter, function)
     values = edge.event.call.arguments if value is None else (value,)
     return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)
