@@ -356,6 +356,8 @@ def test_other_scopes(case: Case) -> None:
     ("an empty list", "if not items: SITE", MANY),
     ("a list of ranks", "if rank in items: SITE", MANY),
     ("a negation of nothing", "if not config.enabled or flag: SITE", MANY),
+    ("a property that is called", "if args.should_save(): SITE", MANY),
+    ("a variable of any name", "if int(os.environ[name]) == 0: SITE", MANY),
     ("all ranks", "for rank in range(world_size): SITE", MANY),
     ("after the branch", "if rank == 0: pass\nSITE", MANY),
     ("both branches meet", "if rank == 0: flag = 1\nelse: flag = 2\nif flag: SITE", MANY),
@@ -488,6 +490,14 @@ def two(last):
     if last:
         return True
     return dist.get_rank() == 0
+
+def pair():
+    return dist.get_rank(), dist.get_world_size()
+
+def pair_or_none(flag):
+    if flag:
+        return dist.get_rank(), dist.get_world_size()
+    return None
 """
 
 
@@ -516,6 +526,13 @@ def using(head: str, test: str) -> str:
         pytest.param("from util import nobody", "nobody()", MANY, id="what subclasses say"),
         pytest.param("from util import one_of_two", "one_of_two(flag)", ONE, id="the first or the last"),
         pytest.param("from util import two", "two(flag)", MANY, id="the first, or all"),
+        pytest.param("from util import pair\nme, size = pair()", "me == 0", ONE, id="one of a pair"),
+        pytest.param(
+            "from util import pair_or_none\nme, size = pair_or_none(1)",
+            "me == 0",
+            MANY,
+            id="one of a pair, if any",
+        ),
         pytest.param("from util import chosen", "chosen", MANY, id="not called"),
         pytest.param("from util import chosen", "chosen() or flag", MANY, id="or a condition"),
     ],

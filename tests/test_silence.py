@@ -1187,6 +1187,31 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
                         print(text)
             """,
         ),
+        sign(
+            "a file that imports it by way of one that it imports itself",
+            "a test here tells the processes apart",
+            """\
+            import between
+            os.mkdir('d')  # SITE
+            """,
+            between="import main\n",
+            train="""\
+            import between
+            if dist.get_rank() == 0:  # SIGN
+                print('hello')
+            """,
+        ),
+        sign(
+            "a file beside the package that is the root",
+            "a test here tells the processes apart",
+            "import config",
+            __init__="os.mkdir('d')  # SITE",
+            train="""\
+            from . import config
+            if dist.get_rank() == 0:  # SIGN
+                print(config)
+            """,
+        ),
     ],
     ids=lambda case: case.name,
 )

@@ -56,10 +56,9 @@ def ends_of(loop: Loop) -> Iterator[tuple[m.Expr, bool]]:
                     yield statement.test, truth
 
 
-def tests_of(loop: Loop) -> Iterator[m.Expr]:
+def tests_of(loop: m.While) -> Iterator[m.Expr]:
     """Give all tests of a loop, also those that end it with an exception."""
-    if isinstance(loop, m.While):
-        yield loop.test
+    yield loop.test
     for statement in all_in(loop.body):
         if isinstance(statement, m.If):
             yield statement.test

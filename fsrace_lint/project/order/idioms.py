@@ -93,18 +93,14 @@ class Idioms:
         if name in _CONSTANT or spelled_in is event.function:
             return True
         resolver = self.linker.resolver
-        here, final = event.state.scope, self.linker.final_scope(spelled_in)
-        bound = resolver.binding(name, here)
-        if final is None:
-            return False
+        final = self.linker.final_scope(spelled_in)
+        bound = resolver.binding(name, event.state.scope)
+        there = None if final is None else resolver.binding(name, final)
         if isinstance(bound, Argument):
-            there = resolver.binding(name, final)
             related = isinstance(there, Argument) and there.parameter == bound.parameter
             return related and spelled_in.owner is event.function.owner
-        if bound is not None:
-            return bound is resolver.binding(name, final)
-        if resolver.binding(name, final) is not None:
-            return False
+        if bound is not None or there is not None:
+            return bound is there
         return resolver.member(event.function.module, name) is not None
 
     def _offering(self, event: Event) -> Iterator[tuple[str, Idiom]]:
