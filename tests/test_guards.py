@@ -693,6 +693,9 @@ def main(rank, flag, out):
         pytest.param(SAVE, "    Thread(target=save, args=flag).start()", MANY, id="in a tuple of another"),
         pytest.param(SAVE, "    ThreadPoolExecutor().submit(save, *flag)", MANY, id="what is unpacked"),
         pytest.param(
+            SAVE, "    ThreadPoolExecutor().submit(save, *flag, not rank)", MANY, id="behind what is unpacked"
+        ),
+        pytest.param(
             SAVE.replace("chosen", "name"),
             "    multiprocessing.Process(target=save, args=(out,), name=rank == 0).start()",
             MANY,
@@ -721,6 +724,32 @@ def test_the_number_that_a_method_is_handed(decorator: str, test: str, expected:
             def main(self, name):
                 mp.spawn(self.save, args=(name,), nprocs=4)
         """
+    assert runs({"main.py": text}) is expected
+
+
+@pytest.mark.parametrize("test", ["not gpu", "gpu == 0"])
+@pytest.mark.parametrize(
+    ("launch", "expected"),
+    [
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(0, out)", ONE),
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(None, out)", ONE),
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(out=out)", ONE),
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(size, out)", MANY),
+        ("if size > 1: work(0, out)\n    else: work(1, out)", MANY),
+        ("work(0, out)", MANY),
+    ],
+)
+def test_the_number_is_a_constant_where_there_is_one_process(launch: str, expected: Runs, test: str) -> None:
+    text = f"""\
+import os
+import torch.multiprocessing as mp
+
+def work(gpu=0, out=None):
+    if {test}: {SITE}
+
+def main(size, out):
+    {launch}
+"""
     assert runs({"main.py": text}) is expected
 
 

@@ -492,6 +492,18 @@ def test_objects(signature: str, code: str, expr: str, expected: str | None) -> 
         ),
         pytest.param(
             f"""
+            import os, sys
+            def again(n):
+                if n:
+                    again(n - 1)
+                    {SITE}
+                if n > 9: sys.exit()
+            """,
+            Runs.MANY,
+            id="recursion that may end all",
+        ),
+        pytest.param(
+            f"""
             import os
             class Helper:
                 def __init__(self):

@@ -1275,6 +1275,13 @@ def test_no_more_than_four_calls_are_shown(tmp_path: Path) -> None:
     assert [each.message for each in finding.related][:-1] == [COME] * 4
 
 
+def test_a_circle_of_imports_without_a_sign(tmp_path: Path) -> None:
+    text = "if not os.path.exists('d'):\n    os.mkdir('d')  # SITE"
+    _, finding = related(tmp_path, {"main.py": f"import other\n{text}", "other.py": "import main\n"})
+    assert finding.evidence == "plausible"
+    assert [each.message for each in finding.related] == ["found missing here"]
+
+
 def test_a_caller_without_a_sign(tmp_path: Path) -> None:
     texts, finding = related(
         tmp_path,

@@ -59,24 +59,30 @@ class Arguments:
         return (true, false) if true or false else UNDIVIDED
 
     def _rank(self, argument: Argument) -> str | None:
+        """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
         function, parameter = argument.function, argument.parameter
         scopes: set[str] = set()
+        is_spawned = is_alone = False
         for edge in self.edges(function):
-            scope: str | None = "global"
-            if not is_spawned_number(edge, argument):
-                value = self._value(edge, parameter, function)
-                scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
+            if is_spawned_number(edge, argument):
+                is_spawned = True
+                scopes.add("global")
+                continue
+            value = self._value(edge, parameter, function)
+            if value is not None and isinstance(value.expr, m.Constant):
+                is_alone = True
+                continue
+            scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
             if scope is None:
                 return None
             scopes.add(scope)
-        return scopes.pop() if len(scopes) == 1 else None
+        return scopes.pop() if len(scopes) == 1 and is_alone <= is_spawned else None
 
     def _values(self, argument: Argument) -> Iterator[Value | None]:
         """Give what each caller passes, None where that is not known."""
         function, parameter = argument.function, argument.parameter
         for edge in self.edges(function):
-            if not is_spawned_number(edge, argument):
-                yield self._value(edge, parameter, function)
+            yield None if is_spawned_number(edge, argument) else self._value(edge, parameter, function)
 
     def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
         scope: Scope | None = edge.event.state.scope
@@ -112,9 +118,7 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
     if parameter.name in names:
         position = names.index(parameter.name) - (1 if function.takes_object else 0)
     if packed is not None:
-        if not isinstance(packed, m.Sequence):
-            return None
-        values: tuple[m.Expr, ...] = packed.items
+        values = packed.items if isinstance(packed, m.Sequence) else ()
         keywords = {}
         position -= 1 if edge.spawn is not None and edge.spawn.passes_rank else 0
     elif edge.position is None or (edge.spawn is not None and edge.spawn.each):
