@@ -491,6 +491,11 @@ def two(last):
         return True
     return dist.get_rank() == 0
 
+def again(deep):
+    if deep:
+        return again(True)
+    return dist.get_rank() == 0
+
 def pair():
     return dist.get_rank(), dist.get_world_size()
 
@@ -533,6 +538,7 @@ def using(head: str, test: str) -> str:
             MANY,
             id="one of a pair, if any",
         ),
+        pytest.param("from util import again", "again(True)", MANY, id="a way that leads back"),
         pytest.param("from util import chosen", "chosen", MANY, id="not called"),
         pytest.param("from util import chosen", "chosen() or flag", MANY, id="or a condition"),
     ],
@@ -727,6 +733,30 @@ def test_the_number_that_a_method_is_handed(decorator: str, test: str, expected:
     assert runs({"main.py": text}) is expected
 
 
+@pytest.mark.parametrize(
+    ("spawn", "expected"),
+    [
+        ("mp.spawn(save, args=(name, not rank), nprocs=4)", ONE),
+        ("mp.spawn(save, (name, not rank), 4)", ONE),
+        ("mp.spawn(save, (name, rank != 0), 4)", OTHERS),
+        ("mp.spawn(save, name, 4)", MANY),
+        ("mp.spawn(save, nprocs=4)", MANY),
+        ("mp.spawn(save)", MANY),
+    ],
+)
+def test_what_spawn_hands_on(spawn: str, expected: Runs) -> None:
+    text = f"""\
+        import os
+        import torch.multiprocessing as mp
+        def save(number, out, chosen=True):
+            if chosen:
+                {SITE}
+        def main(rank, name):
+            {spawn}
+        """
+    assert runs({"main.py": text}) is expected
+
+
 @pytest.mark.parametrize("test", ["not gpu", "gpu == 0"])
 @pytest.mark.parametrize(
     ("launch", "expected"),
@@ -737,11 +767,14 @@ def test_the_number_that_a_method_is_handed(decorator: str, test: str, expected:
         ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(size, out)", MANY),
         ("if size > 1: work(0, out)\n    else: work(1, out)", MANY),
         ("work(0, out)", MANY),
+        ("work(dist.get_rank(), out)", ONE),
+        ("work(dist.get_rank(), out)\n    work(0, out)", MANY),
     ],
 )
 def test_the_number_is_a_constant_where_there_is_one_process(launch: str, expected: Runs, test: str) -> None:
     text = f"""\
 import os
+import torch.distributed as dist
 import torch.multiprocessing as mp
 
 def work(gpu=0, out=None):

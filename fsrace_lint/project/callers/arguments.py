@@ -13,7 +13,7 @@ from fsrace_lint.project.names.given import passed, positional
 from fsrace_lint.project.names.values import Element, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
@@ -49,7 +49,8 @@ class Arguments:
 
     def _split(self, argument: Argument) -> Split:
         true, false = NOBODY, NOBODY
-        for value in self._values(argument):
+        for edge in self.edges(argument.function):
+            value = self._value(edge, argument.parameter, argument.function)
             if value is None:
                 return UNDIVIDED
             one = self.guards.split(value.expr, value.scope)
@@ -78,12 +79,6 @@ class Arguments:
             scopes.add(scope)
         return scopes.pop() if len(scopes) == 1 and is_alone <= is_spawned else None
 
-    def _values(self, argument: Argument) -> Iterator[Value | None]:
-        """Give what each caller passes, None where that is not known."""
-        function, parameter = argument.function, argument.parameter
-        for edge in self.edges(function):
-            yield None if is_spawned_number(edge, argument) else self._value(edge, parameter, function)
-
     def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
         scope: Scope | None = edge.event.state.scope
         value = given_by(edge, parameter, function)
@@ -111,23 +106,22 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
     """
     if edge.passing is not None:
         return passed(edge.passing, parameter, function)
-    call = edge.event.call
+    call, position = edge.event.call, -1
+    given = () if edge.position is None else call.arguments[edge.position + 1 :]
     keywords = {keyword.name: keyword.value for keyword in call.keywords}
     names, packed = positional(function), keywords.get("args")
-    position = -1
     if parameter.name in names:
         position = names.index(parameter.name) - (1 if function.takes_object else 0)
+    if edge.spawn is not None and edge.spawn.passes_rank:
+        packed = packed or next(iter(given), m.Sequence("tuple", ()))
+        position -= 1
     if packed is not None:
-        values = packed.items if isinstance(packed, m.Sequence) else ()
-        keywords = {}
-        position -= 1 if edge.spawn is not None and edge.spawn.passes_rank else 0
+        given, keywords = packed.items if isinstance(packed, m.Sequence) else (), {}
     elif edge.position is None or (edge.spawn is not None and edge.spawn.each):
         return None
-    else:
-        values = call.arguments[edge.position + 1 :]
-    if any(isinstance(value, m.Starred) for value in values[: position + 1]):
+    if any(isinstance(value, m.Starred) for value in given[: position + 1]):
         return None
-    return values[position] if 0 <= position < len(values) else keywords.get(parameter.name)
+    return given[position] if 0 <= position < len(given) else keywords.get(parameter.name)
 
 
 def is_spawned_number(edge: Edge, argument: Argument) -> bool:
