@@ -486,6 +486,9 @@ def one_of_two(last):
         return dist.get_rank() == dist.get_world_size() - 1
     return dist.get_rank() == 0
 
+def below_two():
+    return dist.get_rank() < 2
+
 def two(last):
     if last:
         return True
@@ -530,6 +533,7 @@ def using(head: str, test: str) -> str:
         pytest.param("from util import anybody", "anybody()", MANY, id="true for all"),
         pytest.param("from util import nobody", "nobody()", MANY, id="what subclasses say"),
         pytest.param("from util import one_of_two", "one_of_two(flag)", ONE, id="the first or the last"),
+        pytest.param("from util import below_two", "below_two()", MANY, id="the first two"),
         pytest.param("from util import two", "two(flag)", MANY, id="the first, or all"),
         pytest.param("from util import pair\nme, size = pair()", "me == 0", ONE, id="one of a pair"),
         pytest.param(
