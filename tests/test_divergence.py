@@ -204,6 +204,11 @@ class TestDifferences:
         """
         assert [d.how for d in project.divergences(text.format("pass"))] == ["branch"]
         assert project.divergences(text.format("dist.broadcast(found, 0)")) == []
+        assert project.divergences(text.format("dist.broadcast(found[0], 0)")) == []
+        assert project.divergences(text.format("dist.all_reduce(found.view(-1))")) == []
+        assert project.divergences(text.format("dist.all_reduce(tensor=found)")) == []
+        assert len(project.divergences(text.format("dist.broadcast(other, 0)"))) == 1
+        assert len(project.divergences(text.format("dist.broadcast(len(found), 0)"))) == 1
 
 
 class TestDivergences:
@@ -390,6 +395,15 @@ class TestSequences:
         assert [step.act.op if step.act else step.meeting for step in steps] == ["probe", "mkdir", "barrier"]
         assert [step.span.line for step in steps] == [10, 11, 11]
         assert [len(step.literals) for step in steps] == [0, 1, 1]
+
+    def test_no_more_than_so_many_are_followed(self, project: Maker) -> None:
+        text = "def f0(path):\n    os.makedirs(path)\n    os.rmdir(path)\n"
+        for number in range(1, 5):
+            text += f"def f{number}(path):\n" + f"    f{number - 1}(path)\n" * 120
+        linked = project(text)
+        (module,) = linked.linker.table.modules
+        longest = [len(linked._sequences.of(f)) for f in module.functions]  # no rule asks for all of them
+        assert longest == [0, 2, 200, 200, 200, 200]
 
     def test_a_circle_of_calls_ends(self, project: Maker) -> None:
         text = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, NamedTuple
@@ -74,9 +75,54 @@ def main(rank, world_size, args, config, flag, items, step, name, debug, out):
 """
 
 
+def sites_in_main(code: str) -> list[Runs]:
+    body = indent(dedent(code).strip("\n").replace("SITE", SITE), "    ")
+    return [site.runs for site in project({"main.py": f"{HEAD}{body}\n"}).sites("mkdir")]
+
+
 def in_main(code: str) -> Runs:
-    body = dedent(code).strip("\n").replace("SITE", SITE)
-    return runs({"main.py": HEAD + indent(body, "    ") + "\n"})
+    (found,) = sites_in_main(code)
+    return found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(sys.exit())\nSITE",
+        "name = (found := sys.exit())\nSITE",
+        "name = 1 if sys.exit() else 2\nSITE",
+        "name.text = sys.exit()\nSITE",
+        "items[sys.exit()] = 1\nSITE",
+        "sys.exit().text, *items[0] = name\nSITE",
+        "items = [item for item in sys.exit()]\nSITE",
+        "if sys.exit(): pass\nSITE",
+        "while sys.exit(): pass\nSITE",
+        "for item in sys.exit(): pass\nSITE",
+        "with sys.exit(): SITE",
+        "match sys.exit():\n    case _: SITE",
+        "assert sys.exit()\nSITE",
+        "class A:\n    sys.exit()\n    name = 1\nSITE",
+        "class A(sys.exit()): pass\nSITE",
+    ],
+)
+def test_nobody_comes_to_what_stands_after_the_end(code: str) -> None:
+    assert sites_in_main(code) == []
+    assert sites_in_main(code.replace("sys.exit()", "sys.stdin")) == [MANY]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "items[SITE] = 1",
+        "items[SITE] += 1",
+        "items(SITE).text += 1",
+        "items[SITE], [name, *config[0]] = args",
+        "name, [_, *items(SITE).text] = args",
+        "name = items[SITE] = 1",
+    ],
+)
+def test_what_is_called_to_store_something_is_called_once(code: str) -> None:
+    assert sites_in_main(code) == [MANY]
 
 
 @cases(
@@ -115,6 +161,12 @@ def test_branches(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
+FINALLY = functools.reduce(
+    lambda inner, _: f"try: pass\nfinally:\n{indent(inner, '    ')}\n", range(16), "{}"
+)
+"""`finally` in `finally`, deeper than what is done there is followed again for each way out."""
+
+
 @cases(
     ("return", "if rank != 0: return\nSITE", ONE),
     ("return on truth", "if rank: return\nSITE", ONE),
@@ -137,6 +189,17 @@ def test_branches(case: Case) -> None:
     ("a loop may not run", "for item in items:\n    if rank != 0: return\nSITE", MANY),
     ("finally runs anyway", "try:\n    if rank != 0: return\nfinally: SITE", MANY),
     ("the main one leaves", "if rank == 0: return\nSITE", OTHERS),
+    ("break in no loop, which runs nowhere", "if rank != 0: break\nSITE", ONE),
+    (
+        "out of a class body",
+        "class A:\n    if rank:\n        text = 1\n        raise ImportError(text)\nSITE",
+        ONE,
+    ),
+    ("in what a comprehension goes over", "[1 for item in (items if rank == 0 else sys.exit())]\nSITE", ONE),
+    ("in a condition of a comprehension", "[1 for item in items if rank == 0 or sys.exit()]\nSITE", MANY),
+    ("in what is stored to", "items[name if rank == 0 else sys.exit()] = 1\nSITE", ONE),
+    ("deep in finally", f"chosen = rank == 0\n{FINALLY.format('chosen = flag')}if chosen: SITE", MANY),
+    ("deep in finally, the main one", FINALLY.format("rank == 0 or sys.exit(); SITE"), ONE),
 )
 def test_early_exits(case: Case) -> None:
     assert in_main(case.code) is case.runs
@@ -262,6 +325,10 @@ def test_world(case: Case) -> None:
     ("above one leave", "if rank > 1: return\nSITE", MANY),
     ("below two", "if rank < 2: SITE", MANY),
     ("a certain local rank", "if args.local_rank == 1: SITE", NODE),
+    ("the first local ranks", "if args.local_rank < 2: SITE", MANY),
+    ("the first local ranks of a group", "if args.local_rank < 2 and args.dp_rank == 0: SITE", GROUP),
+    ("a certain node", "if args.node_rank == 3: SITE", MANY),
+    ("a certain worker", "if config.worker_id == 3: SITE", MANY),
 )
 def test_other_scopes(case: Case) -> None:
     assert in_main(case.code) is case.runs
@@ -289,6 +356,8 @@ def test_other_scopes(case: Case) -> None:
     ("an empty list", "if not items: SITE", MANY),
     ("a list of ranks", "if rank in items: SITE", MANY),
     ("a negation of nothing", "if not config.enabled or flag: SITE", MANY),
+    ("a property that is called", "if args.should_save(): SITE", MANY),
+    ("a variable of any name", "if int(os.environ[name]) == 0: SITE", MANY),
     ("all ranks", "for rank in range(world_size): SITE", MANY),
     ("after the branch", "if rank == 0: pass\nSITE", MANY),
     ("both branches meet", "if rank == 0: flag = 1\nelse: flag = 2\nif flag: SITE", MANY),
@@ -408,6 +477,35 @@ def first_of_node():
 
 def anybody():
     return dist.get_rank() >= 0
+
+def nobody():
+    raise NotImplementedError
+
+def one_of_two(last):
+    if last:
+        return dist.get_rank() == dist.get_world_size() - 1
+    return dist.get_rank() == 0
+
+def below_two():
+    return dist.get_rank() < 2
+
+def two(last):
+    if last:
+        return True
+    return dist.get_rank() == 0
+
+def again(deep):
+    if deep:
+        return again(True)
+    return dist.get_rank() == 0
+
+def pair():
+    return dist.get_rank(), dist.get_world_size()
+
+def pair_or_none(flag):
+    if flag:
+        return dist.get_rank(), dist.get_world_size()
+    return None
 """
 
 
@@ -433,6 +531,18 @@ def using(head: str, test: str) -> str:
         pytest.param("from util import first_of_node", "first_of_node()", NODE, id="local"),
         pytest.param("from util import flagged", "flagged(flag)", MANY, id="says nothing"),
         pytest.param("from util import anybody", "anybody()", MANY, id="true for all"),
+        pytest.param("from util import nobody", "nobody()", MANY, id="what subclasses say"),
+        pytest.param("from util import one_of_two", "one_of_two(flag)", ONE, id="the first or the last"),
+        pytest.param("from util import below_two", "below_two()", MANY, id="the first two"),
+        pytest.param("from util import two", "two(flag)", MANY, id="the first, or all"),
+        pytest.param("from util import pair\nme, size = pair()", "me == 0", ONE, id="one of a pair"),
+        pytest.param(
+            "from util import pair_or_none\nme, size = pair_or_none(1)",
+            "me == 0",
+            MANY,
+            id="one of a pair, if any",
+        ),
+        pytest.param("from util import again", "again(True)", MANY, id="a way that leads back"),
         pytest.param("from util import chosen", "chosen", MANY, id="not called"),
         pytest.param("from util import chosen", "chosen() or flag", MANY, id="or a condition"),
     ],
@@ -546,7 +656,17 @@ def test_guards_across_files(files: dict[str, str]) -> None:
 
 SAVE = f"import os\n\ndef save(out, chosen=False):\n    if chosen: {SITE}\n"
 PLAIN = f"import os\n\ndef save(out):\n    {SITE}\n"
-CALLER = "import torch.distributed as dist\nfrom lib import save\n\ndef main(rank, flag, out):\n"
+KEYWORD = SAVE.replace("chosen=False", "*, chosen=False")
+CALLER = """\
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Thread
+import torch.distributed as dist
+from lib import save
+
+def main(rank, flag, out):
+"""
 
 
 @pytest.mark.parametrize(
@@ -568,10 +688,106 @@ CALLER = "import torch.distributed as dist\nfrom lib import save\n\ndef main(ran
         ),
         pytest.param(SAVE, "    save(out, rank == 0)\n    save(out, flag)", MANY, id="guard from one caller"),
         pytest.param(SAVE, "    save(out, flag)", MANY, id="flag as an argument"),
+        pytest.param(
+            SAVE, "    save(out, rank == 0)\n    save(flag, rank)", MANY, id="the first, and the others"
+        ),
+        pytest.param(KEYWORD, "    save(out, chosen=rank == 0)", ONE, id="by its name alone"),
+        pytest.param(KEYWORD, "    partial(save, out, chosen=rank == 0)()", ONE, id="by its name to partial"),
+        pytest.param(
+            KEYWORD,
+            "    ThreadPoolExecutor().submit(save, out, chosen=not rank)",
+            ONE,
+            id="by its name to submit",
+        ),
+        pytest.param(SAVE, "    Thread(target=save, args=(out, not rank)).start()", ONE, id="to a thread"),
+        pytest.param(SAVE, "    Thread(target=save, args=flag).start()", MANY, id="in a tuple of another"),
+        pytest.param(SAVE, "    ThreadPoolExecutor().submit(save, *flag)", MANY, id="what is unpacked"),
+        pytest.param(
+            SAVE, "    ThreadPoolExecutor().submit(save, *flag, not rank)", MANY, id="behind what is unpacked"
+        ),
+        pytest.param(
+            SAVE.replace("chosen", "name"),
+            "    multiprocessing.Process(target=save, args=(out,), name=rank == 0).start()",
+            MANY,
+            id="the name of a process",
+        ),
     ],
 )
 def test_guards_of_callers(library: str, calls: str, expected: Runs) -> None:
     assert runs({"lib.py": library, "main.py": f"{CALLER}{calls}\n"}) is expected
+
+
+@pytest.mark.parametrize("decorator", ["", "@staticmethod", "@classmethod"])
+@pytest.mark.parametrize(
+    ("test", "expected"), [("number", OTHERS), ("not number", ONE), ("self", MANY), ("not name", MANY)]
+)
+def test_the_number_that_a_method_is_handed(decorator: str, test: str, expected: Runs) -> None:
+    first = "number, name, self=None" if decorator == "@staticmethod" else "self, number, name"
+    text = f"""\
+        import os
+        import torch.multiprocessing as mp
+        class Saver:
+            {decorator}
+            def save({first}):
+                if {test}:
+                    {SITE.replace("out", "name")}
+            def main(self, name):
+                mp.spawn(self.save, args=(name,), nprocs=4)
+        """
+    assert runs({"main.py": text}) is expected
+
+
+@pytest.mark.parametrize(
+    ("spawn", "expected"),
+    [
+        ("mp.spawn(save, args=(name, not rank), nprocs=4)", ONE),
+        ("mp.spawn(save, (name, not rank), 4)", ONE),
+        ("mp.spawn(save, (name, rank != 0), 4)", OTHERS),
+        ("mp.spawn(save, name, 4)", MANY),
+        ("mp.spawn(save, nprocs=4)", MANY),
+        ("mp.spawn(save)", MANY),
+    ],
+)
+def test_what_spawn_hands_on(spawn: str, expected: Runs) -> None:
+    text = f"""\
+        import os
+        import torch.multiprocessing as mp
+        def save(number, out, chosen=True):
+            if chosen:
+                {SITE}
+        def main(rank, name):
+            {spawn}
+        """
+    assert runs({"main.py": text}) is expected
+
+
+@pytest.mark.parametrize("test", ["not gpu", "gpu == 0"])
+@pytest.mark.parametrize(
+    ("launch", "expected"),
+    [
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(0, out)", ONE),
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(None, out)", ONE),
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(out=out)", ONE),
+        ("if size > 1: mp.spawn(work, args=(out,), nprocs=size)\n    else: work(size, out)", MANY),
+        ("if size > 1: work(0, out)\n    else: work(1, out)", MANY),
+        ("work(0, out)", MANY),
+        ("work(dist.get_rank(), out)", ONE),
+        ("work(dist.get_rank(), out)\n    work(0, out)", MANY),
+    ],
+)
+def test_the_number_is_a_constant_where_there_is_one_process(launch: str, expected: Runs, test: str) -> None:
+    text = f"""\
+import os
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def work(gpu=0, out=None):
+    if {test}: {SITE}
+
+def main(size, out):
+    {launch}
+"""
+    assert runs({"main.py": text}) is expected
 
 
 def test_a_guard_three_calls_up() -> None:

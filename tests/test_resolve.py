@@ -11,6 +11,7 @@ from test_guards import SITE, project, runs
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.processes import Runs
+from fsrace_lint.project.names import resolve
 from fsrace_lint.project.names.modules import module_name
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py
         ("", "a()", None),
         ("", "unknown", "unknown"),
         ("", "'text'.format", None),
+        ("", "super().f", None),
         ("", "(lambda: 1)", "main.main.<lambda>"),
         ("from lib import f", "f if a else b", "lib.f"),
         ("from lib import f", "a or f", "lib.f"),
@@ -446,6 +448,63 @@ def test_objects(signature: str, code: str, expr: str, expected: str | None) -> 
         pytest.param(
             f"""
             import os
+            class Base:
+                def save(self):
+                    {SITE}
+            class Derived(Base):
+                def save(self):
+                    def inner():
+                        super(Derived, self).save()
+                    if self.rank == 0:
+                        inner()
+            """,
+            Runs.ONE,
+            id="super in a function of the method",
+        ),
+        pytest.param(
+            f"""
+            import os
+            class Store:
+                def save(self):
+                    {SITE}
+            class Trainer:
+                def __init__(self):
+                    self.save = Store().save
+                def run(self, rank):
+                    if rank == 0:
+                        self.save()
+            """,
+            Runs.ONE,
+            id="a method of another object under its own name",
+        ),
+        pytest.param(
+            f"""
+            import os, sys
+            def leave(rank, n):
+                if n: leave(rank, n - 1)
+                if rank != 0: sys.exit()
+            def main(rank):
+                leave(rank, 3)
+                {SITE}
+            """,
+            Runs.ONE,
+            id="recursion that ends the others",
+        ),
+        pytest.param(
+            f"""
+            import os, sys
+            def again(n):
+                if n:
+                    again(n - 1)
+                    {SITE}
+                if n > 9: sys.exit()
+            """,
+            Runs.MANY,
+            id="recursion that may end all",
+        ),
+        pytest.param(
+            f"""
+            import os
             class Helper:
                 def __init__(self):
                     {SITE}
@@ -621,6 +680,9 @@ CHAINS = {
     "tests in variables": "import os\nx0 = 1\n"
     + "".join(f"x{i + 1} = x{i} and x{i}\n" for i in range(60))
     + "if x60: os.makedirs(x60)\n",
+    "truths": "import os\nx0 = 1\n"
+    + "".join(f"x{i + 1} = bool(x{i})\n" for i in range(500))
+    + "if x500: os.makedirs(x500)\n",
     "branches": "import os\nx = 1\n"
     + "".join(f"if x == {i}: x = x + {i}\n" for i in range(100))
     + "os.makedirs(x)\n",
@@ -643,6 +705,30 @@ def test_long_chains_end(text: str) -> None:
 def test_a_chain_of_files_ends() -> None:
     files = {f"m{i}.py": f"from m{i + 1} import f\n" for i in range(300)}
     everything(project({**files, "m300.py": LIB, "main.py": "from m0 import f\nf()\n"}))
+
+
+def test_a_chain_of_files_that_hand_on_a_class_ends() -> None:
+    text = "from m0 import C\nclass D(C): pass\nD().m()\n"
+    for count, found in ((5, "C"), (300, None)):
+        files = {f"m{i}.py": f"from m{i + 1} import C\n" for i in range(count)}
+        linked = project({**files, f"m{count}.py": LIB, "main.py": text})
+        everything(linked)
+        (derived,) = next(m for m in linked.linker.table.modules if m.name == "main").classes
+        assert [base.facts.name for base in derived.bases] == ([found] if found else [])
+
+
+def test_heirs_of_one_name_in_several_files() -> None:
+    base = f"import os\nclass Base:\n    def __init__(self):\n        {SITE}\n"
+    heir = "from base import Base\nclass Heir(Base): pass\ndef main(rank):\n    if rank == 0: Heir()\n"
+    assert runs({"base.py": base, "one.py": heir, "two.py": heir}) is Runs.ONE
+    assert runs({"base.py": base, "one.py": heir, "two.py": heir.replace("== 0", "> 0")}) is Runs.MANY
+
+
+def test_what_was_forgotten_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolve, "_REMEMBERED", 2)
+    linked = project({"a.py": CYCLES["a parameter passed to itself"]["a.py"], "b.py": CLASSES})
+    assert everything(linked) == 2
+    assert len(linked.linker.resolver._entities) <= 2
 
 
 def test_a_guard_survives_a_chain_of_calls() -> None:

@@ -1187,6 +1187,31 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
                         print(text)
             """,
         ),
+        sign(
+            "a file that imports it by way of one that it imports itself",
+            "a test here tells the processes apart",
+            """\
+            import between
+            os.mkdir('d')  # SITE
+            """,
+            between="import main\n",
+            train="""\
+            import between
+            if dist.get_rank() == 0:  # SIGN
+                print('hello')
+            """,
+        ),
+        sign(
+            "a file beside the package that is the root",
+            "a test here tells the processes apart",
+            "import config",
+            __init__="os.mkdir('d')  # SITE",
+            train="""\
+            from . import config
+            if dist.get_rank() == 0:  # SIGN
+                print(config)
+            """,
+        ),
     ],
     ids=lambda case: case.name,
 )
@@ -1248,6 +1273,13 @@ def test_no_more_than_four_calls_are_shown(tmp_path: Path) -> None:
     code = "def f0():\n    os.mkdir('d')  # SITE\n" + "".join(calls) + "dist.barrier()\nf6()\n"
     _, finding = related(tmp_path, {"main.py": code})
     assert [each.message for each in finding.related][:-1] == [COME] * 4
+
+
+def test_a_circle_of_imports_without_a_sign(tmp_path: Path) -> None:
+    text = "if not os.path.exists('d'):\n    os.mkdir('d')  # SITE"
+    _, finding = related(tmp_path, {"main.py": f"import other\n{text}", "other.py": "import main\n"})
+    assert finding.evidence == "plausible"
+    assert [each.message for each in finding.related] == ["found missing here"]
 
 
 def test_a_caller_without_a_sign(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from fsrace_lint.project.names.given import passed, positional
 from fsrace_lint.project.names.values import Element, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.linker import Linker
@@ -49,7 +49,8 @@ class Arguments:
 
     def _split(self, argument: Argument) -> Split:
         true, false = NOBODY, NOBODY
-        for value in self._values(argument):
+        for edge in self.edges(argument.function):
+            value = self._value(edge, argument.parameter, argument.function)
             if value is None:
                 return UNDIVIDED
             one = self.guards.split(value.expr, value.scope)
@@ -59,24 +60,24 @@ class Arguments:
         return (true, false) if true or false else UNDIVIDED
 
     def _rank(self, argument: Argument) -> str | None:
+        """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
         function, parameter = argument.function, argument.parameter
         scopes: set[str] = set()
+        is_spawned = is_alone = False
         for edge in self.edges(function):
-            scope: str | None = "global"
-            if not is_spawned_number(edge, argument):
-                value = self._value(edge, parameter, function)
-                scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
+            if is_spawned_number(edge, argument):
+                is_spawned = True
+                scopes.add("global")
+                continue
+            value = self._value(edge, parameter, function)
+            if value is not None and isinstance(value.expr, m.Constant):
+                is_alone = True
+                continue
+            scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
             if scope is None:
                 return None
             scopes.add(scope)
-        return scopes.pop() if len(scopes) == 1 else None
-
-    def _values(self, argument: Argument) -> Iterator[Value | None]:
-        """Give what each caller passes, None where that is not known."""
-        function, parameter = argument.function, argument.parameter
-        for edge in self.edges(function):
-            if not is_spawned_number(edge, argument):
-                yield self._value(edge, parameter, function)
+        return scopes.pop() if len(scopes) == 1 and is_alone <= is_spawned else None
 
     def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
         scope: Scope | None = edge.event.state.scope
@@ -105,27 +106,22 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
     """
     if edge.passing is not None:
         return passed(edge.passing, parameter, function)
-    names = positional(function)
-    if parameter.name not in names:
-        return None
-    position = names.index(parameter.name) - (1 if function.takes_object else 0)
-    call = edge.event.call
+    call, position = edge.event.call, -1
+    given = () if edge.position is None else call.arguments[edge.position + 1 :]
     keywords = {keyword.name: keyword.value for keyword in call.keywords}
-    packed = keywords.get("args")
+    names, packed = positional(function), keywords.get("args")
+    if parameter.name in names:
+        position = names.index(parameter.name) - (1 if function.takes_object else 0)
+    if edge.spawn is not None and edge.spawn.passes_rank:
+        packed = packed or next(iter(given), m.Sequence("tuple", ()))
+        position -= 1
     if packed is not None:
-        if not isinstance(packed, m.Sequence):
-            return None
-        values: tuple[m.Expr, ...] = packed.items
-        position -= 1 if edge.spawn is not None and edge.spawn.passes_rank else 0
-    elif edge.spawn is not None and edge.spawn.each:
+        given, keywords = packed.items if isinstance(packed, m.Sequence) else (), {}
+    elif edge.position is None or (edge.spawn is not None and edge.spawn.each):
         return None
-    elif edge.position is not None:
-        values = call.arguments[edge.position + 1 :]
-    else:
+    if any(isinstance(value, m.Starred) for value in given[: position + 1]):
         return None
-    if any(isinstance(value, m.Starred) for value in values[: position + 1]):
-        return None
-    return values[position] if 0 <= position < len(values) else keywords.get(parameter.name)
+    return given[position] if 0 <= position < len(given) else keywords.get(parameter.name)
 
 
 def is_spawned_number(edge: Edge, argument: Argument) -> bool:
@@ -136,13 +132,19 @@ def is_spawned_number(edge: Edge, argument: Argument) -> bool:
     if not edge.handed or edge.spawn is None:
         return False
     if edge.spawn.passes_rank:
-        return positional(argument.function)[:1] == [argument.parameter.name]
+        return _is_number(argument.parameter, argument.function)
     value = handed_on(edge, argument.parameter, argument.function)
     bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
     if not isinstance(bound, Element) or bound.index is not None or not edge.event.repeated:
         return False
     counted = bound.iterable.expr
     return isinstance(counted, m.Call) and counted.function == m.Name("range")
+
+
+def _is_number(parameter: m.Parameter, function: LinkedFunction) -> bool:
+    """Tell whether a parameter is the first that is handed over, after the object of a method."""
+    handed = positional(function)[1 if function.takes_object else 0 :]
+    return handed[:1] == [parameter.name]
 
 
 def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> bool:
@@ -156,7 +158,7 @@ def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> boo
     if edge.spawn.each:
         return True
     if edge.spawn.passes_rank:
-        return positional(function)[:1] == [parameter.name]
+        return _is_number(parameter, function)
     value = handed_on(edge, parameter, function)
     values = edge.event.call.arguments if value is None else (value,)
     return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.flow.states import caught_by
 from fsrace_lint.project.names.entities import qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
@@ -45,14 +45,19 @@ class Protection:
         return frozenset(names)
 
     def _exceptions(self, caught: m.Expr, scope: Scope, depth: int) -> set[str]:
-        """Name the exceptions of an `except` clause, also those of a tuple that has a name."""
-        if isinstance(caught, m.Sequence):
-            return {name for item in caught.items for name in self._exceptions(item, scope, depth)}
-        if depth < _ALIASES_DEPTH and isinstance(caught, (m.Name, m.Attribute)):
+        """Name the exceptions of an `except` clause, also of a tuple that has a name or is put together."""
+        if depth > _ALIASES_DEPTH:
+            return set()
+        if isinstance(caught, (m.Name, m.Attribute)):
             bound = self.linker.guards.known(caught, scope)
             if isinstance(bound, Value):
                 return self._exceptions(bound.expr, bound.scope, depth + 1)
-        return {_last(self.linker.resolver.qualify(caught, scope))}
+            return {_last(self.linker.resolver.qualify(caught, scope))}
+        callee = self.linker.resolver.callee(caught, scope) if isinstance(caught, m.Call) else None
+        names = {name for part in parts(caught) for name in self._exceptions(part, scope, depth)}
+        for way in () if callee is None else self.linker.exits(callee):
+            names |= set() if way.value is None else self._exceptions(way.value, way.state.scope, depth + 1)
+        return names
 
     def locked(self, event: Event) -> bool:
         """Tell whether a lock between processes is held around a call, in its own function."""
@@ -75,8 +80,7 @@ class Protection:
         """Give the contexts that let one process in first: their scopes, and what the others wait in."""
         resolver = self.linker.resolver
         for named in event.contexts:
-            bound = self.linker.guards.known(named.expr, named.scope)
-            context = bound if isinstance(bound, Value) else named
+            context = self._made(named)
             if isinstance(context.expr, m.Call):
                 entity = resolver.entity(context.expr.function, context.scope)
                 name = qualified_name(entity) or "*." + last_name(context.expr.function)
@@ -87,6 +91,18 @@ class Protection:
                     yield named.expr, given or entry.scope, entry.waits
                 elif own is not None:
                     yield named.expr, given or own, "barrier"
+
+    def _made(self, context: Value, depth: int = 0) -> Value:
+        """Give the call that makes a context: behind a name, or in a function that only returns it."""
+        bound = self.linker.guards.known(context.expr, context.scope)
+        made = bound if isinstance(bound, Value) else context
+        callee = self.linker.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
+        if callee is None or callee.facts.is_generator or depth >= _ALIASES_DEPTH:
+            return made
+        values = [
+            Value(way.value, way.state.scope) for way in self.linker.exits(callee) if way.value is not None
+        ]
+        return self._made(values[0], depth + 1) if len(values) == 1 else made
 
     def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
         """Give the scope of the rank that a context is handed, and goes by."""

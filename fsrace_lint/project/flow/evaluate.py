@@ -230,10 +230,10 @@ class Evaluator:
         return self._several(expr.parts, state)
 
     def _comprehension(self, expr: m.Comprehension, state: State) -> State | None:
-        inner: State | None = state
+        after = inner = self.evaluate(expr.generators[0].iterable, state)
         loops = len(self.loops)
-        for generator in expr.generators:
-            inner = self.evaluate(generator.iterable, inner)
+        for number, generator in enumerate(expr.generators):
+            inner = self.evaluate(generator.iterable, inner) if number else after
             if inner is None:
                 break
             iterable = Value(generator.iterable, inner.scope)
@@ -244,7 +244,7 @@ class Evaluator:
                 inner = self.assume(self.test(condition, inner), condition, truth=True)
         self._several(expr.results, inner)
         del self.loops[loops:]
-        return state
+        return after
 
     def _walrus(self, expr: m.Walrus, state: State) -> State | None:
         after = self.evaluate(expr.value, state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.names.bindings import children, evaluated, suites
+from fsrace_lint.project.names.bindings import evaluated, suites, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,10 +31,7 @@ def calls_in(statements: Sequence[m.Statement]) -> Iterator[m.Call]:
 
 def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
     """Give the calls that an expression is written with, the outer one first."""
-    if isinstance(expr, m.Call):
-        yield expr
-    for child in () if expr is None else children(expr):
-        yield from calls_of(child)
+    yield from (part for part in within(expr) if isinstance(part, m.Call))
 
 
 def all_in(statements: Sequence[m.Statement]) -> Iterator[m.Statement]:
@@ -56,10 +53,9 @@ def ends_of(loop: Loop) -> Iterator[tuple[m.Expr, bool]]:
                     yield statement.test, truth
 
 
-def tests_of(loop: Loop) -> Iterator[m.Expr]:
+def tests_of(loop: m.While) -> Iterator[m.Expr]:
     """Give all tests of a loop, also those that end it with an exception."""
-    if isinstance(loop, m.While):
-        yield loop.test
+    yield loop.test
     for statement in all_in(loop.body):
         if isinstance(statement, m.If):
             yield statement.test

@@ -66,10 +66,28 @@ class Walker(Evaluator):
             return after
         names: dict[str, Binding] = {}
         for target in statement.targets:
-            if isinstance(target, (m.Attribute, m.Subscript)):
-                after = self.evaluate(target.value, after) or after
+            if not _is_augmented(target, statement.value):
+                after = self._stored(target, after)
+            if after is None:
+                return None
             names.update(assigned(target, statement.value, after.scope))
         return replace(after, scope=after.scope.bind(names))
+
+    def _stored(self, target: m.Expr, state: State | None) -> State | None:
+        """Follow what is evaluated to store something: the object and the index of `item[index] = …`."""
+        match target:
+            case m.Sequence(items=items):
+                for item in items:
+                    state = self._stored(item, state)
+                return state
+            case m.Starred(value=value):
+                return self._stored(value, state)
+            case m.Attribute(value=value):
+                return self.evaluate(value, state)
+            case m.Subscript(value=value, index=index):
+                return self.evaluate(index, self.evaluate(value, state))
+            case _:
+                return state
 
     def _return(self, statement: m.Return, state: State) -> State | None:
         after = self.evaluate(statement.value, state)
@@ -313,10 +331,15 @@ def _declares_field(statement: m.Statement) -> bool:
 
 
 def _mark_exit(state: State, position: int, how: str) -> State:
+    """Say how the other way left the code, of the test that was made at a position."""
     literals = list(state.literals)
-    if position < len(literals):
-        literals[position] = replace(literals[position], exit=how)
+    literals[position] = replace(literals[position], exit=how)
     return replace(state, literals=tuple(literals))
+
+
+def _is_augmented(target: m.Expr, value: m.Expr) -> bool:
+    """Tell whether a target was read to make the value, as that of `target += …` is."""
+    return isinstance(value, m.Binary) and value.left == target
 
 
 _STATEMENTS: Final[dict[type, Callable[..., State | None]]] = {

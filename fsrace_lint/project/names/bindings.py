@@ -9,7 +9,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.names.values import Element, Entered, Scope, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.project.names.values import Binding
 
@@ -142,6 +142,14 @@ def children(expr: m.Expr) -> tuple[m.Expr, ...]:
     """Give the expressions that an expression is written with."""
     find = _CHILDREN.get(type(expr))
     return () if find is None else find(expr)
+
+
+def within(expr: m.Expr | None) -> Iterator[m.Expr]:
+    """Give an expression and all that it is written with."""
+    if expr is not None:
+        yield expr
+        for child in children(expr):
+            yield from within(child)
 
 
 def _of_call(expr: m.Call) -> tuple[m.Expr, ...]:

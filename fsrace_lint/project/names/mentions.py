@@ -105,12 +105,11 @@ class Mentions:
             yield from self._mentioning([(function.facts.name, False, function.owner)])
 
     def _with_lambda(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
-        outer = function.enclosing
-        if outer is not None:
-            yield outer
-            name = f"{LAMBDA}{function.index}"
-            aliases = (alias for alias in outer.facts.aliases if alias.name == name and not alias.called)
-            yield from self._mentioning(_bound(alias, outer, called=False) for alias in aliases)
+        outer = function.module.functions[function.facts.parent]
+        yield outer
+        name = f"{LAMBDA}{function.index}"
+        aliases = (alias for alias in outer.facts.aliases if alias.name == name and not alias.called)
+        yield from self._mentioning(_bound(alias, outer, called=False) for alias in aliases)
 
     def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
         """Give the functions that mention what some names denote, also by their further names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -371,9 +372,6 @@ def _from_topmost_package(module: Module, packages: set[str]) -> str:
 
 
 def _common(one: str, two: str) -> int:
-    count = 0
-    for left, right in zip(one.split("/"), two.split("/"), strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+    """Count the folders that two paths have in common, from the root on."""
+    pairs = zip(one.split("/"), two.split("/"), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -22,11 +22,9 @@ from fsrace_lint.project.names.values import (
     REBOUND,
     Argument,
     Either,
-    Element,
     Entered,
     Scope,
     Selected,
-    Unknown,
     Unpacked,
     Value,
 )
@@ -146,7 +144,7 @@ class Resolver(Members):
                 entity = self.entity(called, scope, depth + 1)
                 entry = self.catalog.exact("returns", entity.name) if isinstance(entity, Library) else None
                 return None if entry is None or entry.item != str(index) else Instance(Library(entry.type))
-            case Element() | Unpacked() | Unknown():
+            case _:
                 return None
 
     def binding(self, name: str, scope: Scope) -> Binding | None:
@@ -204,8 +202,6 @@ class Resolver(Members):
                 return self.of_binding(found, depth)
             if name in function.nested:
                 return function.nested[name]
-            if function.index == 0:
-                break
             function = function.enclosing
             local = None if function is None else self.final_scope(function)
         module = scope.function.module

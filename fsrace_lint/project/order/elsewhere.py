@@ -11,7 +11,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.loops import all_in
 from fsrace_lint.project.flow.processes import MAIN, Runs
 from fsrace_lint.project.model import ASKING, Act, Reach
-from fsrace_lint.project.names.bindings import children, evaluated
+from fsrace_lint.project.names.bindings import evaluated, within
 from fsrace_lint.project.paths.purposes import Purpose, purpose
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Elsewhere:
         if last_name(call.function) in self.sites.linker.privacy.sources:
             return True
         exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
-        items = (item for expr in exprs for item in _within(expr) if isinstance(item, m.Subscript))
+        items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
         return any(item.value == call and isinstance(item.index, m.Constant) for item in items)
 
     def _may_be_local(self, site: Site) -> bool:
@@ -157,14 +157,6 @@ class Elsewhere:
             edges = (edge for caller in above for edge in self.propagation.edges(caller))
             self._on_one_node[function] = any(edge.starts_several for edge in edges)
         return self._on_one_node[function]
-
-
-def _within(expr: m.Expr | None) -> Iterator[m.Expr]:
-    """Give an expression and all that it is written with."""
-    if expr is not None:
-        yield expr
-        for child in children(expr):
-            yield from _within(child)
 
 
 def _needs(use: Site, site: Site) -> bool:

@@ -9,7 +9,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import unnegated
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.splits import is_first
-from fsrace_lint.project.names.bindings import bound_names, children, suites
+from fsrace_lint.project.names.bindings import bound_names, suites, within
 from fsrace_lint.project.names.values import Argument
 
 if TYPE_CHECKING:
@@ -84,27 +84,23 @@ class Idioms:
 
     def _is_known(self, expr: m.Expr, event: Event, spelled_in: LinkedFunction) -> bool:
         """Tell whether the names of an expression mean at a call what they mean where it stands."""
-        if any(isinstance(part, (m.Opaque, m.Lambda, m.Comprehension)) for part in _all(expr)):
+        if any(isinstance(part, (m.Opaque, m.Lambda, m.Comprehension)) for part in within(expr)):
             return False
-        names = (part.id for part in _all(expr) if isinstance(part, m.Name))
+        names = (part.id for part in within(expr) if isinstance(part, m.Name))
         return all(self._is_same(name, event, spelled_in) for name in names)
 
     def _is_same(self, name: str, event: Event, spelled_in: LinkedFunction) -> bool:
         if name in _CONSTANT or spelled_in is event.function:
             return True
         resolver = self.linker.resolver
-        here, final = event.state.scope, self.linker.final_scope(spelled_in)
-        bound = resolver.binding(name, here)
-        if final is None:
-            return False
+        final = self.linker.final_scope(spelled_in)
+        bound = resolver.binding(name, event.state.scope)
+        there = None if final is None else resolver.binding(name, final)
         if isinstance(bound, Argument):
-            there = resolver.binding(name, final)
             related = isinstance(there, Argument) and there.parameter == bound.parameter
             return related and spelled_in.owner is event.function.owner
-        if bound is not None:
-            return bound is resolver.binding(name, final)
-        if resolver.binding(name, final) is not None:
-            return False
+        if bound is not None or there is not None:
+            return bound is there
         return resolver.member(event.function.module, name) is not None
 
     def _offering(self, event: Event) -> Iterator[tuple[str, Idiom]]:
@@ -159,9 +155,3 @@ def _is_bare(call: m.Call) -> bool:
     """Tell whether a call can be made anywhere: it is given nothing, or constants."""
     given = (*call.arguments, *(keyword.value for keyword in call.keywords))
     return all(isinstance(value, m.Constant) for value in given)
-
-
-def _all(expr: m.Expr) -> Iterator[m.Expr]:
-    yield expr
-    for child in children(expr):
-        yield from _all(child)

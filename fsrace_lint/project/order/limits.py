@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.flow.loops import calls_in, calls_of, tests_of
-from fsrace_lint.project.names.bindings import children
+from fsrace_lint.project.flow.loops import all_in, calls_in, calls_of, tests_of
+from fsrace_lint.project.names.bindings import children, within
 from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.names.values import Argument, Value
 
@@ -77,6 +77,9 @@ class Limits:
         seconds = self._number(pause.call.arguments[0], scope) if pause.call.arguments else Limit(is_set=True)
         if isinstance(loop, m.For):
             return _times(self._number(_rounds(loop.iterable), scope), seconds.seconds)
+        counted = self._counted_down(loop, pause, seconds)
+        if counted is not None:
+            return counted
         for test in tests_of(loop):
             for compare in _comparisons(test, look):
                 sides = (compare.left, compare.rights[0])
@@ -86,6 +89,18 @@ class Limits:
                 limit = limit or Limit(is_set=True)
                 return _times(limit, seconds.seconds) if counts else limit
         return Limit(is_set=False)
+
+    def _counted_down(self, loop: m.While, pause: Event, seconds: Limit) -> Limit | None:
+        """Tell how long a loop waits that makes a variable smaller until a test of it comes out otherwise."""
+        tested = [expr for test in tests_of(loop) for expr in within(test)]
+        for left, step in _steps_down(loop):
+            if left in tested:
+                scope = next(over.scope for over in pause.loops if over.expr is loop.test)
+                start, by = self._number(left, scope), self._number(step, scope).seconds
+                if pause.call.arguments[:1] == (step,):
+                    return start
+                return _times(start, seconds.seconds / by if seconds.seconds and by else None)
+        return None
 
     def passed(self, limit: Limit, event: Event, callee: LinkedFunction) -> Limit:
         """Tell what a limit is in one call of the function that waits."""
@@ -114,6 +129,15 @@ def _times(limit: Limit, factor: float | None) -> Limit:
     if limit.seconds is None or factor is None:
         return Limit(is_set=True, parameter=limit.parameter, factor=factor or 1)
     return replace(limit, seconds=limit.seconds * factor, factor=factor)
+
+
+def _steps_down(loop: m.While) -> Iterator[tuple[m.Expr, m.Expr]]:
+    """Give what a loop makes smaller in each round, and by how much."""
+    for statement in all_in(loop.body):
+        match statement:
+            case m.Assign(targets=(target,), value=m.Binary(operator="-", left=left, right=step)):
+                if left == target:
+                    yield left, step
 
 
 def _rounds(iterable: m.Expr) -> m.Expr:

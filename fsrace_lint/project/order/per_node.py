@@ -11,7 +11,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.loops import calls_of
 from fsrace_lint.project.flow.processes import MAIN, Runs
 from fsrace_lint.project.model import ASKING, Reach
-from fsrace_lint.project.names.bindings import children
+from fsrace_lint.project.names.bindings import within
 from fsrace_lint.project.paths.purposes import Purpose, purpose
 
 if TYPE_CHECKING:
@@ -143,10 +143,8 @@ class PerNode:
 
 def _identifiers(expr: m.Expr) -> Iterator[str]:
     """Give the names that an expression is written with."""
-    if isinstance(expr, (m.Name, m.Attribute)):
-        yield expr.id if isinstance(expr, m.Name) else expr.name
-    for child in children(expr):
-        yield from _identifiers(child)
+    names = (part for part in within(expr) if isinstance(part, (m.Name, m.Attribute)))
+    yield from (part.id if isinstance(part, m.Name) else part.name for part in names)
 
 
 def _tests(site: Site) -> tuple[Tested, ...]:

@@ -204,9 +204,8 @@ class Sequences:
 
     def site(self, step: Step) -> Site | None:
         """Give the site of what happens in a function; None for what is no act."""
-        if step.act is None:
-            return None
-        return self.sites.seen_so(step.act, step.event, step.origin, step.path, step.processes)
+        act, seen = step.act, self.sites.seen_so
+        return None if act is None else seen(act, step.event, step.origin, step.path, step.processes)
 
     def is_save(self, event: Event) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""

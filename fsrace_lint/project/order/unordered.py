@@ -81,7 +81,8 @@ class Orders:
     def of(self, function: LinkedFunction) -> Iterator[Unordered]:
         """Give the unordered acts of a function, the first use of each that one process does alone."""
         steps = self.sequences.of(function)
-        acts = [i for i, step in enumerate(steps) if step.path is not None]
+        paths = {i: step.path for i, step in enumerate(steps) if step.path is not None}
+        acts = list(paths)
         alone = [i for i in acts if _is_of_one(steps[i])]
         if not alone or self.propagation.context(function).first is not None:
             return
@@ -92,17 +93,17 @@ class Orders:
             for last in others[bisect(others, first) :]:
                 if steps[last].processes == steps[first].processes:
                     continue
-                pair = self._conflict(steps[first], steps[last])
+                pair = self._conflict(steps[first], steps[last], paths[first], paths[last])
                 if pair is None or not self._is_of_others(pair, entering):
                     continue
                 if not self._is_ordered(steps, first, last):
                     yield pair
                     break
 
-    def _conflict(self, step: Step, later: Step) -> Unordered | None:
+    def _conflict(self, step: Step, later: Step, here: Path, there: Path) -> Unordered | None:
         """Tell how two acts are at odds, if one process does one of them, and others the other."""
-        kind = None if later.event is step.event else _kind(step, later)
-        if kind is None and step.op == "probe" and self._refuses(step, later):
+        kind = None if later.event is step.event else _kind(step, later, here, there)
+        if kind is None and step.op == "probe" and here == there and self._refuses(step, later, there):
             kind = "refused"
         if kind is None:
             return None
@@ -120,9 +121,9 @@ class Orders:
                 return literal.branch.span
         return None
 
-    def _refuses(self, step: Step, later: Step) -> bool:
+    def _refuses(self, step: Step, later: Step, made: Path) -> bool:
         """Tell whether a test leaves the function where it finds what a later act makes."""
-        if later.op not in _MAKING or step.path is None or step.path != later.path or step.path.private:
+        if later.op not in _MAKING or made.private:
             return False
         tests = self.sequences.sites.tests.among(later.event.state.literals, later.event.call)
         return any(test.span == step.span and test.absent and test.exit in _LEAVING for test in tests)
@@ -174,11 +175,8 @@ class Orders:
         return all(d is None or d.kind == "rank" for d in differences)
 
 
-def _kind(step: Step, later: Step) -> Kind | None:
-    """Tell how two acts in a row are at odds by what they do, whoever does them."""
-    here, there = step.path, later.path
-    if here is None or there is None:
-        return None
+def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
+    """Tell how two acts in a row are at odds by what they do at two paths, whoever does them."""
     op, then = step.op, later.op
     if here.private:
         gathers = op in _MAKING and then in _USING and not there.private

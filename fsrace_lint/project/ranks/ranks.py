@@ -212,10 +212,9 @@ class Ranks:
         call, scope = binding.whole.expr, binding.whole.scope
         callee = self.resolver.callee(call, scope) if isinstance(call, m.Call) else None
         ways = () if callee is None or binding.index is None else self.exits(callee)
-        if all(isinstance(way.value, m.Sequence) for way in ways):
-            for way in ways:
-                if isinstance(way.value, m.Sequence) and binding.index is not None:
-                    yield from ((item, way.state.scope) for item in way.value.items[binding.index :][:1])
+        tuples = [(way.value.items, way.state.scope) for way in ways if isinstance(way.value, m.Sequence)]
+        for items, names in tuples if len(tuples) == len(ways) else ():
+            yield from ((item, names) for item in items[binding.index :][:1])
 
 
 def _names_a_group(call: m.Call) -> bool:
