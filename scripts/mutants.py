@@ -172,6 +172,6 @@ def swaps(mutant: Mutant, text: str) -> dict[CodeType, CodeType] | None:
         return {}
     for one, other in both:
         is_function = one.co_flags & inspect.CO_OPTIMIZED
-        if one.co_freevars != other.co_freevars or (not is_function and _own(one) != _own(other)):
+        if not is_function and _own(one) != _own(other):
             return None
     return dict(both)
