@@ -94,15 +94,15 @@ class Runner:
         since = time.perf_counter()
         functions = self.functions.get(os.fspath(mutant.path), []) if table else []
         functions = [each for each in functions if table and each.__code__ in table]
-        free = all(each.__code__.co_freevars == (table or {})[each.__code__].co_freevars for each in functions)
+        can_fork = bool(functions) and all(_fits(each, table) for each in functions)
         if not names:
             outcome, by = "no test", ""
-        elif functions and free and table:
+        elif table and can_fork:
             outcome, by = self.forked(names, functions, table)
         else:
             outcome, by = copied(mutant, text, names, 60 + 5 * sum(self.seconds[name] for name in names))
         row = {"outcome": outcome, "by": by, "tests": len(names)}
-        return row | {"forked": bool(functions) and free, "seconds": round(time.perf_counter() - since, 2)}
+        return row | {"forked": can_fork, "seconds": round(time.perf_counter() - since, 2)}
 
     def tests(self, mutant: Mutant, *, everywhere: bool) -> list[str]:
         """Give the tests that run the line of a change, or any of its file, fast ones first."""
@@ -183,6 +183,12 @@ class Runner:
         if report.failed:
             os.write(self.pipe, report.nodeid.encode()[:4096])
             os._exit(1)
+
+
+def _fits(function: FunctionType, table: Mapping[CodeType, CodeType] | None) -> bool:
+    """Tell whether a function can be given its new code: it must close over the same variables."""
+    code = function.__code__
+    return table is not None and table[code].co_freevars == code.co_freevars
 
 
 def known(file: Path) -> list[dict[str, Any]]:

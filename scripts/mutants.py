@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = "fsrace_lint"
 ROOMS: Final = ("facts", "project", "rules")
+COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 NO_CHANGE: Final = (cst.Annotation, cst.Decorator, cst.Import, cst.ImportFrom)
 
 
@@ -142,13 +143,16 @@ def drawn(found: list[Mutant], random: Random) -> list[Mutant]:
     return [mutant for _, mutant in sorted(rounds, key=lambda turn: turn[0])]
 
 
-def pairs(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """Give each code of a file with the one that takes its place."""
-    yield old, new
+def pairs(
+    old: CodeType, new: CodeType, *, in_function: bool = False
+) -> Iterator[tuple[CodeType, CodeType, bool]]:
+    """Give each code of a file with the one that takes its place, and whether it is of a function."""
+    in_function |= bool(old.co_flags & inspect.CO_OPTIMIZED) and old.co_name not in COMPREHENSIONS
+    yield old, new, in_function
     inner = [[each for each in code.co_consts if isinstance(each, CodeType)] for code in (old, new)]
     if [each.co_name for each in inner[0]] == [each.co_name for each in inner[1]]:
         for pair in zip(*inner, strict=True):
-            yield from pairs(*pair)
+            yield from pairs(*pair, in_function=in_function)
 
 
 def _own(code: CodeType) -> str:
@@ -168,10 +172,7 @@ def swaps(mutant: Mutant, text: str) -> dict[CodeType, CodeType] | None:
     """
     old, new = (compile(each, mutant.path, "exec", dont_inherit=True) for each in (mutant.module.code, text))
     both = list(pairs(old, new))
-    if not any(_own(one) != _own(other) for one, other in both):
+    changed = [in_function for one, other, in_function in both if _own(one) != _own(other)]
+    if not changed:
         return {}
-    for one, other in both:
-        is_function = one.co_flags & inspect.CO_OPTIMIZED
-        if not is_function and _own(one) != _own(other):
-            return None
-    return dict(both)
+    return {one: other for one, other, _ in both} if all(changed) else None
