@@ -138,6 +138,7 @@ def main() -> int:
         show(chosen.file)
         return 0
     os.chdir(ROOT)
+    sys.path.insert(0, os.fspath(ROOT))  # this checkout, whatever is installed
     chosen.out = chosen.out or chosen.folder / f"{chosen.seed}.jsonl"
     runner = Runner(chosen, [] if chosen.unchanged else sample(chosen))
     return int(pytest.main([*QUIET, "-s", *chosen.tests], plugins=[runner]))
