@@ -163,14 +163,14 @@ class Runner:
         self, names: list[str], functions: list[FunctionType], table: Mapping[CodeType, CodeType]
     ) -> None:
         """Run tests until one fails, and end."""
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        for stream in (1, 2):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-        for function in functions:
-            function.__code__ = table[function.__code__]
-        items = [self.items[name] for name in names]
         try:
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            for function in functions:
+                function.__code__ = table[function.__code__]
+            items = [self.items[name] for name in names]
             for item, following in zip(items, [*items[1:], None], strict=True):
                 signal.setitimer(signal.ITIMER_PROF, max(5, 10 * self.seconds[item.nodeid]))
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
