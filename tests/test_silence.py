@@ -1297,3 +1297,23 @@ def test_a_caller_without_a_sign(tmp_path: Path) -> None:
     assert finding.evidence == "plausible"
     told = [(at(each.place, tmp_path), each.message) for each in finding.related[1:]]
     assert told == [(marked(texts, "CALL"), "reached by this call")]
+
+
+def test_what_is_made_beside_it_after_the_same_check(tmp_path: Path) -> None:
+    """Not what lies elsewhere, and not what is removed beside it."""
+    code = """\
+    def prepare():
+        dist.init_process_group('nccl')  # SIGN
+        if not os.path.exists('out/words.txt'):  # TEST
+            open('out/words.txt', 'w').write('a')  # SITE
+            open('out/counts.txt', 'w').write('b')  # BESIDE
+            open('elsewhere/counts.txt', 'w').write('c')
+            os.remove('out/old.txt')
+    """
+    texts, finding = related(tmp_path, {"main.py": code})
+    told = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
+    assert told == [
+        (marked(texts, "TEST")[0], "found missing here"),
+        (marked(texts, "BESIDE")[0], "made after the same check"),
+        (marked(texts, "SIGN")[0], f"{RUN}dist.init_process_group is for several processes"),
+    ]

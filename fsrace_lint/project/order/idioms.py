@@ -10,6 +10,7 @@ from fsrace_lint.facts.names import unnegated
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.splits import is_first
 from fsrace_lint.project.names.bindings import bound_names, suites, within
+from fsrace_lint.project.names.entities import Library
 from fsrace_lint.project.names.values import Argument
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog.entries import Idiom
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.entities import Entity
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.order.groups import Groups
 
@@ -111,7 +113,8 @@ class Idioms:
             if "." in name:
                 owner, _, last = name.partition(".")
                 expr = m.Attribute(m.Name(owner), last)
-            entry = self.catalog.find("idiom", resolver.type_name(resolver.entity(expr, scope)))
+            entity = resolver.entity(expr, scope)
+            entry = None if _is_class(entity) else self.catalog.find("idiom", resolver.type_name(entity))
             if entry is not None and (not entry.needs_group or self.groups.may_exist(event)):
                 yield name, entry
 
@@ -128,6 +131,12 @@ class Idioms:
             yield from (n for n in names if "." not in n and (not local or event.state.scope.get(n)))
             function = function.enclosing
         yield from event.function.module.imports
+
+
+def _is_class(entity: Entity | None) -> bool:
+    """Tell whether a name of a library is written as that of a class, not of one of its objects."""
+    name = entity.name.rpartition(".")[2] if isinstance(entity, Library) else ""
+    return name[:1].isupper() and not name.isupper()
 
 
 def _tests(statements: Iterable[m.Statement]) -> Iterator[m.Expr]:
