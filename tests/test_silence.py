@@ -593,6 +593,20 @@ def test_guards(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
+        "a function that calls itself, and is handed nothing of its own",
+        "private",
+        "each process has its own path: os.getpid() differs",
+        """\
+        def prepare(depth):
+            with open(f'/tmp/d{os.getpid()}-{depth}', 'w'):  # CAUSE # SITE
+                pass
+            if depth:
+                prepare(depth - 1)
+        dist.barrier()
+        prepare(3)
+        """,
+    ),
+    one(
         "an attribute of what is one of its kind",
         "private",
         "each process has its own path: uuid.uuid4().hex differs",
