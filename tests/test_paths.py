@@ -541,9 +541,9 @@ def test_sites_that_only_look_local(path: str) -> None:
 @pytest.mark.parametrize(
     "expr",
     [
-        pytest.param("name" + ".replace('a', 'b')" * 12, id="methods of texts"),
-        pytest.param("os.path.basename(" * 12 + "name" + ")" * 12, id="functions of a library"),
-        pytest.param("called(" * 12 + "name" + ")" * 12, id="functions of the project"),
+        pytest.param("'name'" + ".replace('a', 'b')" * 12, id="methods of texts"),
+        pytest.param("os.path.basename(" * 12 + "'name'" + ")" * 12, id="functions of a library"),
+        pytest.param("called(" * 12 + "'name'" + ")" * 12, id="functions of the project"),
     ],
 )
 def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:
