@@ -672,6 +672,7 @@ def test_names_of_expressions(text: str, name: str | None, last: str) -> None:
         ("None", []),
         ("'not a name'", []),
         ("1", []),
+        ("'Optional[A]'", ["A"]),
         ("a[0].B", []),
         ("a[0].B | C", ["C"]),
     ],

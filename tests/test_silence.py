@@ -1085,6 +1085,26 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
+        "a lock by its name",
+        "lock",
+        "'d.lock' is a lock, or is locked once it is open",
+        """\
+        def claim():
+            open('d.lock', 'w').close()  # SITE
+        """,
+    ),
+    one(
+        "what is locked once it is open",
+        "lock",
+        "path is a lock, or is locked once it is open",
+        """\
+        import fcntl
+        def claim(path):
+            with open(path, 'w') as file:  # SITE
+                fcntl.flock(file, fcntl.LOCK_EX)
+        """,
+    ),
+    one(
         "a file that is only opened",
         "unexposed",
         "no rule reports a create",
