@@ -558,3 +558,16 @@ def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch:
     (found,) = forms("def called(x):\n    return f'a-{x}'\n", expr)
     assert found is not None
     assert 12 <= len(readings) <= 200
+
+
+def test_names_of_names_are_followed_so_deep() -> None:
+    code = "name0 = 'out'\n" + "".join(f"name{n + 1} = name{n} + '/a'\n" for n in range(20))
+    near, far = forms(code, "name5", "name20")
+    assert near is not None
+    assert near.text == "out" + "/a" * 5
+    assert far is None
+
+
+def test_more_paths_than_are_remembered() -> None:
+    found = forms("", *(f"'out/{n}'" for n in range(1500)))
+    assert [None if path is None else path.text for path in found] == [f"out/{n}" for n in range(1500)]
