@@ -830,3 +830,9 @@ class TestBounds:
         [statement] = facts("x = " + "a + " * 99 + "b\n").functions[0].body
         assert isinstance(statement, m.Assign)
         assert isinstance(statement.value, m.Binary)
+
+
+def test_a_with_of_many_items_is_as_deep() -> None:
+    assert facts(f"with {', '.join('a' * 50)}:\n    x()\n")
+    found = problem(f"with {', '.join('a' * 5000)}:\n    x()\n")
+    assert found.reason == "the code is nested too deeply to be analyzed"
