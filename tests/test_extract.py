@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -21,7 +22,7 @@ from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.facts.newer import hint, located
 from fsrace_lint.facts.spell import LONGEST, spell
-from fsrace_lint.source import Source, decode
+from fsrace_lint.source import Source, decode, of_text
 from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
@@ -333,6 +334,15 @@ def test_places_with_any_newline(newline: str) -> None:
     text = newline.join(["# é", "'''日", "本'''; x(", "    'ü',", ")", ""])
     (found,) = [node for node in nodes(facts(text).functions) if isinstance(node, m.Call)]
     assert found.span == Span(3, 7, 5, 2)
+
+
+@pytest.mark.parametrize("text", ["x = '\ud800'\n", "x = '\0'\n"])
+def test_text_that_another_tool_has_decoded_to_what_no_file_can_hold(text: str) -> None:
+    """Some encodings give half of a character; Python refuses that, and NUL, with one error or another."""
+    found = extract(of_text(text, Path("/p/a.py"), Path("/p")))
+    assert isinstance(found, SyntaxProblem)
+    assert re.search("surrogates not allowed|null bytes", found.reason)
+    assert (found.line, found.column) == (1, 1)
 
 
 def test_places_of_branches_are_those_of_their_tests() -> None:
@@ -662,6 +672,9 @@ def test_names_of_expressions(text: str, name: str | None, last: str) -> None:
         ("None", []),
         ("'not a name'", []),
         ("1", []),
+        ("'Optional[A]'", ["A"]),
+        ("a[0].B", []),
+        ("a[0].B | C", ["C"]),
     ],
 )
 def test_classes_of_annotations(text: str, names: list[str]) -> None:
@@ -817,3 +830,9 @@ class TestBounds:
         [statement] = facts("x = " + "a + " * 99 + "b\n").functions[0].body
         assert isinstance(statement, m.Assign)
         assert isinstance(statement.value, m.Binary)
+
+
+def test_a_with_of_many_items_is_as_deep() -> None:
+    facts(f"with {', '.join('a' * 50)}:\n    x()\n")
+    found = problem(f"with {', '.join('a' * 5000)}:\n    x()\n")
+    assert found.reason == "the code is nested too deeply to be analyzed"

@@ -14,8 +14,10 @@ from test_guards import project
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.model import Reach
+from fsrace_lint.project.paths.normalize import Paths
 
 if TYPE_CHECKING:
+    from fsrace_lint.project.names.values import Scope
     from fsrace_lint.project.paths import forms as normal
 
 HEAD = """\
@@ -534,3 +536,38 @@ def test_node_local_sites(path: str) -> None:
 @pytest.mark.parametrize("path", ["tmp/a", "/tmpfs/a", "/data/tmp"])
 def test_sites_that_only_look_local(path: str) -> None:
     assert reach(f"def main(name):\n    os.makedirs(os.path.join({path!r}, name))\n") is Reach.SHARED
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        pytest.param("'name'" + ".replace('a', 'b')" * 12, id="methods of texts"),
+        pytest.param("os.path.basename(" * 12 + "'name'" + ")" * 12, id="functions of a library"),
+        pytest.param("called(" * 12 + "'name'" + ")" * 12, id="functions of the project"),
+    ],
+)
+def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else twelve levels are four thousand readings, and twenty take half a minute."""
+    read, readings = Paths._pieces, []
+
+    def noted(self: Paths, part: m.Expr, scope: Scope, depth: int) -> object:
+        readings.append(part)
+        return read(self, part, scope, depth)
+
+    monkeypatch.setattr(Paths, "_pieces", noted)
+    (found,) = forms("def called(x):\n    return f'a-{x}'\n", expr)
+    assert found is not None
+    assert 12 <= len(readings) <= 200
+
+
+def test_names_of_names_are_followed_so_deep() -> None:
+    code = "name0 = 'out'\n" + "".join(f"name{n + 1} = name{n} + '/a'\n" for n in range(20))
+    near, far = forms(code, "name5", "name20")
+    assert near is not None
+    assert near.text == "out" + "/a" * 5
+    assert far is None
+
+
+def test_more_paths_than_are_remembered() -> None:
+    found = forms("", *(f"'out/{n}'" for n in range(1500)))
+    assert [None if path is None else path.text for path in found] == [f"out/{n}" for n in range(1500)]

@@ -15,9 +15,10 @@ import pytest
 from mdtest import Case, File, collect, run
 
 from fsrace_lint import cli, pipeline, rules, terminal
-from fsrace_lint.findings import Applicability, Finding
+from fsrace_lint.findings import Applicability, Finding, Idiom
 from fsrace_lint.fixes.recipes import RECIPES
 from fsrace_lint.rules.remedies import SKETCH
+from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,3 +269,62 @@ class TestUnreadable:
         root = project(tmp_path, "value = 1\n")
         (root / "gone.py").symlink_to(root / "nowhere.py")
         assert codes(root) == []
+
+
+class TestWhatIsTold:
+    """What the Markdown cases do not compare: messages, and the places beside a finding."""
+
+    def test_what_is_made_after_the_same_check(self, tmp_path: Path) -> None:
+        """Neighbors in a folder belong together; two files of the current folder need not."""
+        text = """\
+            import os
+            import torch.distributed as dist
+
+            def prepare():
+                dist.barrier()
+                if not os.path.exists("cache/one"):
+                    open("cache/one", "w").close()
+                    open("cache/two", "w").close()
+
+            def prepare_here():
+                dist.barrier()
+                if not os.path.exists("one"):
+                    open("one", "w").close()
+                    open("two", "w").close()
+            """
+        _, checked = run(project(tmp_path, textwrap.dedent(text)))
+        told = [
+            (
+                finding.place.span.line,
+                [each.place.span.line for each in finding.related if "same check" in each.message],
+            )
+            for finding in checked.outcome.findings
+            if finding.code == "FSR102"
+        ]
+        assert told == [(7, [8]), (13, [])]
+
+    def test_a_wait_until_a_path_is_gone(self, tmp_path: Path) -> None:
+        text = """\
+            import os
+            import time
+            import torch.distributed as dist
+
+            def prepare():
+                if dist.get_rank() == 0:
+                    os.remove("run/busy")
+                else:
+                    while os.path.exists("run/busy"):
+                        time.sleep(1)
+                dist.barrier()
+            """
+        _, checked = run(project(tmp_path, textwrap.dedent(text), "strict"))
+        (finding,) = (finding for finding in checked.outcome.findings if finding.code == "FSR407")
+        assert finding.message.endswith("by looking again and again, and go on when they find it gone")
+        assert finding.witness is not None
+        assert finding.witness.outcome == "process 1 never sees that 'run/busy' was gone"
+
+    def test_a_call_has_idioms_and_nothing_else_has(self, tmp_path: Path) -> None:
+        text = "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"
+        ran, _ = run(project(tmp_path, text))
+        assert ran.idiom("main.py", Span(3, 5, 3, 19)).barriers == ("dist.barrier()",)
+        assert ran.idiom("main.py", Span(1, 1, 1, 7)) == Idiom()

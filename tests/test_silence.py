@@ -491,6 +491,67 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
         mylib.save('d', is_main=dist.get_rank() == 0)  # CAUSE # SITE
         """,
     ),
+    one(
+        "a caller of a function that calls itself",
+        "guard",
+        "one process comes here, whoever calls it",
+        """\
+        def prepare(depth):
+            os.mkdir(f'd{depth}')  # SITE
+            if depth:
+                prepare(depth - 1)
+        def train():
+            if dist.get_rank() == 0:  # CAUSE
+                prepare(3)
+        """,
+    ),
+    one(
+        "two tests together, after one of something else",
+        "guard",
+        "one process comes here",
+        """\
+        def build(cache, hit, rank, ready):
+            if ready:
+                if not cache or (not hit and rank == 0):  # CAUSE
+                    log()
+                    if cache:
+                        log()
+                        os.mkdir('d')  # SITE
+        def log():
+            print('hello')
+        """,
+    ),
+    one(
+        "in the function that a function between calls",
+        "guard",
+        "one process gets to torch.save",
+        """\
+        from saving import save_all
+        dist.barrier()
+        save_all('d')  # SITE
+        """,
+        saving="""\
+        def save(path):
+            if dist.get_rank() == 0:  # CAUSE
+                torch.save({}, path)
+        def save_all(folder):
+            save(folder + '/model.bin')
+        """,
+    ),
+    one(
+        "two that leave one process only together",
+        "guard",
+        "one process comes here",
+        """\
+        def save(path):
+            if dist.get_rank() != 0:
+                torch.save({}, path)
+        def train():
+            dist.barrier()
+            if dist.get_rank() == 0 or dist.get_rank() == dist.get_world_size() - 1:
+                save('d')  # SITE
+        """,
+    ),
 )
 def test_guards(case: Case, tmp_path: Path) -> None:
     holds(case, tmp_path)
@@ -529,6 +590,44 @@ def test_guards(case: Case, tmp_path: Path) -> None:
         dist.barrier()
         folder = tempfile.mkdtemp()  # CAUSE
         torch.save({}, folder + '/d')  # SITE
+        """,
+    ),
+    one(
+        "a function that calls itself, and is handed nothing of its own",
+        "private",
+        "each process has its own path: os.getpid() differs",
+        """\
+        def prepare(depth):
+            with open(f'/tmp/d{os.getpid()}-{depth}', 'w'):  # CAUSE # SITE
+                pass
+            if depth:
+                prepare(depth - 1)
+        dist.barrier()
+        prepare(3)
+        """,
+    ),
+    one(
+        "an attribute of what is one of its kind",
+        "private",
+        "each process has its own path: uuid.uuid4().hex differs",
+        """\
+        import uuid
+        dist.barrier()
+        torch.save({}, f'd-{uuid.uuid4().hex}')  # CAUSE # SITE
+        """,
+    ),
+    one(
+        "a property of the project",
+        "private",
+        "each process has its own path: worker.name differs",
+        """\
+        class Worker:
+            @property
+            def name(self):
+                return f'w{os.getpid()}'
+        def save(worker: Worker):
+            dist.barrier()
+            torch.save({}, f'd-{worker.name}')  # SITE
         """,
     ),
     one(
@@ -800,6 +899,19 @@ def test_locks(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
+        "suppressed by one of several contexts",
+        "handled",
+        "FileNotFoundError is handled",
+        """\
+        with (
+            contextlib.suppress(PermissionError),
+            contextlib.suppress(FileNotFoundError),  # CAUSE
+            contextlib.suppress(),
+        ):
+            os.remove('d')  # SITE
+        """,
+    ),
+    one(
         "by the caller",
         "handled",
         "FileNotFoundError is handled",
@@ -877,6 +989,35 @@ def test_locks(case: Case, tmp_path: Path) -> None:
                     os.mkdir('d')  # SITE
         """,
     ),
+    one(
+        "the callers let one process go first",
+        "first",
+        "the main process is done here before the others begin",
+        """\
+        def prepare():
+            if not os.path.exists('d'):
+                os.mkdir('d')  # SITE
+        """,
+        train="""\
+        from main import prepare
+        def train(accelerator):
+            with accelerator.main_process_first():  # CAUSE
+                prepare()
+        """,
+    ),
+    one(
+        "handed to a helper that lets one process go first",
+        "first",
+        "the main process is done here before the others begin",
+        """\
+        from fastai.distributed import rank0_first
+        def prepare():
+            if not os.path.exists('d'):
+                os.mkdir('d')  # SITE
+        def train():
+            rank0_first(prepare)  # CAUSE
+        """,
+    ),
 )
 def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     holds(case, tmp_path)
@@ -942,6 +1083,32 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
             raise SystemExit('nothing to do')
         os.remove('d')  # SITE
         """,
+    ),
+    one(
+        "a lock by its name",
+        "lock",
+        "'d.lock' is a lock, or is locked once it is open",
+        """\
+        def claim():
+            open('d.lock', 'w').close()  # SITE
+        """,
+    ),
+    one(
+        "what is locked once it is open",
+        "lock",
+        "path is a lock, or is locked once it is open",
+        """\
+        import fcntl
+        def claim(path):
+            with open(path, 'w') as file:  # SITE
+                fcntl.flock(file, fcntl.LOCK_EX)
+        """,
+    ),
+    one(
+        "a file that is only opened",
+        "unexposed",
+        "no rule reports a create",
+        "dist.barrier()\nos.close(os.open('d', os.O_WRONLY | os.O_CREAT))  # SITE\n",
     ),
     one(
         "a link",

@@ -253,15 +253,14 @@ class Extractor:
 
     def _lambda(self, node: ast.Lambda) -> m.Lambda:
         result = ast.copy_location(ast.Return(value=node.body), node.body)
-        index = self._function(node, m.LAMBDA, [result], ())
-        function = self.functions[index]
-        if function is not None:
-            self.scope.mentions.update(function.mentions)
+        index, function = self._function(node, m.LAMBDA, [result], ())
+        self.scope.mentions.update(function.mentions)
         return m.Lambda(index)
 
     def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> m.Statement:
         decorators = self.expressions.several(node.decorator_list)
-        return m.DefineFunction(self._function(node, node.name, node.body, decorators))
+        index, _ = self._function(node, node.name, node.body, decorators)
+        return m.DefineFunction(index)
 
     def _function(
         self,
@@ -269,7 +268,7 @@ class Extractor:
         name: str,
         body: Sequence[ast.stmt],
         decorators: tuple[m.Expr, ...],
-    ) -> int:
+    ) -> tuple[int, m.Function]:
         index = len(self.functions)
         self.functions.append(None)
         parameters = self._parameters(node.args)
@@ -281,7 +280,7 @@ class Extractor:
         statements = self.block(body)
         check_length(scope, node.lineno)
         self.expressions.scope = enclosing
-        self.functions[index] = m.Function(
+        self.functions[index] = function = m.Function(
             name,
             scope.qualname,
             enclosing.index,
@@ -299,7 +298,7 @@ class Extractor:
             tuple(scope.runs),
             tuple(scope.aliases),
         )
-        return index
+        return index, function
 
     def _parameters(self, arguments: ast.arguments) -> tuple[m.Parameter, ...]:
         positional = [*arguments.posonlyargs, *arguments.args]
@@ -374,6 +373,7 @@ _STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {
     ast.For: Extractor._for,
     ast.AsyncFor: Extractor._for,
     ast.Try: Extractor._try,
+    getattr(ast, "TryStar", ast.Try): Extractor._try,  # from Python 3.11 on
     ast.With: Extractor._with,
     ast.AsyncWith: Extractor._with,
     ast.Match: Extractor._match,
@@ -385,5 +385,3 @@ _STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {
     ast.AsyncFunctionDef: Extractor._define_function,
     ast.ClassDef: Extractor._define_class,
 }
-if hasattr(ast, "TryStar"):
-    _STATEMENTS[ast.TryStar] = Extractor._try

@@ -190,6 +190,11 @@ class Site(AtCall):
         return self.trace().sign
 
     @property
+    def chain(self) -> tuple[Event, ...]:
+        """The calls that lead from where it is seen to the one that does it, both among them."""
+        return (self.event,) if self.below is None else (self.event, *self.below.chain)
+
+    @property
     def root(self) -> Site:
         """The act as the function has it that does it."""
         return self if self.below is None else self.below.root

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.processes import Runs
     from fsrace_lint.project.flow.states import Event, Literal
-    from fsrace_lint.project.model import Site
     from fsrace_lint.project.names.values import Scope
     from fsrace_lint.spans import Span
 
@@ -75,20 +74,6 @@ class Causes:
                 several = step.is_one_of_several or len(edges) > 1
                 waiting += [Step(edge.event, edge, several) for edge in edges]
 
-    def downward(self, site: Site) -> tuple[Event, ...]:
-        """Give the calls that lead from where a site is seen to where it stands, both among them."""
-        waiting: list[tuple[Event, ...]] = [(site.origin,)]
-        seen = {site.origin}
-        while waiting:
-            chain = waiting.pop(0)
-            if chain[0] is site.event:
-                return chain
-            for edge in self.propagation.edges(chain[0].function) if len(chain) < _DEEPEST else ():
-                if not edge.handed and edge.event not in seen:
-                    seen.add(edge.event)
-                    waiting.append((edge.event, *chain))
-        return site.event, site.origin
-
     def guard(self, step: Step, wanted: Runs) -> Place | None:
         """Find what lets only so few processes come to a call: who runs what is handed over, or its guard."""
         if step.edge is not None and runs(step.edge.only) is wanted:
@@ -116,8 +101,8 @@ class Causes:
     def _left_behind(self, event: Event, wanted: Runs) -> Place:
         """Find the call from which the others do not come back, or else a test that asks for a rank."""
         before: Event | None = None
-        for earlier in self.linker.events(event.function):
-            if earlier is event or runs(earlier.state.processes) is wanted:
+        for earlier in self.linker.before(event):
+            if runs(earlier.state.processes) is wanted:
                 break
             before = earlier
         if before is not None and self._lets_few_return(before):
@@ -149,11 +134,12 @@ class Causes:
         """Find the handler around a call, or the context that suppresses, in its own function."""
         for net in reversed(event.nets):
             for handler in net.handlers:
-                alone = replace(event, nets=(replace(net, handlers=(handler,), suppressed=()),))
+                alone = replace(event, nets=(replace(net, handlers=(handler,), suppressor=None),))
                 if tolerates(self.protection.caught(alone)):
                     return Place(event.function.module.path, handler.span)
-            if net.suppressed and tolerates(self.protection.caught(replace(event, nets=(net,)))):
-                return _suppressing(event, net.suppressed)
+            suppressor = net.suppressor
+            if suppressor is not None and tolerates(self.protection.caught(replace(event, nets=(net,)))):
+                return Place(event.function.module.path, suppressor.span)
         return None
 
     def lock(self, step: Step) -> Place | None:
@@ -165,8 +151,11 @@ class Causes:
         held = self.protection.held(event)
         return (self._made(held[0], event.state.scope) or place_of(event)) if held else None
 
-    def first(self, event: Event) -> Place | None:
-        """Find the context that lets one process go first."""
+    def first(self, step: Step) -> Place | None:
+        """Find what lets one process go first: who runs what is handed over, or the context around a call."""
+        if step.edge is not None and step.edge.handed:
+            return None if step.edge.first is None else place_of(step.event)
+        event = step.event
         for context in event.contexts:
             if self.protection.first(replace(event, contexts=(context,))) is not None:
                 span = _span_of(context.expr)
@@ -225,14 +214,6 @@ def place_of(event: Event) -> Place:
 def _place(value: Value) -> Place | None:
     span = _span_of(value.expr)
     return None if span is None else Place(value.scope.function.module.path, span)
-
-
-def _suppressing(event: Event, suppressed: tuple[m.Expr, ...]) -> Place:
-    """Find the context that suppresses some exceptions."""
-    for context in event.contexts:
-        if isinstance(context.expr, m.Call) and context.expr.arguments is suppressed:
-            return Place(event.function.module.path, context.expr.span)
-    return place_of(event)
 
 
 def _span_of(expr: m.Expr) -> Span | None:

@@ -12,7 +12,7 @@ from fsrace_lint.project.names.given import given
 from fsrace_lint.project.names.values import Either, Entered, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from fsrace_lint.project.acts.effects import Effects
     from fsrace_lint.project.callers.linker import Linker
@@ -108,7 +108,7 @@ class Files:
     def unflushed(self, event: Event, opening: Opening) -> Event | None:
         """Find the last call before an event that put something into a file's buffer, where it still is."""
         last: Event | None = None
-        for earlier in self._before(event):
+        for earlier in self.linker.before(event):
             if are_apart(earlier.state.literals, event.state.literals):
                 continue
             if self._empties(earlier, opening):
@@ -117,17 +117,13 @@ class Files:
                 last = earlier
         return last if opening.act.op != "read" and is_buffered(opening) else None
 
-    def _before(self, event: Event) -> Sequence[Event]:
-        events = self.linker.events(event.function)
-        return events[: events.index(event)]
-
     def open_at(self, event: Event) -> Iterator[Opening]:
         """Give the files that are open for writing at a call, as far as its own function shows."""
         within = [id(context.expr) for context in event.contexts]
         entered = {
             id(context.expr) for other in self.linker.events(event.function) for context in other.contexts
         }
-        for earlier in self._before(event):
+        for earlier in self.linker.before(event):
             act = self._act(earlier.call, earlier.state.scope)
             is_open = id(earlier.call) in within or id(earlier.call) not in entered
             if act is not None and act.op != "read" and is_open:

@@ -43,10 +43,6 @@ class Probes:
         self.linker = linker
         self.effects = effects
 
-    def nearest(self, site: Site) -> Probe | None:
-        """Give the nearest existence test of its path that comes before a site, whatever it found."""
-        return next((probe for probe in self.before(site.event) if related(probe.path, site.path)), None)
-
     def wanting(self, site: Site) -> Probe | None:
         """Give the nearest test before a site that makes what it found missing.
 
@@ -54,16 +50,12 @@ class Probes:
         the object whose method the site stands in: what it answers is taken to say so.
         """
         for literal in reversed(site.event.state.literals):
-            for answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
-                if not isinstance(answer.expr, m.Call):
-                    continue
-                probe = self._probe(answer.expr, answer, literal, site.event.call)
+            for call, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+                probe = self._probe(call, answer, literal, site.event.call)
                 if probe is not None and probe.absent and related(probe.path, site.path):
                     return probe
-                if site.path is not None and self._asks_about(answer.expr, answer.scope, site.path):
-                    return replace(
-                        _made(answer.expr, site.path, answer, literal, site.event.call), absent=True
-                    )
+                if site.path is not None and self._asks_about(call, answer.scope, site.path):
+                    return replace(_made(call, site.path, answer, literal, site.event.call), absent=True)
         return None
 
     def _asks_about(self, call: m.Call, scope: Scope, path: Path) -> bool:
@@ -85,17 +77,16 @@ class Probes:
     def among(self, literals: Sequence[Literal], call: m.Call) -> Iterator[Probe]:
         """Give the existence tests that some tests before a call consist of, nearest first."""
         for literal in reversed(literals):
-            for answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
-                if isinstance(answer.expr, m.Call):
-                    probe = self._probe(answer.expr, answer, literal, call)
-                    if probe is not None:
-                        yield probe
+            for asked, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+                probe = self._probe(asked, answer, literal, call)
+                if probe is not None:
+                    yield probe
 
-    def _calls(self, answer: _Answer) -> Iterator[_Answer]:
+    def _calls(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
         """Give the calls that a test consists of, and how each came out."""
         match answer.expr:
-            case m.Call():
-                yield answer
+            case m.Call() as call:
+                yield call, answer
             case m.Not(value=value):
                 yield from self._calls(replace(answer, expr=value, truth=not answer.truth))
             case m.Boolean(operator=operator, values=values):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.project.names.given import given
 from fsrace_lint.project.names.values import Entered, Value, expressions_of
 
 if TYPE_CHECKING:
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Scope
 
 _DEEPEST: Final = 10
-_INTO_A_FILE: Final = frozenset({"write", "writelines"})
+_WHAT: Final = {
+    "write": "0",
+    "writelines": "0",
+    "write_bytes": "0:data",
+    "write_text": "0:data",
+    "copyfileobj": "0:fsrc",
+}
+"""The calls that fill a file, and which argument with."""
 _INTO_A_PATH: Final = frozenset({"write_bytes", "write_text"})
-_COPYING: Final = "copyfileobj"
-_FILLING: Final = _INTO_A_FILE | _INTO_A_PATH | {_COPYING}
-_FILE_POSITION: Final = 1
+_COPIED_TO: Final = "1:fdst"
 
 
 class Responses:
@@ -36,7 +42,7 @@ class Responses:
     def fills(self, event: Event) -> bool:
         """Tell whether a call opens a file, or writes it, for what a server answered."""
         function = event.function
-        if _FILLING.isdisjoint(function.facts.mentions):
+        if _WHAT.keys().isdisjoint(function.facts.mentions):
             return False
         if function not in self._filled:
             self._filled[function] = frozenset(map(id, self._calls(function)))
@@ -46,16 +52,15 @@ class Responses:
         for event in self.linker.events(function):
             call, scope = event.call, event.state.scope
             name = last_name(call.function)
-            if name not in _FILLING or not call.arguments:
-                continue
-            if not self._is_answer(call.arguments[0], scope, 0):
+            answer = given(call, _WHAT[name]) if name in _WHAT else None
+            if answer is None or not self._is_answer(answer, scope, 0):
                 continue
             if name in _INTO_A_PATH:
                 yield call
-            elif name in _INTO_A_FILE and isinstance(call.function, m.Attribute):
-                yield from self._opened(call.function.value, scope)
-            elif name == _COPYING and len(call.arguments) > _FILE_POSITION:
-                yield from self._opened(call.arguments[_FILE_POSITION], scope)
+                continue
+            file = given(call, _COPIED_TO if name == "copyfileobj" else "self")
+            if file is not None:
+                yield from self._opened(file, scope)
 
     def _opened(self, file: m.Expr, scope: Scope) -> Iterator[m.Expr]:
         """Give the call that a file object comes from."""

@@ -121,7 +121,7 @@ class Silences:
 
     def _guarded_below(self, site: Site) -> Reason | None:
         """Find the guard between the call from which a site is seen and the one that does it."""
-        for event in self.causes.downward(site)[1:]:
+        for event in site.chain[1:]:
             place = self.causes.guard_at(event, site.runs)
             if place is not None:
                 return Reason("guard", f"{site.runs.value} gets to {_doer(site)}", place)
@@ -158,7 +158,7 @@ class Silences:
     def _locked(self, site: Site) -> Reason | None:
         if not site.locked:
             return None
-        for event in self.causes.downward(site):
+        for event in site.chain:
             held = self.protection.held(event)
             if held:
                 return Reason("lock", f"{spell(held[0])} is held", self.causes.lock_at(event))
@@ -171,7 +171,7 @@ class Silences:
         if error is None or not site.tolerates(error):
             return None
         tolerating = _tolerating(site, error)
-        for event in self.causes.downward(site):
+        for event in site.chain:
             place = self.causes.handler_at(event, tolerating)
             if place is not None:
                 return Reason("handled", f"{error} is handled", place)
@@ -183,7 +183,8 @@ class Silences:
         if site.first is None:
             return None
         who = _FIRST.get(site.first, "the main process")
-        return Reason("first", f"{who} is done here before the others begin", self.causes.first(site.event))
+        place, _ = self.causes.nearest(site.event, self.causes.first)
+        return Reason("first", f"{who} is done here before the others begin", place)
 
     @staticmethod
     def _unproven(site: Site) -> Reason:

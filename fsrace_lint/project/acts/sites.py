@@ -177,9 +177,7 @@ class Sites:
     def is_settled_before(self, event: Event) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""
         settled = False
-        for earlier in self.linker.events(event.function):
-            if earlier is event:
-                break
+        for earlier in self.linker.before(event):
             if self.evidences.meets(earlier):
                 settled = True
             elif earlier.state.processes != ALL:

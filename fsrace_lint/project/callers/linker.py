@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -21,7 +22,7 @@ from fsrace_lint.project.paths.privacy import Privacy
 from fsrace_lint.project.ranks.guards import Guards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.facts import model as m
@@ -116,6 +117,10 @@ class Linker:
         """Give the calls of a function; none are known while it is being followed."""
         flow = self.flow(function)
         return () if flow is None else flow.events
+
+    def before(self, event: Event) -> Iterator[Event]:
+        """Give the calls of a function that stand before one of them."""
+        return itertools.takewhile(lambda each: each is not event, self.events(event.function))
 
     def decorators(self, function: LinkedFunction) -> tuple[Value, ...]:
         """Give the decorators of a function, to be read with the names at the end of what is around it."""

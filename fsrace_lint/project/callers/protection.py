@@ -40,7 +40,7 @@ class Protection:
             for handler in net.handlers:
                 spelled = self._exceptions(caught_by(handler), net.scope, 0)
                 names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
-            for suppressed in net.suppressed:
+            for suppressed in () if net.suppressor is None else net.suppressor.arguments:
                 names |= self._exceptions(suppressed, net.scope, 0)
         return frozenset(names)
 

@@ -46,10 +46,10 @@ class State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """What catches an exception around a call: handlers of a `try`, or the types a context suppresses."""
+    """What catches an exception around a call: handlers of a `try`, or a context that suppresses some."""
 
     handlers: tuple[m.Handler, ...]
-    suppressed: tuple[m.Expr, ...]
+    suppressor: m.Call | None
     scope: Scope
 
 

@@ -191,7 +191,7 @@ class Walker(Evaluator):
         """Follow a `try` without its `finally`."""
         if not statement.handlers:
             return self.block(statement.orelse, self.block(statement.body, state))
-        self.nets.append(Net(statement.handlers, (), state.scope))
+        self.nets.append(Net(statement.handlers, None, state.scope))
         self.interrupted.append(None)
         end = self.block(statement.body, state)
         raised = self.interrupted.pop()
@@ -240,25 +240,26 @@ class Walker(Evaluator):
         context = Value(item.context, inside.scope)
         if item.target is not None:
             inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, Entered(context))))
-        suppressed = self._suppressed(context)
-        if suppressed:
-            self.nets.append(Net((), suppressed, context.scope))
+        suppressor = self._suppressor(context)
+        if suppressor is not None:
+            self.nets.append(Net((), suppressor, context.scope))
             self.interrupted.append(None)
         self.contexts.append(context)
         end = _left(item, state, inside, self._within(statement, rest, inside))
         self.contexts.pop()
-        if not suppressed:
+        if suppressor is None:
             return end
         self.nets.pop()
         raised = self.interrupted.pop()
         self.can_fail(raised)
         return join(end, _amid(statement, state, raised), statement.binds)
 
-    def _suppressed(self, context: Value) -> tuple[m.Expr, ...]:
-        if not isinstance(context.expr, m.Call):
-            return ()
-        kind = self.kind(context.expr.function, context.scope)
-        return context.expr.arguments if kind == "suppressor" else ()
+    def _suppressor(self, context: Value) -> m.Call | None:
+        """Give the call that makes a context, if that suppresses exceptions."""
+        call = context.expr
+        if not isinstance(call, m.Call) or not call.arguments:
+            return None
+        return call if self.kind(call.function, context.scope) == "suppressor" else None
 
     def _match(self, statement: m.Match, state: State) -> State | None:
         before = self.evaluate(statement.subject, state)

@@ -64,9 +64,7 @@ class Markers:
     def _asked(self, site: Site, path: Path) -> Event | None:
         """Find the last call before an act that tests its path, itself or in a function that it calls."""
         last = None
-        for event in self.linker.events(site.event.function):
-            if event is site.event:
-                break
+        for event in self.linker.before(site.event):
             if are_apart(event.state.literals, site.event.state.literals):
                 continue
             callee = self.linker.resolver.callee(event.call, event.state.scope)

@@ -180,9 +180,9 @@ def _merged(component: Component) -> Component:
     return tuple(merged)
 
 
-def all_certain(pieces: Iterable[Piece]) -> bool:
-    """Tell whether nothing in some pieces could differ from process to process unseen."""
-    return all(piece.certain for piece in pieces if isinstance(piece, Symbol))
+def all_certain(pieces: Iterable[Piece] | None) -> bool:
+    """Tell whether some pieces are known, and nothing in them could differ from process to process unseen."""
+    return pieces is not None and all(piece.certain for piece in pieces if isinstance(piece, Symbol))
 
 
 def is_handed_in(pieces: Iterable[Piece]) -> bool:

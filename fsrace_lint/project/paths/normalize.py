@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.names.bindings import source_of, target_name
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
-from fsrace_lint.project.names.given import given
+from fsrace_lint.project.names.given import given, passed
 from fsrace_lint.project.names.values import (
     Argument,
     Either,
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Piece
     from fsrace_lint.project.paths.privacy import Privacy
     from fsrace_lint.project.ranks.guards import Guards
+
+Given: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
 
 _DEEPEST: Final = 24
 _REMEMBERED: Final = 1_000
@@ -237,46 +239,44 @@ class Paths:
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         origins = self.privacy.origins(call, scope)
         function = self.resolver.callee(call, scope)
-        certain = (
-            self._is_pure(call, scope, depth) if function is None else self._is_followed(function, depth)
-        )
+        is_pure = function is None and self._is_pure(call, scope)
+        given = self._given(call, scope, depth) if is_pure or function is not None else ()
+        certain = is_pure and all(all_certain(form) and not is_handed_in(form or ()) for _, form in given)
+        if function is not None:
+            certain = self._is_followed(function, call, given, depth)
         key: tuple[object, ...] = ("call", id(call), id(scope))
-        forms = self._given(call, scope, depth) if certain else None
-        if forms is not None:
+        forms = tuple(form for _, form in given)
+        if certain and None not in forms:
             made_by = function or self.resolver.qualify(call.function, scope)
-            key = ("result", made_by, spell(call.function), *forms)
+            names = tuple(keyword.name for keyword in call.keywords)
+            key = ("result", made_by, spell(call.function), forms, names)
         return (Symbol(key, spell(call), origins, certain, made_of=Value(call, scope)),)
 
-    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[object, ...] | None:
-        """Give what a call is given, in normal form: its result follows from that, and from nothing else."""
+    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[Given, ...]:
+        """Give what a call is given, with its normal form: its result follows from that alone."""
         receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
-        forms = [self._pieces(value, scope, depth) for value in (*receiver, *call.arguments)]
-        named = [(keyword.name, self._pieces(keyword.value, scope, depth)) for keyword in call.keywords]
-        if None in forms or any(form is None for _, form in named):
-            return None
-        return (*forms, *named)
+        values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
+        return tuple((value, self._pieces(value, scope, depth)) for value in values)
 
-    def _is_pure(self, call: m.Call, scope: Scope, depth: int) -> bool:
-        """Tell whether the result follows from arguments that are known here."""
-        name = self.resolver.qualify(call.function, scope)
-        if name in _PURE:
-            values: tuple[m.Expr, ...] = call.arguments
-        elif isinstance(call.function, m.Attribute) and call.function.name in _PURE_METHODS:
-            values = (call.function.value, *call.arguments)
-        else:
-            return False
-        forms = [self._pieces(value, scope, depth) for value in values]
-        return all(
-            pieces is not None and all_certain(pieces) and not is_handed_in(pieces) for pieces in forms
-        )
+    def _is_pure(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether the result follows from what the call is given."""
+        is_method = isinstance(call.function, m.Attribute) and call.function.name in _PURE_METHODS
+        return is_method or self.resolver.qualify(call.function, scope) in _PURE
 
-    def _is_followed(self, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether all that a function returns is known, but for what it is given."""
+    def _is_followed(
+        self, function: LinkedFunction, call: m.Call, given: tuple[Given, ...], depth: int
+    ) -> bool:
+        """Tell whether all that a function returns is known, and what a call gives it for that."""
         ways = self.privacy.exits(function) if depth < _DEEPEST else ()
         forms = [
             None if way.value is None else self._pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
-        return bool(forms) and all(pieces is not None and all_certain(pieces) for pieces in forms)
+        symbols = {piece for pieces in forms for piece in pieces or () if isinstance(piece, Symbol)}
+        for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in symbols)):
+            value = passed(call, parameter, function)
+            if value is not None:
+                forms.append(next((form for other, form in given if other is value), None))
+        return bool(forms) and all(map(all_certain, forms))
 
     def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         items = values.items if isinstance(values, m.Sequence) else (values,)
@@ -377,7 +377,7 @@ class Paths:
             case _:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
-        return all(pieces is not None and all_certain(pieces) for pieces in forms)
+        return all(map(all_certain, forms))
 
     def _is_equal_for_all(self, iterable: Value) -> bool:
         """Tell whether each process goes over the same: what is written out there, or found in one folder."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import itertools
+from typing import TYPE_CHECKING
 
 from fsrace_lint.project.model import ASKING, LOOKING
 from fsrace_lint.project.queries.sites import SiteQueries
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.polls import Poll
     from fsrace_lint.project.order.unordered import Unordered
     from fsrace_lint.spans import Span
-
-
-_WAY: Final = 6
-"""Through how many calls at most a site is seen from another function."""
 
 
 class OrderQueries(SiteQueries):
@@ -52,15 +49,11 @@ class OrderQueries(SiteQueries):
 
     def is_only_way_to(self, site: Site) -> bool:
         """Tell whether only the call that a site is seen from leads to it, and stands in the same file."""
-        function = site.origin.function
-        for _ in range(_WAY):
-            edges = self.propagation.edges(function)
-            if len(edges) != 1 or edges[0].handed or edges[0].event.function.module is not function.module:
+        for event, then in itertools.pairwise(site.chain):
+            ways = [edge.event for edge in self.propagation.edges(then.function)]
+            if ways != [event] or event.function.module is not then.function.module:
                 return False
-            if edges[0].event is site.event:
-                return True
-            function = edges[0].event.function
-        return False
+        return True
 
     def unordered(self) -> Iterator[Unordered]:
         """Give acts of one process and of others on one path that nothing orders."""
@@ -100,13 +93,11 @@ class OrderQueries(SiteQueries):
             span: The call.
 
         Returns:
-            The tests for the first process of the job, and the barriers.
+            The tests for the first process of the job, and the barriers; none where no call stands there.
         """
-        for event in self.each(self.linker.events):
-            if event.call.span == span:
-                idioms = (self._idioms.tests(event), self._idioms.barriers(event))
-                return tuple(tuple(dict.fromkeys(found)) for found in idioms)
-        return (), ()
+        events = (event for event in self.each(self.linker.events) if event.call.span == span)
+        idioms = ((self._idioms.tests(event), self._idioms.barriers(event)) for event in events)
+        return tuple(tuple(dict.fromkeys(found)) for found in next(idioms, ((), ())))
 
     def never_entered(self) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it; `subject` is what it does."""
