@@ -102,7 +102,7 @@ class Mentions:
             yield from _constructing(function.owner, heirs)
             yield from self._mentioning((class_.facts.name, False, None) for class_ in heirs)
         else:
-            yield from self._mentioning([(function.facts.name, False, function.owner)])
+            yield from self._mentioning([(function.facts.name, False, _home_of(function))])
 
     def _with_lambda(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
         outer = function.enclosing
@@ -197,11 +197,20 @@ def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
     home: _Home = None
     if alias.known_as.startswith(LAMBDA):
         home = function.enclosing
+    elif alias.returned:
+        home = _home_of(function)
     elif alias.kind == "local":
         home = function
-    elif alias.kind == "own" or (alias.returned and function.owner is not None):
+    elif alias.kind == "own":
         home = function.owner
     return alias.known_as, returned, home
+
+
+def _home_of(function: LinkedFunction) -> _Home:
+    """Tell whose the name of a function is: of a class, or of the function that it stands in."""
+    if function.owner is not None or function.facts.parent <= 0:
+        return function.owner
+    return function.enclosing
 
 
 def _object_of(function: LinkedFunction) -> str:
@@ -215,12 +224,10 @@ def _are_related(one: LinkedClass, other: LinkedClass | None) -> bool:
 
 
 def _within(function: LinkedFunction) -> Iterator[LinkedFunction]:
-    """Give a function and those defined in it, lambdas and methods too."""
-    inside = {function.index}
-    for other in function.module.functions:
-        if other.index in inside or other.facts.parent in inside:
-            inside.add(other.index)
-            yield other
+    """Give a function and those defined in it, lambdas and methods too, in the order of the code."""
+    yield function
+    for inner in function.module.inner[function.index]:
+        yield from _within(inner)
 
 
 def _constructing(class_: LinkedClass, heirs: Iterable[LinkedClass]) -> Iterator[LinkedFunction]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
-from fsrace_lint.facts.names import dotted
+from fsrace_lint.facts.names import dotted, only_result
 from fsrace_lint.project.names.entities import (
     Entity,
     Global,
@@ -341,11 +341,9 @@ class Resolver(Members):
         return None if class_ is None else Instance(class_)
 
     def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
-        results = [statement for statement in function.facts.body if isinstance(statement, m.Return)]
-        final = self.final_scope(function)
-        if len(results) != 1 or results[0].value is None or final is None or function.facts.is_generator:
-            return None
-        return self.entity(results[0].value, final, depth + 2)
+        result = None if function.facts.is_generator else only_result(function.facts.body)
+        final = None if result is None else self.final_scope(function)
+        return None if result is None or final is None else self.entity(result, final, depth + 2)
 
     def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
         path = Instance(Library("pathlib.Path"))
