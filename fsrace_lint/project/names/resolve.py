@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.values import Binding
 
-_DEEPEST: Final = 16
+DEEPEST: Final = 16
+"""How many steps are taken from an expression to what it denotes."""
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
 _REMEMBERED: Final = 60_000
@@ -91,7 +92,7 @@ class Resolver(Members):
         Returns:
             The entity, or None where it cannot be told.
         """
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             return None
         if depth:
             return self._entity(expr, scope, depth)
@@ -247,7 +248,7 @@ class Resolver(Members):
             case Instance(of=Library(name=owner)):
                 return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
             case Global():
-                bound = None if depth > _DEEPEST else self.variable(entity)
+                bound = None if depth > DEEPEST else self.variable(entity)
                 return (
                     None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
                 )
