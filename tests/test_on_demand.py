@@ -172,6 +172,42 @@ def test_a_function_is_found_under_its_other_names(case: str) -> None:
     assert differing(files) == []
 
 
+CHAINS: Final = {
+    "names": ("def caller():\n    n0 = make\n", "    n{0} = n{1}\n", "    n{0}('x')\n"),
+    "names of the module": ("n0 = make\n", "n{0} = n{1}\n", "n{0}('x')\n"),
+    "results": (
+        "def n0():\n    return make\n",
+        "def n{0}():\n    return n{1}()\n",
+        "found = n{0}()\nfound('x')\n",
+    ),
+    "results that have a name": (
+        "def n0():\n    return make\n",
+        "def n{0}():\n    found = n{1}\n    given = found()\n    return given\n",
+        "found = n{0}()\nfound('x')\n",
+    ),
+    "attributes": (
+        "class Keeper:\n    def __init__(self):\n        self.n0 = make\n",
+        "        self.n{0} = self.n{1}\n",
+        "    def use(self):\n        self.n{0}('x')\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_of_names_is_searched_as_far_as_it_is_followed(kind: str) -> None:
+    first, link, use = CHAINS[kind]
+    found = []
+    for length in range(1, 11):
+        links = "".join(link.format(number, number - 1) for number in range(1, length + 1))
+        files = using(f"{first}{links}{use.format(length)}")
+        with unfiltered():
+            expected = ways_in(project(files))["lib.make"]
+        assert ways_in(project(files))["lib.make"] == expected
+        found.append(any(way.startswith("use.") for way in expected))
+    assert found[0]
+    assert not found[-1]
+
+
 @pytest.mark.parametrize("case", MEANT)
 def test_a_finding_rests_on_what_a_name_means(case: str) -> None:
     expected, code = MEANT[case]
@@ -222,6 +258,24 @@ def by_result():
 def shadows(meant):
     meant()
 
+def in_branch(flag):
+    if flag:
+        return meant
+    return None
+
+def by_branch():
+    found = in_branch(1)
+    found()
+
+def encloses():
+    def inside():
+        pass
+    def beside():
+        inside()
+
+def shadows_inside(inside):
+    inside()
+
 def unrelated():
     names_nothing = 1
     return names_nothing
@@ -246,7 +300,8 @@ class Stranger:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("meant", {"calls", "names", "by_result", "shadows", "Base.__init__", "Base.uses"}),
+        ("meant", {"calls", "names", "by_result", "shadows", "in_branch", "Base.__init__", "Base.uses"}),
+        ("encloses.inside", {"encloses.beside"}),
         ("unrelated", set()),
         ("Base.__init__", {"<module>", "Heir.built"}),
         ("names", {"by_result"}),

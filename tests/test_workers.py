@@ -323,6 +323,35 @@ def test_what_was_on_is_on_again(is_on: bool) -> None:
         gc.enable()
 
 
+def test_what_a_run_leaves_is_old_at_once_and_not_held_on_to() -> None:
+    gc.collect()
+    with pipeline.uncollected():
+        made: list[object] = []
+    assert not any(each is made for each in gc.get_objects(generation=0))
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("pipeline.uncollected", "")]
+)
+def test_nothing_is_looked_through_at_the_end(around: str, expected: str) -> None:
+    program = f"""
+        import contextlib
+        from fsrace_lint import pipeline
+
+        class Round:
+            def __init__(self):
+                self.itself = self
+            def __del__(self):
+                print("looked for", flush=True)
+
+        with {around}():
+            held = Round()
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True)
+    assert done.stdout == expected
+
+
 HAZARD = """
 import os
 import torch.distributed as dist

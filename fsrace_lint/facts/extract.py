@@ -12,6 +12,7 @@ from fsrace_lint import depth
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
+from fsrace_lint.facts.names import only_result
 from fsrace_lint.facts.newer import located
 from fsrace_lint.facts.scripts import tests_main
 from fsrace_lint.facts.targets import pattern_names, target_names
@@ -149,9 +150,7 @@ class Extractor:
         return self.expressions.read(node)
 
     def _return(self, node: ast.Return) -> m.Statement:
-        value = self.expressions.optional(node.value)
-        self.expressions.returned(value)
-        return m.Return(value, self.columns.span(node))
+        return m.Return(self.expressions.optional(node.value), self.columns.span(node))
 
     def _raise(self, node: ast.Raise) -> m.Statement:
         return m.Raise(self.expressions.optional(node.exc), self.columns.span(node))
@@ -279,6 +278,8 @@ class Extractor:
         self.expressions.scope = scope
         statements = self.block(body)
         check_length(scope, node.lineno)
+        if not scope.yields:
+            self.expressions.returned(only_result(statements))
         self.expressions.scope = enclosing
         self.functions[index] = function = m.Function(
             name,

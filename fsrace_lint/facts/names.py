@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.facts import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def dotted(expr: m.Expr) -> str | None:
@@ -34,6 +34,12 @@ def unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:
     while isinstance(test, m.Not):
         test, truth = test.value, not truth
     return test, truth
+
+
+def only_result(body: Iterable[m.Statement]) -> m.Expr | None:
+    """Give what a function returns where it does so in one place, which is in no branch."""
+    results = [statement.value for statement in body if isinstance(statement, m.Return)]
+    return results[0] if len(results) == 1 else None
 
 
 def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -29,11 +30,19 @@ def cpus() -> int:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Look for no cycles meanwhile: a run makes millions of objects that live as long as it does."""
+    """Look for no cycles meanwhile: a run makes millions of objects that live as long as it does.
+
+    Nor are they looked through at the end of the process, where memory goes back all at once.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
     try:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():  # what is left is old at once, and not looked through for being new
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

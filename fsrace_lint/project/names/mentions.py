@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
 from fsrace_lint.project.names.bindings import bound_names
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
+from fsrace_lint.project.names.resolve import DEEPEST
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 _Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
 _LIBRARY: Final = "library"
 _BUILT_IN: Final = frozenset(vars(builtins))
+
+_STEPS: Final = {False: 2, True: 3}
+"""How many steps the resolver takes at least from a further name to what it stands for, and from a call of
+what returns that. A name of what is called costs nothing: it is resolved by itself."""
 
 _Known: TypeAlias = "tuple[str, bool, _Home]"
 """A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
@@ -37,7 +42,7 @@ class Mentions:
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._found: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
-        self._further: dict[_Known, tuple[_Known, ...]] = {}
+        self._further: dict[_Known, dict[_Known, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
 
     def imported_as(self, name: str) -> set[str]:
@@ -102,7 +107,7 @@ class Mentions:
             yield from _constructing(function.owner, heirs)
             yield from self._mentioning((class_.facts.name, False, None) for class_ in heirs)
         else:
-            yield from self._mentioning([(function.facts.name, False, function.owner)])
+            yield from self._mentioning([(function.facts.name, False, _home_of(function))])
 
     def _with_lambda(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
         outer = function.module.functions[function.facts.parent]
@@ -124,31 +129,42 @@ class Mentions:
                 yield from self.of_name(name)
 
     def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
-        """Give names and the further names of what they denote."""
-        waiting = list(start)
-        found = set(waiting)
-        while waiting:
-            here = waiting.pop()
-            further = self._further.get(here)
-            if further is None:
-                further = self._further[here] = tuple(dict.fromkeys(self._further_names(*here)))
-            yield here
-            for known in further:
-                if known not in found:
-                    found.add(known)
-                    waiting.append(known)
+        """Give names and the further names of what they denote, as far as the resolver follows them."""
+        waiting: list[list[_Known]] = [[] for _ in range(DEEPEST + 1)]
+        waiting[0].extend(start)
+        found: set[_Known] = set()
+        for depth, level in enumerate(waiting):
+            while level:
+                here = level.pop()
+                if here in found:
+                    continue
+                found.add(here)
+                yield here
+                for known, steps in self._further_of(here).items():
+                    if known not in found and depth + steps <= DEEPEST:
+                        waiting[depth + steps].append(known)
 
-    def _further_names(self, name: str, called: bool, home: _Home) -> Iterator[_Known]:  # noqa: FBT001  # parts of one key
-        """Give the names that code gives to what has a name already."""
+    def _further_of(self, known: _Known) -> dict[_Known, int]:
+        """Give the names that code gives to what has a name, each with the least steps to get from it."""
+        if known not in self._further:
+            further: dict[_Known, int] = {}
+            for each, steps in self._further_names(*known):
+                further[each] = min(steps, further.get(each, steps))
+            self._further[known] = further
+        return self._further[known]
+
+    def _further_names(self, name: str, called: bool, home: _Home) -> Iterator[tuple[_Known, int]]:  # noqa: FBT001  # parts of one key
+        """Give the names that code gives to what has a name already, and how many steps lead from each."""
         if isinstance(home, LinkedFunction):
             within = self._within(home)
             aliases = [(a, inner) for inner in within for a in aliases_in(inner) if a.name == name]
         else:
             aliases = self._tables.aliases(name, called=called)
-            yield from ((local, called, None) for local in self.imported_as(name))
+            yield from (((local, called, None), 0) for local in self.imported_as(name))
         for alias, reader in aliases:
             if (called or not alias.called) and self._means(alias, reader, home):
-                yield _bound(alias, reader, called=called)
+                passed_on = called and not alias.called
+                yield _bound(alias, reader, called=called), 0 if passed_on else _STEPS[alias.returned]
 
     def _within(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
         if function not in self._inside:
@@ -196,11 +212,20 @@ def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
     home: _Home = None
     if alias.known_as.startswith(LAMBDA):
         home = function.enclosing
+    elif alias.returned:
+        home = _home_of(function)
     elif alias.kind == "local":
         home = function
-    elif alias.kind == "own" or (alias.returned and function.owner is not None):
+    elif alias.kind == "own":
         home = function.owner
     return alias.known_as, returned, home
+
+
+def _home_of(function: LinkedFunction) -> _Home:
+    """Tell whose the name of a function is: of a class, or of the function that it stands in."""
+    if function.owner is not None or function.facts.parent <= 0:
+        return function.owner
+    return function.enclosing
 
 
 def _object_of(function: LinkedFunction) -> str:
@@ -214,12 +239,10 @@ def _are_related(one: LinkedClass, other: LinkedClass | None) -> bool:
 
 
 def _within(function: LinkedFunction) -> Iterator[LinkedFunction]:
-    """Give a function and those defined in it, lambdas and methods too."""
-    inside = {function.index}
-    for other in function.module.functions:
-        if other.index in inside or other.facts.parent in inside:
-            inside.add(other.index)
-            yield other
+    """Give a function and those defined in it, lambdas and methods too, in the order of the code."""
+    yield function
+    for inner in function.module.inner[function.index]:
+        yield from _within(inner)
 
 
 def _constructing(class_: LinkedClass, heirs: Iterable[LinkedClass]) -> Iterator[LinkedFunction]:

@@ -64,6 +64,14 @@ class Module:
         return functions
 
     @functools.cached_property
+    def inner(self) -> tuple[list[LinkedFunction], ...]:
+        """For each function those that its own code defines, lambdas and methods too."""
+        found: tuple[list[LinkedFunction], ...] = tuple([] for _ in self.functions)
+        for function in self.functions[1:]:
+            found[function.facts.parent].append(function)
+        return found
+
+    @functools.cached_property
     def classes(self) -> tuple[LinkedClass, ...]:
         """All classes."""
         return tuple(LinkedClass(self, facts) for facts in self.facts.classes)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
-from fsrace_lint.facts.names import dotted
+from fsrace_lint.facts.names import dotted, only_result
 from fsrace_lint.project.names.entities import (
     Entity,
     Global,
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.values import Binding
 
-_DEEPEST: Final = 16
+DEEPEST: Final = 16
+"""How many steps are taken from an expression to what it denotes."""
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
 _REMEMBERED: Final = 60_000
@@ -89,7 +90,7 @@ class Resolver(Members):
         Returns:
             The entity, or None where it cannot be told.
         """
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             return None
         if depth:
             return self._entity(expr, scope, depth)
@@ -243,7 +244,7 @@ class Resolver(Members):
             case Instance(of=Library(name=owner)):
                 return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
             case Global():
-                bound = None if depth > _DEEPEST else self.variable(entity)
+                bound = None if depth > DEEPEST else self.variable(entity)
                 return (
                     None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
                 )
@@ -337,11 +338,9 @@ class Resolver(Members):
         return None if class_ is None else Instance(class_)
 
     def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
-        results = [statement for statement in function.facts.body if isinstance(statement, m.Return)]
-        final = self.final_scope(function)
-        if len(results) != 1 or results[0].value is None or final is None or function.facts.is_generator:
-            return None
-        return self.entity(results[0].value, final, depth + 2)
+        result = None if function.facts.is_generator else only_result(function.facts.body)
+        final = None if result is None else self.final_scope(function)
+        return None if result is None or final is None else self.entity(result, final, depth + 2)
 
     def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
         path = Instance(Library("pathlib.Path"))
