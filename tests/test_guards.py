@@ -902,3 +902,32 @@ def test_an_attribute_that_is_bound_in_another_method_too() -> None:
                     {SITE}
         """
     assert runs({"main.py": text}) is MANY
+
+
+HEIRS = """
+import os
+import torch.distributed as dist
+
+
+class Saver:
+    {own}
+
+    def save(self, out):
+        if self.chosen:
+            os.makedirs(out)
+"""
+BINDING = """
+    def __init__(self):
+        self.chosen = dist.get_rank() == 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("heirs", "own", "expected"),
+    [(499, "", ONE), (500, "", MANY), (500, BINDING.strip(), ONE)],
+    ids=["as many as are looked at", "too many", "too many, but it does so itself"],
+)
+def test_what_the_heirs_of_a_class_bind(heirs: int, own: str, expected: Runs) -> None:
+    """A base class of a library has thousands: what each of them does says nothing of an object."""
+    classes = "".join(f"\n\nclass Saver{number}(Saver):{BINDING}" for number in range(heirs))
+    assert runs({"saver.py": HEIRS.format(own=own) + classes}) is expected

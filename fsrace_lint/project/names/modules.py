@@ -6,7 +6,7 @@ import functools
 import itertools
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import HERE, Gathered
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fsrace_lint.facts.heads import Head
 
 Item = TypeVar("Item")
+
+_MOST_HEIRS: Final = 500
+"""How many classes may inherit from one, before what they bind says nothing of its objects."""
 
 
 class Module:
@@ -219,6 +222,27 @@ class LinkedClass:
                 seen[class_] = None
                 waiting.extend(class_.subclasses)
         return seen
+
+    def relatives(self) -> Iterable[LinkedClass]:
+        """Give those whose code an object of this class may run: it, its ancestors and its descendants.
+
+        Of a class with very many descendants nothing can be said by what each of them does: they are left out.
+        """
+        return self._relatives
+
+    @functools.cached_property
+    def _relatives(self) -> tuple[LinkedClass, ...]:
+        heirs = self._descendants if len(self._descendants) <= _MOST_HEIRS else ()
+        return tuple(dict.fromkeys((*self._ancestors, *heirs)))
+
+    def binding(self, name: str) -> Iterable[LinkedFunction]:
+        """Give the methods of its own that bind an attribute of a name."""
+        return self._binding.get(name, ())
+
+    @functools.cached_property
+    def _binding(self) -> dict[str, list[LinkedFunction]]:
+        methods = (method for method in self.methods.values() if method.facts.parameters)
+        return where((method, method.facts.attributes) for method in methods)
 
     def method(self, name: str) -> LinkedFunction | None:
         """Find a method here or in the classes this one inherits from."""

@@ -291,7 +291,7 @@ class Resolver(Members):
             return self._attribute_values[key]
         incomplete = self._circle.incomplete
         found: list[Binding] = []
-        for relative in dict.fromkeys((*class_.ancestors(), *class_.descendants())):
+        for relative in class_.relatives():
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
             bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
             if bound is not None:
@@ -302,9 +302,7 @@ class Resolver(Members):
         return found
 
     def _bound_in_methods(self, class_: LinkedClass, name: str) -> Iterator[Binding]:
-        for method in class_.methods.values():
-            if name not in method.facts.attributes or not method.facts.parameters:
-                continue
+        for method in class_.binding(name):
             final = self.final_scope(method)
             bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")
             if bound is not None:
