@@ -226,7 +226,7 @@ class LinkedClass:
     def relatives(self) -> Iterable[LinkedClass]:
         """Give those whose code an object of this class may run: it, its ancestors and its descendants.
 
-        Of a class with very many descendants nothing can be said by what each of them does: they are left out.
+        Of a class with very many descendants nothing can be said by what each does: they are left out.
         """
         return self._relatives
 
