@@ -175,7 +175,7 @@ def _program(words: list[str]) -> tuple[list[str], list[str]]:
     else:
         assert program in FOREIGN, f"nothing is known of the program `{program}`"
         start = [program]
-    if program in ("git", "pip", "pre-commit", "ruff", "mkdocs", "twine", "uv", "pipx") and rest:
+    if program in ("git", "pip", "pre-commit", "ruff", "mkdocs", "twine", "uv", "pipx", "coverage") and rest:
         start.append(rest.pop(0))
     return start, rest
 

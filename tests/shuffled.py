@@ -18,8 +18,9 @@ class Shuffled:
         self.inner = scandir(path)
         self.entries = list(self.inner)
         random.Random(int(os.environ["SHUFFLE"])).shuffle(self.entries)
-    def __iter__(self): return iter(self.entries)
-    def __next__(self): raise NotImplementedError
+        self.left = iter(self.entries)
+    def __iter__(self): return self
+    def __next__(self): return next(self.left)
     def __enter__(self): return self
     def __exit__(self, *_): self.inner.close()
     def close(self): self.inner.close()

@@ -204,7 +204,8 @@ LEADER = """
 import torch.distributed as dist
 
 
-def first():
+def first(thing):
+    thing.make()
     if dist.get_rank() == 0:
         make()
 
@@ -235,7 +236,7 @@ def test_who_sees_a_test_come_out_otherwise() -> None:
         assert otherwise == [ALL & ~MAIN, MAIN]
 
 
-@pytest.mark.parametrize("called", [1, 2, 3])
+@pytest.mark.parametrize("called", range(1, 7))
 def test_what_could_not_be_found_is_looked_for_again(called: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that is too deep ends one question, wherever it comes up; the next one has the whole answer."""
     asked = project({"a.py": LEADER})
