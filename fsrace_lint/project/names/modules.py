@@ -6,17 +6,16 @@ import functools
 import itertools
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import HERE, Gathered
+from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from fsrace_lint.facts.heads import Head
-
-Item = TypeVar("Item")
 
 _MOST_HEIRS: Final = 500
 """How many classes may inherit from one, before what they bind says nothing of its objects."""
@@ -223,15 +222,12 @@ class LinkedClass:
                 waiting.extend(class_.subclasses)
         return seen
 
-    def relatives(self) -> Iterable[LinkedClass]:
-        """Give those whose code an object of this class may run: it, its ancestors and its descendants.
+    @functools.cached_property
+    def relatives(self) -> tuple[LinkedClass, ...]:
+        """Those whose code an object of this class may run: it, its ancestors and its descendants.
 
         Of a class with very many descendants nothing can be said by what each does: they are left out.
         """
-        return self._relatives
-
-    @functools.cached_property
-    def _relatives(self) -> tuple[LinkedClass, ...]:
         heirs = self._descendants if len(self._descendants) <= _MOST_HEIRS else ()
         return tuple(dict.fromkeys((*self._ancestors, *heirs)))
 
@@ -380,18 +376,6 @@ class ModuleTable:
     def exact(self, name: str) -> Module | None:
         """Find a module by its name from the root."""
         return self._by_name.get(name)
-
-
-def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, list[Item]]:
-    """Give the items of each name, in order, from the names of each item."""
-    by_name: dict[str, list[Item]] = {}
-    for item, names in found:
-        for name in names:
-            if name in by_name:
-                by_name[name].append(item)
-            else:
-                by_name[name] = [item]
-    return by_name
 
 
 def _from_topmost_package(module: Module, packages: set[str]) -> str:

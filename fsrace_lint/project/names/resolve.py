@@ -291,7 +291,7 @@ class Resolver(Members):
             return self._attribute_values[key]
         incomplete = self._circle.incomplete
         found: list[Binding] = []
-        for relative in class_.relatives():
+        for relative in class_.relatives:
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
             bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
             if bound is not None:

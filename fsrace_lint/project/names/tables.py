@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fsrace_lint.project.names.entities import is_property
-from fsrace_lint.project.names.modules import where
+from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
