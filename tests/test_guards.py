@@ -924,7 +924,7 @@ BINDING = """
 
 @pytest.mark.parametrize(
     ("heirs", "own", "expected"),
-    [(499, "", ONE), (500, "", MANY), (500, BINDING.strip(), ONE)],
+    [(500, "", ONE), (501, "", MANY), (501, BINDING.strip(), ONE)],
     ids=["as many as are looked at", "too many", "too many, but it does so itself"],
 )
 def test_what_the_heirs_of_a_class_bind(heirs: int, own: str, expected: Runs) -> None:

@@ -228,7 +228,8 @@ class LinkedClass:
 
         Of a class with very many descendants nothing can be said by what each does: they are left out.
         """
-        heirs = self._descendants if len(self._descendants) <= _MOST_HEIRS else ()
+        family = self._descendants  # with this one
+        heirs = family if len(family) - 1 <= _MOST_HEIRS else ()
         return tuple(dict.fromkeys((*self._ancestors, *heirs)))
 
     def binding(self, name: str) -> Iterable[LinkedFunction]:

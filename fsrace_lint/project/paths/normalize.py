@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.privacy import Privacy
     from fsrace_lint.project.ranks.guards import Guards
 
-Given: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
+_Given: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
 
 _DEEPEST: Final = 24
 _REMEMBERED: Final = 1_000
@@ -240,19 +240,19 @@ class Paths:
         origins = self.privacy.origins(call, scope)
         function = self.resolver.callee(call, scope)
         is_pure = function is None and self._is_pure(call, scope)
-        given = self._given(call, scope, depth) if is_pure or function is not None else ()
-        certain = is_pure and all(all_certain(form) and not is_handed_in(form or ()) for _, form in given)
+        known = self._given(call, scope, depth) if is_pure or function is not None else ()
+        certain = is_pure and all(all_certain(form) and not is_handed_in(form or ()) for _, form in known)
         if function is not None:
-            certain = self._is_followed(function, call, given, depth)
+            certain = self._is_followed(function, call, known, depth)
         key: tuple[object, ...] = ("call", id(call), id(scope))
-        forms = tuple(form for _, form in given)
+        forms = tuple(form for _, form in known)
         if certain and None not in forms:
             made_by = function or self.resolver.qualify(call.function, scope)
             names = tuple(keyword.name for keyword in call.keywords)
             key = ("result", made_by, spell(call.function), forms, names)
         return (Symbol(key, spell(call), origins, certain, made_of=Value(call, scope)),)
 
-    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[Given, ...]:
+    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[_Given, ...]:
         """Give what a call is given, with its normal form: its result follows from that alone."""
         receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
@@ -264,7 +264,7 @@ class Paths:
         return is_method or self.resolver.qualify(call.function, scope) in _PURE
 
     def _is_followed(
-        self, function: LinkedFunction, call: m.Call, given: tuple[Given, ...], depth: int
+        self, function: LinkedFunction, call: m.Call, known: tuple[_Given, ...], depth: int
     ) -> bool:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
         ways = self.privacy.exits(function) if depth < _DEEPEST else ()
@@ -275,7 +275,7 @@ class Paths:
         for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in symbols)):
             value = passed(call, parameter, function)
             if value is not None:
-                forms.append(next((form for other, form in given if other is value), None))
+                forms.append(next((form for other, form in known if other is value), None))
         return bool(forms) and all(map(all_certain, forms))
 
     def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
