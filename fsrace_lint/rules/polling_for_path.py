@@ -25,9 +25,9 @@ Good:
         dist.barrier()
 
 Silent when: each process waits for a path of its own; what is waited for is that a lock file goes away.
-Only the strict profile reports it where nothing shows that several processes run it, where one process
-waits, where it waits for a minute or more or nobody knows how long, where the processes met before, so that
-only the view of a filesystem can lag, until a path is gone, and where a helper is handed the path.
+Only the strict profile reports it where nothing shows that several processes run it, where one waits,
+where it takes ten minutes or more (as a collective does), or nobody knows how long, where they met before,
+so that only the view of a filesystem can lag, until a path is gone, and where a helper is handed the path.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR407", name="polling-for-path", default_from=Evidence.EVIDENT, remedies=(WAIT_IN_BARRIER,)
 )
-_LONG: Final = 60
+_LONG: Final = 600  # seconds, as torch.distributed waits in a collective of NCCL
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -29,9 +29,9 @@ Good:
 
 Silent when: one process of the job or of each node runs it, or runs it before all others, and a
 test finds the file; a lock is held, also by the call itself (`huggingface_hub`); the file belongs
-to one process, or is renamed later. Only the strict profile reports what appears whole
-(`torch.hub`), what was not followed, and, without a test for the file, what several processes do
-not evidently run.
+to one process, or is renamed later. Only the strict profile reports what was not followed, what
+appears whole (`torch.hub`) and is skipped or tested for where it is there, and, without a test
+for the file, what several processes do not evidently run.
 
 A download is a known call, a program (`wget`), or a file filled with what a server answered. One to a
 path that is handed in is judged at the call.
@@ -69,8 +69,8 @@ def _all(project: Project) -> Iterator[Finding]:
 
 
 def _is_strict(download: Site, probe: Probe | None) -> bool:
-    path = download.path
-    if path is None or path.varies or download.act.atomic:
+    path, wasted_once = download.path, download.act.atomic and (download.act.skips or probe is not None)
+    if path is None or path.varies or wasted_once:
         return True
     named = download.certain or (download.act.skips and path.certain)
     return probe is None and not (named and download.evidence is Evidence.EVIDENT)
