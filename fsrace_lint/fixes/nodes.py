@@ -44,7 +44,14 @@ def within(node: cst.CSTNode, *leaves: type[cst.CSTNode]) -> Iterator[cst.CSTNod
 
 def parents(node: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
     """Give what lies right around each node within one."""
-    return {child: found for found in within(node) for child in children(found)}
+    around: dict[cst.CSTNode, cst.CSTNode] = {}
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        inner = children(found)
+        around.update(dict.fromkeys(inner, found))
+        waiting += inner
+    return around
 
 
 def comments(node: cst.CSTNode) -> list[cst.Comment]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import libcst as cst
 import msgspec
@@ -46,7 +46,9 @@ class Places:
 
     @cached_property
     def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
-        return MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
+        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
+        found: Mapping[cst.CSTNode, Any] = PositionProvider()._gen(wrapper)  # noqa: SLF001  # `resolve` walks once more
+        return found
 
     def span(self, node: cst.CSTNode) -> Span:
         """Give the place of a node in the file, without the parentheses around it."""
