@@ -119,8 +119,8 @@ span = Span(4, 5, 4, 18)
 fix = Fix("exist-ok", span, Applicability.SAFE, "")
 finding = Finding("FSR101", "x", "x", Place("chain.py", span), "f", Severity.ERROR, "evident", fix=fix)
 surroundings = fixes.Surroundings(lambda span: Idiom(), "helpers")
-patch, = fixes.alone(source.read(Path("chain.py"), Path.cwd()), [finding], surroundings)
-print(patch.refused[0].reason)
+made, = fixes.alone(source.read(Path("chain.py"), Path.cwd()), [finding], surroundings)
+print(made.refusal)
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "the code is nested too deeply\n"), done.stderr

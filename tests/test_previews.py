@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import libcst as cst
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,6 +167,125 @@ class TestSarif:
         refused = [row for row in rows if "fixes" not in row]
         assert (len(rows), len(refused)) == (12, 1)
         assert "would not come to the barrier" in refused[0]["properties"]["refusal"]
+
+
+MANY = """\
+# -*- coding: utf-8 -*-
+\"\"\"A module.\"\"\"
+import os
+# about shutil
+import shutil
+
+# about first
+def first(p):  # é
+  if not os.path.exists(p):
+    # inside
+    os.makedirs(p)
+    # at the end of the branch
+  # at the end of the function
+
+# about second
+@staticmethod
+def second(p, old):
+    import json
+    if os.path.exists(old):
+        os.remove(old)  # behind
+    with open(os.path.join(p, "a.json"), "w") as file:
+        json.dump({}, file)
+class Holder(object):
+
+    # about text
+    text = \"\"\"
+no comment: # here
+\"\"\"; other = 1
+
+    def method(self, p):
+        if not os.path.exists(p):
+            os.makedirs(p)
+            # of the branch
+        # of the method
+    # of the class
+    @property
+    def last(self, model, p):
+        import torch
+        import torch.distributed as dist
+
+        def inner():
+            if not os.path.exists(p): os.mkdir(p)
+        dist.barrier()
+        torch.save(model.state_dict(), os.path.join(p, "last.pt"))
+        # of last
+
+if not os.path.exists("runs"):
+    os.makedirs("runs")
+def bottom(p):
+    shutil.rmtree(p) if os.path.exists(p) else None
+    if os.path.isdir(p):
+        shutil.rmtree(p)
+        # the very last"""
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[Any]:
+    """Give the list of what a function is given from now on."""
+    function, given = getattr(module, name), list[Any]()
+
+    def counting(argument: Any) -> Any:
+        given.append(argument)
+        return function(argument)
+
+    monkeypatch.setattr(module, name, counting)
+    return given
+
+
+def surroundings_of_it() -> fixes.Surroundings:
+    ((ran, _),) = pipeline.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
+    return fixes.Surroundings(lambda span: ran.idiom("train.py", span), "fsrace_lint.safe")
+
+
+class TestParts:
+    """What concerns one function is made in it alone, and comes out as in the whole file."""
+
+    @pytest.mark.parametrize("end", ["", "\n", "\n\n# behind\n    # deeper\n"])
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    @pytest.mark.parametrize("kind", ["utf-8", "utf-8-sig"])
+    def test_what_is_made_is_what_the_repair_makes(
+        self, kind: str, newline: str, end: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Path("train.py").write_bytes((MANY + end).replace("\n", newline).encode(kind))
+        source, patches = alone("train.py")
+        read = counted(monkeypatch, fixes, "read")
+        made = dict(zip(patches, fixes.alone(source, patches, surroundings_of_it()), strict=True))
+        assert len(made) >= 7
+        rows = re.findall("[^\n]*\n|[^\n]+", source.text)
+        for finding, patch in patches.items():
+            text = list(rows)
+            for one in reversed(made[finding].replaced):
+                text[one.first : one.last] = [one.text]
+            if patch.refused:
+                assert made[finding].refusal == patch.refused[0].reason
+            else:
+                assert "".join(text).encode(kind) == patch.after != source.data
+        whole = [finding for finding in made if finding.function == "<module>"]
+        assert len(read) == bool(whole) == 1
+        sizes = {made[finding].size for finding in made if finding not in whole}
+        assert max(sizes) < len(source.data) // 2
+
+    def test_many_fixes_take_as_many_small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Twice the functions take twice the text to parse: no fix parses the file."""
+        parsed = counted(monkeypatch, cst, "parse_module")
+        function = "def f{}(p):\n    if not os.path.exists(p):\n        os.makedirs(p)\n\n\n"
+        totals = {}
+        for number in (20, 40):
+            text = "".join(["import os\n\n\n", *(function.format(n) for n in range(number))])
+            write({"a.py": text})
+            parsed.clear()
+            rows = sarif(run("check", "--profile=strict", "--format=sarif", code=1).stdout)["results"]
+            assert len([row for row in rows if "fixes" in row]) == number
+            sizes = [len(part) for part in parsed]
+            assert max(sizes) <= len(text) + 100
+            assert len([size for size in sizes if size > 200]) == 1
+            totals[number] = sum(sizes)
+        assert totals[40] < 2.1 * totals[20]
 
 
 class TestPreview:

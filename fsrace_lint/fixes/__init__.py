@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import collections
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -15,20 +13,19 @@ import msgspec
 
 from fsrace_lint.findings import Applicability, Finding, Fix
 from fsrace_lint.fixes.imports import add_imports
+from fsrace_lint.fixes.nodes import within
+from fsrace_lint.fixes.parts import Parts, Replaced
+from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target
 from fsrace_lint.fixes.recipes import load
-from fsrace_lint.fixes.tree import Tree, comments, plant
-from fsrace_lint.source import Source, Unreadable, decode
+from fsrace_lint.fixes.tree import Tree
+from fsrace_lint.source import LARGEST, LINE_END, Source, Unreadable, decode
 
 if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
-__all__ = ["Patch", "Refusal", "Surroundings", "Verify", "alone", "repair"]
+__all__ = ["Alone", "Patch", "Refusal", "Replaced", "Surroundings", "Verify", "alone", "repair"]
 
-_BOM: Final = b"\xef\xbb\xbf"
-_LONGEST: Final = 500
-"""How many parts a chain may have that the parser of Python takes for one node, or facts hold flat."""
-_TOO_DEEP: Final = "the code is nested too deeply"
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
 
 # Given the source as repaired and the findings that should now be gone, says why that will not do.
@@ -51,6 +48,14 @@ class Patch(msgspec.Struct, frozen=True):
     after: bytes
     applied: tuple[Finding, ...]
     refused: tuple[Refusal, ...]
+
+
+class Alone(msgspec.Struct, frozen=True):
+    """What one fix by itself replaces in its file, or why it is not made; `size` bytes were made for that."""
+
+    replaced: tuple[Replaced, ...]
+    refusal: str
+    size: int
 
 
 class _Plan(msgspec.Struct, frozen=True):
@@ -78,30 +83,80 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify, surround
     """
     ordered = sorted(findings, key=Finding.sort_key)
     try:
-        tree = _read(source)
+        tree = read(source)
     except RefusalError as error:
         refused = [Refusal(finding, str(error)) for finding in ordered]
         return _patch(source, source.data, (), refused)
     return _Repair(source, tree, verify, surroundings).make(ordered)
 
 
-def alone(source: Source, findings: Sequence[Finding], surroundings: Surroundings) -> list[Patch]:
+def alone(source: Source, findings: Iterable[Finding], surroundings: Surroundings) -> Iterator[Alone]:
     """Make each fix by itself, on the file as it is; nobody judges what comes of it.
+
+    What concerns one function is made in it alone: only that is parsed, changed and checked.
 
     Args:
         source: The file.
         findings: Its findings whose fixes are wanted.
         surroundings: What the project says to fixes in the file.
 
-    Returns:
-        A patch for each finding, in the same order.
+    Yields:
+        What came of each, in the same order; it is made when it is asked for.
     """
-    try:
-        tree = _read(source)
-    except RefusalError as error:
-        return [_patch(source, source.data, (), [Refusal(finding, str(error))]) for finding in findings]
-    single = _Repair(source, tree, lambda _repaired, _fixed: None, surroundings)
-    return [single.make([finding]) for finding in findings]
+    parts = Parts.of(source)
+    whole: _Repair | None = None
+    for finding in findings:
+        made = None if parts is None else _in_part(parts, finding, surroundings)
+        if made is not None:
+            yield made
+            continue
+        try:
+            whole = whole or _Repair(source, read(source), _unjudged, surroundings)
+        except RefusalError as error:
+            yield Alone((), str(error), 0)
+        else:
+            yield _in_whole(whole, finding)
+
+
+def _in_part(parts: Parts, finding: Finding, surroundings: Surroundings) -> Alone | None:
+    """Make a fix in a part of the file; None where it has to be made in all of it."""
+    part = None if finding.fix is None else parts.part(finding.fix)
+    if part is None:
+        return None
+    made = _Repair(part.source, part.tree, _unjudged, surroundings, is_part=True).made([finding])
+    size = len(part.source.data)
+    if made.refused:
+        return Alone((), made.refused[0].reason, size)
+    lines = frozenset(line for plan in made.plans for line in plan.change.imports)
+    changed = [part.replaced(made.after.decode()), *([_imported(parts, lines)] if lines else [])]
+    replaced = tuple(sorted((one for one in changed if one is not None), key=lambda one: one.first))
+    longest = len(parts.source.data) + sum(len(one.text.encode()) for one in replaced)
+    return Alone(replaced, "", size) if len(replaced) == len(changed) and longest <= LARGEST else None
+
+
+def _imported(parts: Parts, lines: frozenset[str]) -> Replaced | None:
+    """Give the top of a file with some imports added; None where that will not do by itself."""
+    if lines not in parts.imported:
+        top = parts.top
+        try:
+            code = add_imports(top.tree.module, lines, top.tree.newline).code
+            parts.imported[lines] = top.replaced(_repaired(top.source, top.tree, code).text)
+        except RefusalError:
+            parts.imported[lines] = None
+    return parts.imported[lines]
+
+
+def _in_whole(repair: _Repair, finding: Finding) -> Alone:
+    patch = repair.make([finding])
+    if patch.refused:
+        return Alone((), patch.refused[0].reason, len(patch.before))
+    source = repair.source
+    text = (patch.after.removeprefix(BOM) if source.bom else patch.after).decode(source.encoding)
+    return Alone((Replaced(0, len(LINE_END.split(source.text)), text),), "", len(patch.before))
+
+
+def _unjudged(_repaired: Source, _fixed: tuple[Finding, ...]) -> str | None:
+    return None
 
 
 def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterable[Refusal]) -> Patch:
@@ -110,50 +165,12 @@ def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterab
     return Patch(source.file, source.path, source.data, after, tuple(applied), tuple(refused))
 
 
-def _is_endless(text: str) -> bool:
-    """Tell whether libcst, for which each part is a level, may run out of stack and end the process."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        nodes = ast.walk(ast.parse(text))
-    return any(
-        (isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST)
-        or (isinstance(node, ast.BinOp) and _is_long(node))
-        or (isinstance(node, ast.alias) and node.name.count(".") > _LONGEST)
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").count(".") > _LONGEST)
-        for node in nodes
-    )
+class _Made(msgspec.Struct, frozen=True):
+    """New bytes, the plans that they were made by, and what was refused."""
 
-
-def _is_long(node: ast.expr) -> bool:
-    """Tell whether a sum, or what else has its operators in a row, has too many parts."""
-    for _ in range(_LONGEST):
-        if not isinstance(node, ast.BinOp):
-            return False
-        node = node.left
-    return True
-
-
-def _read(source: Source) -> Tree:
-    try:
-        if _is_endless(source.text):
-            raise RefusalError(_TOO_DEEP)
-        tree = plant(source.text, source.newline)
-    except RecursionError:
-        raise RefusalError(_TOO_DEEP) from None
-    except (SyntaxError, ValueError, cst.ParserSyntaxError):
-        raise RefusalError("libcst cannot parse the file") from None
-    if "\f" in tree.module.default_indent:
-        raise RefusalError("a form feed stands in the indentation")
-    if _encode(source, tree.module.code) != source.data:
-        raise RefusalError("the file would not keep its bytes, so nothing in it is changed")
-    return tree
-
-
-def _encode(source: Source, text: str) -> bytes:
-    try:
-        return (_BOM if source.bom else b"") + text.encode(source.encoding)
-    except UnicodeError:
-        raise RefusalError(f"the file cannot be written as {source.encoding.upper()}") from None
+    after: bytes
+    plans: Sequence[_Plan]
+    refused: Sequence[Refusal]
 
 
 class _Repair(msgspec.Struct, frozen=True):
@@ -163,13 +180,20 @@ class _Repair(msgspec.Struct, frozen=True):
     tree: Tree
     verify: Verify
     surroundings: Surroundings
+    is_part: bool = False
+    """Whether the top of the file, where imports are added, is not there."""
 
     def make(self, findings: Iterable[Finding]) -> Patch:
         """Make what can be made, together or one after another."""
+        made = self.made(findings)
+        return _patch(self.source, made.after, made.plans, made.refused)
+
+    def made(self, findings: Iterable[Finding]) -> _Made:
+        """Make what can be made, and tell by which plans."""
         plans, refused = self._plans(findings)
         after = self._attempt(plans)
         if isinstance(after, bytes):
-            return _patch(self.source, after, plans, refused)
+            return _Made(after, plans, refused)
         after, passed = self.source.data, list[_Plan]()
         for plan in sorted(plans, key=lambda plan: not any(edit.whole for edit in plan.change.edits)):
             last, result = self._settle(passed, plan)
@@ -177,7 +201,7 @@ class _Repair(msgspec.Struct, frozen=True):
                 refused += [Refusal(finding, result) for finding in plan.findings]
             else:
                 after, passed = result, [*passed, last]
-        return _patch(self.source, after, passed, refused)
+        return _Made(after, passed, refused)
 
     def _plans(self, findings: Iterable[Finding]) -> tuple[list[_Plan], list[Refusal]]:
         """Plan the changes; findings that ask for the same one share a plan."""
@@ -200,7 +224,7 @@ class _Repair(msgspec.Struct, frozen=True):
             except RefusalError as error:
                 refused += [Refusal(finding, str(error)) for finding in members]
             except RecursionError:
-                refused += [Refusal(finding, _TOO_DEEP) for finding in members]
+                refused += [Refusal(finding, TOO_DEEP) for finding in members]
         return plans, refused
 
     def _planned(self, findings: tuple[Finding, ...], fix: Fix) -> _Plan:
@@ -234,22 +258,20 @@ class _Repair(msgspec.Struct, frozen=True):
 
     def _attempt(self, plans: Sequence[_Plan]) -> bytes | str:
         """Make some plans together: the new bytes, or why they will not do."""
-        source = self.source
         if not plans:
-            return source.data
+            return self.source.data
         try:
-            after = _encode(source, _rewrite(self.tree, [plan.change for plan in plans]).code)
-            repaired = decode(after, source.file, source.file.parent)
-            if isinstance(repaired, Unreadable):
-                return f"the repaired file {repaired.reason}"
-            repaired = msgspec.structs.replace(repaired, path=source.path, relative=source.relative)
-            _check(self.tree.module, repaired)
+            module = _changed(self.tree, [plan.change for plan in plans])
+            if not self.is_part:
+                lines = [line for plan in plans for line in plan.change.imports]
+                module = add_imports(module, lines, self.tree.newline)
+            repaired = _repaired(self.source, self.tree, module.code)
         except RefusalError as error:
             return str(error)
         except RecursionError:
-            return _TOO_DEEP
+            return TOO_DEEP
         reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
-        return after if reason is None else reason
+        return repaired.data if reason is None else reason
 
 
 def _otherwise(fix: Fix) -> Fix:
@@ -257,21 +279,28 @@ def _otherwise(fix: Fix) -> Fix:
     return msgspec.structs.replace(fix, recipe=fix.otherwise, otherwise="")
 
 
-def _check(before: cst.Module, repaired: Source) -> None:
+def _repaired(source: Source, tree: Tree, text: str) -> Source:
+    """Give a source with another text.
+
+    Raises:
+        RefusalError: It cannot be written, read or parsed, or has lost a comment of the tree.
+    """
+    repaired = decode(encoded(source, text), source.file, source.file.parent)
+    if isinstance(repaired, Unreadable):
+        raise RefusalError(f"the repaired file {repaired.reason}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(repaired.text)
+        parsed(repaired.text)
         after = cst.parse_module(repaired.text)
     except (SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError):
         raise RefusalError("the repaired file would not parse") from None
-    if _comments(before) != _comments(after):
+    if _comments(tree.module) != _comments(after):
         raise RefusalError("a comment would be lost")
+    return msgspec.structs.replace(repaired, path=source.path, relative=source.relative)
 
 
 @lru_cache(maxsize=2)
 def _comments(module: cst.Module) -> collections.Counter[str]:
-    return collections.Counter(line.value for line in comments(module))
+    return collections.Counter(node.value for node in within(module) if isinstance(node, cst.Comment))
 
 
 class _Rewriter(cst.CSTTransformer):
@@ -299,7 +328,7 @@ def _refuse_lost(tree: Tree, changes: Sequence[Change]) -> None:
                 raise RefusalError("another fix changes the same lines")
 
 
-def _rewrite(tree: Tree, changes: Sequence[Change]) -> cst.Module:
+def _changed(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     _refuse_lost(tree, changes)
     edits = collections.defaultdict[cst.CSTNode, list[Edit]](list)
     for edit in (edit for change in changes for edit in change.edits):
@@ -309,8 +338,6 @@ def _rewrite(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     for group in edits.values():
         group.sort(key=lambda edit: edit.additive)
     try:
-        module = tree.module.visit(_Rewriter(tree, dict(edits)))
+        return tree.module.visit(_Rewriter(tree, dict(edits)))
     except cst.CSTValidationError:
         raise RefusalError("the repaired file would not parse") from None
-    lines = [line for change in changes for line in change.imports]
-    return add_imports(module, lines, tree.newline)

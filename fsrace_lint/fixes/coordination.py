@@ -29,7 +29,6 @@ _WHOLE: Final = ("tokenizer", "processor", "config", "extractor", "scheduler")
 _SHARDING: Final = re.compile(
     r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|DTensor|distribute_tensor|ZeroRedundancyOptimizer"
 )
-_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 _BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
 
 
@@ -77,7 +76,7 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
             raise RefusalError(f"{said} may be a save that all processes must call")
         if last == "save_pretrained" and not word.endswith(_WHOLE):
             raise RefusalError(f"{said} may be a save that all processes must call")
-        if last == "state_dict" and _SHARDING.search(tree.module.code):
+        if last == "state_dict" and _SHARDING.search(tree.text):
             raise RefusalError(f"{said} may gather a model that is divided among the processes")
 
 
@@ -116,9 +115,8 @@ def _roots(expression: cst.BaseExpression) -> Iterable[cst.Name]:
 def _is_visible(target: Target, name: str) -> bool:
     """Tell whether a name is bound in a function around the target, or at the top level of the file."""
     tree = target.tree
-    around = [node for node in tree.ancestors(target.call) if isinstance(node, cst.FunctionDef)]
+    around = [tree.begin(node) for node in tree.ancestors(target.call) if isinstance(node, cst.FunctionDef)]
     for binding in tree.names.imported.get(name, ()):
-        scopes = [node for node in tree.ancestors(binding.statement) if isinstance(node, _SCOPES)]
-        if scopes and scopes[0] not in around:
+        if binding.standing.scopes and binding.standing.scopes[0] not in around:
             return False
     return tree.names.knows(name)

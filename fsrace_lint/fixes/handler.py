@@ -99,8 +99,8 @@ def _ends_file(tree: Tree, line: Suite) -> bool:
     """Tell whether a line is the last, and has no line ending of its own."""
     if tree.module.has_trailing_newline:
         return False  # without the whole file being spelled for each fix in it
-    last = tree.module.code.count("\n") + 1
-    return tree.positions[line].end.line == last
+    last = tree.text.count("\n") + 1
+    return tree.span(line).end_line == last
 
 
 def _handled(

@@ -11,6 +11,7 @@ from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor, ImportItem
 
 from fsrace_lint.fixes.recipe import RefusalError
+from fsrace_lint.fixes.tree import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _FILE_COMMENT: Final = re.compile(r"#!|#.*coding[:=]|#\s*[\w-]+:|#\s*-\*-|#.*(?i:copyright|licen[cs]e)")
 _IMPORT: Final = m.SimpleStatementLine(body=[m.ImportFrom() | m.Import()])
-_SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseExpression, tuple[str, ...]]:
@@ -107,14 +107,10 @@ def _standing(target: Target, local: str, meaning: str) -> tuple[bool, str | Non
     bindings = tree.names.imported.get(local, ())
     if local in tree.names.bound or any(binding.meaning != meaning for binding in bindings):
         return False, f"the name {local} also means something else in this file"
-    scopes = {node for node in tree.ancestors(target.call) if isinstance(node, _SCOPES)}
-    tops = []
-    for binding in bindings:
-        around = list(tree.ancestors(binding.statement))
-        if not scopes.isdisjoint(around):
-            return False, f"{local} is imported within the same function"
-        if len(around) == 2:
-            tops.append(tree.span(binding.statement))
+    scopes = {tree.begin(node) for node in tree.ancestors(target.call) if isinstance(node, SCOPES)}
+    if any(not scopes.isdisjoint(binding.standing.scopes) for binding in bindings):
+        return False, f"{local} is imported within the same function"
+    tops = [binding.standing.span for binding in bindings if binding.standing.is_top]
     if tops and min(tops) > tree.span(target.call):
         return True, f"{local} is imported further down only"
     return bool(tops), None

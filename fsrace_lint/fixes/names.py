@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+import collections
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
 
 import libcst as cst
 import msgspec
 from libcst.helpers import get_full_name_for_node
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from fsrace_lint.fixes.nodes import within
+from fsrace_lint.spans import Span
 
 Import: TypeAlias = cst.Import | cst.ImportFrom
 
@@ -37,11 +38,23 @@ _NAMED: Final = (
 )
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """Where an import statement stands."""
+
+    span: Span
+    scopes: tuple[tuple[int, int], ...]
+    """The line and the column where each function and class around it begins, from the inside out."""
+    is_top: bool
+    """Whether it is a line of the file itself."""
+
+
 class Binding(msgspec.Struct, frozen=True):
     """A name that an import statement binds, and what it then stands for."""
 
     meaning: str
-    statement: Import
+    is_plain: bool
+    """Whether the statement begins with `import`."""
+    standing: Standing
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -52,12 +65,34 @@ class Names(msgspec.Struct, frozen=True):
     starred: frozenset[str]
 
     @classmethod
-    def of(cls, module: cst.Module) -> Names:
-        """Collect the names of a module, in whatever scope they are bound."""
-        collector = _Collector()
-        module.visit(collector)
-        imported = {name: tuple(bindings) for name, bindings in collector.imported.items()}
-        return cls(imported, frozenset(collector.bound), frozenset(collector.starred))
+    def of(cls, module: cst.Module, standing: Callable[[Import], Standing]) -> Names:
+        """Collect the names of a module, in whatever scope they are bound.
+
+        Args:
+            module: The module.
+            standing: Tells where one of its imports stands.
+        """
+        found = _Collected(module)
+        imported = {
+            name: tuple(
+                Binding(meaning, isinstance(statement, cst.Import), standing(statement))
+                for meaning, statement in bindings
+            )
+            for name, bindings in found.imported.items()
+        }
+        return cls(imported, frozenset(found.bound), frozenset(found.starred))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Names]) -> Names:
+        """Give the names of a file from those of its parts, in their order."""
+        imported = collections.defaultdict[str, tuple[Binding, ...]](tuple)
+        bound, starred = set[str](), set[str]()
+        for part in parts:
+            for name, bindings in part.imported.items():
+                imported[name] += bindings
+            bound |= part.bound
+            starred |= part.starred
+        return cls(dict(imported), frozenset(bound), frozenset(starred))
 
     def meaning(self, expression: cst.BaseExpression) -> str | None:
         """Spell a dotted name in full, where the imports leave no doubt about it."""
@@ -72,7 +107,7 @@ class Names(msgspec.Struct, frozen=True):
 
     def is_module(self, name: str) -> bool:
         """Tell whether a plain `import` binds the name."""
-        return any(isinstance(binding.statement, cst.Import) for binding in self.imported.get(name, ()))
+        return any(binding.is_plain for binding in self.imported.get(name, ()))
 
     def knows(self, name: str) -> bool:
         """Tell whether anything in the file binds the name, stars aside."""
@@ -81,32 +116,31 @@ class Names(msgspec.Struct, frozen=True):
 
 def count_bindings(scope: cst.CSTNode, name: str) -> int:
     """Count the places that bind a name within a node, in whatever scope."""
-    collector = _Collector()
-    scope.visit(collector)
-    return collector.bound.count(name) + len(collector.imported.get(name, ()))
+    found = _Collected(scope)
+    return found.bound.count(name) + len(found.imported.get(name, ()))
 
 
-class _Collector(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.imported: dict[str, list[Binding]] = {}
+class _Collected:
+    """What is bound within a node; imports with what each name stands for, and the statement."""
+
+    def __init__(self, scope: cst.CSTNode) -> None:
+        self.imported: dict[str, list[tuple[str, Import]]] = {}
         self.bound: list[str] = []
         self.starred: set[str] = set()
+        for node in within(scope, cst.Import, cst.ImportFrom):
+            self._collect(node)
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
+    def _collect(self, node: cst.CSTNode) -> None:
         if isinstance(node, cst.Import):
             self._import(node, node.names, "")
-            return False
-        if isinstance(node, cst.ImportFrom):
+        elif isinstance(node, cst.ImportFrom):
             self._import_from(node)
-            return False
-        if isinstance(node, _TARGETS):
+        elif isinstance(node, _TARGETS):
             self._bind(node.target)
         elif isinstance(node, _NAMED):
             self._bind(node.name)
         elif isinstance(node, cst.MatchMapping):
             self._bind(node.rest)
-        return True
 
     def _import_from(self, node: cst.ImportFrom) -> None:
         module = "." * len(node.relative) + (get_full_name_for_node(node.module) or "" if node.module else "")
@@ -122,7 +156,7 @@ class _Collector(cst.CSTVisitor):
                 name = alias.evaluated_alias or name
             elif isinstance(statement, cst.Import):
                 meaning = name = name.partition(".")[0]
-            self.imported.setdefault(name, []).append(Binding(prefix + meaning, statement))
+            self.imported.setdefault(name, []).append((prefix + meaning, statement))
 
     def _bind(self, target: cst.CSTNode | None) -> None:
         if isinstance(target, cst.Name):

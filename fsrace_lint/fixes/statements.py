@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import libcst as cst
 
 from fsrace_lint.fixes.callee import only_puts_together, same_path
+from fsrace_lint.fixes.nodes import comments
 from fsrace_lint.fixes.recipe import Edit, RefusalError
-from fsrace_lint.fixes.tree import comments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,34 +1,65 @@
-"""One parsed file: where its calls stand, what surrounds them, what its names mean."""
+"""One parsed file, or a part of one: where its calls stand, what surrounds them, what its names mean."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 import msgspec
-from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import MetadataWrapper, PositionProvider
 
-from fsrace_lint.fixes.names import Names
+from fsrace_lint.fixes.names import Names, Standing
+from fsrace_lint.fixes.nodes import parents
 from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from libcst.metadata import CodeRange
+
+    from fsrace_lint.fixes.names import Import
+
+AS_IT_IS: Final = ((1, 0),)
+SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+_OF_THE_FILE: Final = 2
+"""How much is around a statement of the file itself: its line, and the file."""
 
 
-class Tree(msgspec.Struct, frozen=True):
-    """A module with its positions, parents and names, and the line ending for new lines."""
+class Places:
+    """Where the nodes of a module stand, looked up once that is asked."""
 
-    module: cst.Module
-    positions: Mapping[cst.CSTNode, CodeRange]
-    parents: Mapping[cst.CSTNode, cst.CSTNode]
-    calls: Mapping[Span, cst.Call]
-    names: Names
-    newline: cst.Newline
+    def __init__(self, module: cst.Module, shifts: Sequence[tuple[int, int]] = AS_IT_IS) -> None:
+        """Remember a module.
+
+        Args:
+            module: The module.
+            shifts: From which line on it stands how many lines further down in its file.
+        """
+        self.module = module
+        self._shifts = shifts
+
+    @cached_property
+    def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        """What is right around each node."""
+        return parents(self.module)
+
+    @cached_property
+    def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        return MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Give the place of a node, without the parentheses around it."""
-        return _span(self.positions[node])
+        """Give the place of a node in the file, without the parentheses around it."""
+        start, end = self._positions[node].start, self._positions[node].end
+        return Span(self._line(start.line), start.column + 1, self._line(end.line), end.column + 1)
+
+    def begin(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Give the line and the column in the file where a node begins."""
+        span = self.span(node)
+        return span.line, span.column
+
+    def _line(self, line: int) -> int:
+        return line + next(shift for first, shift in reversed(self._shifts) if first <= line)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Give what surrounds a node, from the inside out."""
@@ -36,36 +67,52 @@ class Tree(msgspec.Struct, frozen=True):
             yield parent
             node = parent
 
+    def standing(self, statement: Import) -> Standing:
+        """Tell where an import statement stands."""
+        around = list(self.ancestors(statement))
+        scopes = tuple(self.begin(node) for node in around if isinstance(node, SCOPES))
+        return Standing(self.span(statement), scopes, is_top=len(around) == _OF_THE_FILE)
+
+
+class Whole(msgspec.Struct, frozen=True):
+    """What a part has from its file."""
+
+    text: str
+    names: Names
+
+
+class Tree(Places):
+    """A module with its places, its calls and names, and the line ending for new lines.
+
+    Of a part of a file, `text` and `names` are those of the whole.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        newline: str,
+        shifts: Sequence[tuple[int, int]] = AS_IT_IS,
+        whole: Whole | None = None,
+    ) -> None:
+        """Parse the text of a file, or of a part of one.
+
+        Args:
+            text: The text.
+            newline: The line ending for new lines.
+            shifts: Where the lines of a part stand in its file.
+            whole: The file of a part.
+
+        Raises:
+            cst.ParserSyntaxError: It is not Python for libcst.
+        """
+        super().__init__(cst.parse_module(text), shifts)
+        calls = (node for node in self._positions if isinstance(node, cst.Call))
+        self.calls: Mapping[Span, cst.Call] = {self.span(call): call for call in calls}
+        self.newline = cst.Newline(value=newline)
+        self.text = text if whole is None else whole.text
+        self.names = Names.of(self.module, self.standing) if whole is None else whole.names
+
     def indent(self, node: cst.CSTNode) -> str | None:
         """Give the indentation in use around a node; None is the file's default."""
         blocks = (block for block in self.ancestors(node) if isinstance(block, cst.IndentedBlock))
         return next((block.indent for block in blocks), None)
-
-
-def plant(text: str, newline: str) -> Tree:
-    """Parse a file's text into a tree; raises `cst.ParserSyntaxError`."""
-    wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    positions = wrapper.resolve(PositionProvider)
-    calls = {_span(place): node for node, place in positions.items() if isinstance(node, cst.Call)}
-    return Tree(
-        module=wrapper.module,
-        positions=positions,
-        parents=wrapper.resolve(ParentNodeProvider),
-        calls=calls,
-        names=Names.of(wrapper.module),
-        newline=cst.Newline(value=newline),
-    )
-
-
-def comments(node: cst.CSTNode) -> list[cst.Comment]:
-    """List the comments within a node, in their order."""
-    found: list[cst.Comment] = []
-    if isinstance(node, cst.Comment):
-        found.append(node)
-    for child in node.children:
-        found += comments(child)
-    return found
-
-
-def _span(place: CodeRange) -> Span:
-    return Span(place.start.line, place.start.column + 1, place.end.line, place.end.column + 1)

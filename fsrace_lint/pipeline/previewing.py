@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -13,19 +12,20 @@ from fsrace_lint.pipeline import comments
 from fsrace_lint.pipeline.repairing import surroundings
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report import Preview
-from fsrace_lint.report.edits import between
+from fsrace_lint.report.edits import Lined, between
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fsrace_lint.findings import Finding
-    from fsrace_lint.fixes import Patch
+    from fsrace_lint.fixes import Replaced
     from fsrace_lint.pipeline.run import Run
+    from fsrace_lint.report import Edit
     from fsrace_lint.source import Source
 
 _MOST: Final = 4_000_000
 _LEAST: Final = 20
-"""Each fix alone makes its whole file anew: of a file so many bytes are made, but so many fixes are shown."""
+"""Each fix makes its function or its file anew: of a file so many bytes are made, but so many fixes shown."""
 _TOO_MANY: Final = "this file has too many fixes to make each of them alone; fsrace-lint fix --diff shows all"
 
 
@@ -63,12 +63,22 @@ def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked
 def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Preview]:
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
 
-    code = [finding for finding in findings if finding.code != suppress.CODE]
-    shown = code[: max(_LEAST, _MOST // (len(source.data) + 1))]
-    told = zip(shown, fixes.alone(source, shown, surroundings(run, source)), strict=True)
-    made = {finding: _told(source, patch) for finding, patch in told}
-    made |= {finding: Preview(refusal=_TOO_MANY) for finding in code[len(shown) :]}
-    return [made.get(finding) or _tidied(source, finding) for finding in findings]
+    text = Lined(source.text)
+    code = (finding for finding in findings if finding.code != suppress.CODE)
+    making = fixes.alone(source, code, surroundings(run, source))
+    made: list[Preview] = []
+    size = 0
+    for finding in findings:
+        if size > _MOST and len(made) >= _LEAST:
+            made.append(Preview(refusal=_TOO_MANY))
+        elif finding.code == suppress.CODE:
+            made.append(_tidied(source, finding))
+            size += len(source.data)
+        else:
+            one = next(making)
+            made.append(Preview(_edits(text, one.replaced), one.refusal))
+            size += one.size
+    return made
 
 
 def _tidied(source: Source, finding: Finding) -> Preview:
@@ -78,8 +88,5 @@ def _tidied(source: Source, finding: Finding) -> Preview:
     return Preview(between(source.text, changed.text))
 
 
-def _told(source: Source, patch: Patch) -> Preview:
-    if patch.refused:
-        return Preview(refusal=patch.refused[0].reason)
-    after = patch.after.removeprefix(codecs.BOM_UTF8) if source.bom else patch.after
-    return Preview(between(source.text, after.decode(source.encoding)))
+def _edits(text: Lined, replaced: Iterable[Replaced]) -> tuple[Edit, ...]:
+    return tuple(edit for one in replaced for edit in text.edits(one.first, one.last, one.text))

@@ -33,18 +33,47 @@ def between(before: str, after: str) -> tuple[Edit, ...]:
         The edits from the top; they neither overlap nor touch, and none parts a carriage
         return from its line feed.
     """
-    old, new = lines_of(before), lines_of(after)
-    starts = _starts(old)
-    head = same(old, new)
-    tail = same(old[head:][::-1], new[head:][::-1])
-    middle = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
-    edits = []
-    for kind, begin, end, new_begin, new_end in middle.get_opcodes():
-        if kind == "equal":
-            continue
-        text = "".join(new[head + new_begin : head + new_end])
-        edits.append(_trimmed(before, starts, starts[head + begin], starts[head + end], text))
-    return tuple(edits)
+    text = Lined(before)
+    return text.edits(0, len(text.lines), after)
+
+
+class Lined:
+    """A text with its lines, for many changes of it."""
+
+    def __init__(self, text: str) -> None:
+        """Take a text apart."""
+        self.text = text
+        self.lines = lines_of(text)
+        self._starts = _starts(self.lines)
+
+    def edits(self, first: int, last: int, instead: str) -> tuple[Edit, ...]:
+        """Tell what it changes to put another text in the place of some lines.
+
+        Args:
+            first: The first line, counted from 0.
+            last: The line behind the last one.
+            instead: The text; it ends with a line, unless the lines are the last.
+
+        Returns:
+            The edits, as `between` gives them.
+        """
+        old, new = self.lines[first:last], lines_of(instead)
+        if old == new:
+            return ()
+        while (head := same(old, new)) == min(len(old), len(new)) and last < len(self.lines):
+            # what is added or taken out may well stand below, too: the last of equal places is told
+            below = self.lines[last : last + len(old) + len(new)]
+            old, new, last = old + below, new + below, last + len(below)
+        tail = same(old[head:][::-1], new[head:][::-1])
+        rest = (old[head : len(old) - tail], new[head : len(new) - tail])
+        edits = []
+        for kind, begin, end, new_begin, new_end in SequenceMatcher(
+            None, *rest, autojunk=False
+        ).get_opcodes():
+            if kind != "equal":
+                place = (self._starts[first + head + begin], self._starts[first + head + end])
+                edits.append(_trimmed(self.text, self._starts, *place, "".join(rest[1][new_begin:new_end])))
+        return tuple(edits)
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:

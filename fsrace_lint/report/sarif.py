@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
+
+import msgspec
 
 from fsrace_lint.findings import Finding, Severity
 from fsrace_lint.report import RuleInfo
@@ -37,6 +38,9 @@ PROBLEMS: Final[Mapping[Severity, str]] = MappingProxyType(
 )
 PRECISIONS: Final[Mapping[str, str]] = MappingProxyType({"evident": "high", "plausible": "medium"})
 NOT_CHECKED: Final = "FSR001"
+_RESULTS: Final = '"results": []'
+_WITHIN: Final = "\n" + 8 * " "
+"""What begins a line in a result, which is an item of a list in an item of a list."""
 # What a reader of SARIF would take for the place of an argument.
 _ARGUMENT: Final = re.compile(r"\{(\d+)\}")
 
@@ -48,8 +52,13 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     index = {rule.code: number for number, rule in enumerate(rules)}
     marks = fingerprints(outcome.findings, lines)
     previews = outcome.previews or {}
-    results: list[Json] = [
-        {**_result(finding, index, lines, previews.get(finding)), "partialFingerprints": {FINGERPRINT: mark}}
+    results = [
+        _written(
+            {
+                **_result(finding, index, lines, previews.get(finding)),
+                "partialFingerprints": {FINGERPRINT: mark},
+            }
+        ).replace("\n", _WITHIN)
         for finding, mark in zip(outcome.findings, marks, strict=True)
     ]
     driver: dict[str, Json] = {"name": "fsrace-lint", "rules": [_rule(rule) for rule in rules]}
@@ -62,10 +71,16 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
             ROOT: {"description": {"text": "The folder in which fsrace-lint was started."}}
         },
         "invocations": [_invocation(outcome)],
-        "results": results,
+        "results": [],
     }
-    log: Json = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return plain(json.dumps(encodable(log), indent=2)) + "\n"
+    above, key, below = _written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).rpartition(_RESULTS)
+    listed = f"[{_WITHIN}{f',{_WITHIN}'.join(results)}{_WITHIN[:-2]}]" if results else "[]"
+    return f"{above}{key.removesuffix('[]')}{listed}{below}\n"
+
+
+def _written(value: Json) -> str:
+    """Write some of the log: of many results, each is written at once, as data takes ten times the memory."""
+    return plain(msgspec.json.format(msgspec.json.encode(encodable(value)), indent=2).decode("utf-8"))
 
 
 def _known(tool: Tool, findings: Sequence[Finding]) -> Sequence[RuleInfo]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.fixes.nodes import comments
 from fsrace_lint.fixes.recipe import Change, RefusalError, drop, put
 from fsrace_lint.fixes.statements import own_statement
-from fsrace_lint.fixes.tree import comments
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target

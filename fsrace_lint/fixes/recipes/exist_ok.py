@@ -11,10 +11,10 @@ from fsrace_lint.fixes.arguments import named, switch_on, with_keyword
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
 from fsrace_lint.fixes.handler import handle, refuse_handled
 from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.nodes import comments
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
 from fsrace_lint.fixes.statements import unwrap
 from fsrace_lint.fixes.text import is_text, may_be_empty
-from fsrace_lint.fixes.tree import comments
 
 # `exists` is true of a file as well, which `exist_ok` refuses: such a test stays.
 _TESTS: Final = frozenset(("isdir", "is_dir"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.nodes import comments
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
-from fsrace_lint.fixes.tree import comments
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.findings import Applicability
@@ -50,7 +51,7 @@ def change(finding: Finding, fix: Fix, preview: Preview | None, source: Source |
 
 
 def _diff(preview: Preview, source: Source, path: str) -> Markup:
-    old = lines_of(source.text)
+    old = _lines(source)
     parts: list[Markup] = []
     moved = 0
     for group in _groups(preview.edits):
@@ -64,6 +65,11 @@ def _diff(preview: Preview, source: Source, path: str) -> Markup:
         moved += len(after) - len(before)
     label = f"What the fix changes in {path}"
     return tag("pre", tag("code", *parts), class_="diff", tabindex="0", role="group", aria_label=label)
+
+
+@lru_cache(maxsize=1)
+def _lines(source: Source) -> list[str]:
+    return lines_of(source.text)
 
 
 class _Side(NamedTuple):

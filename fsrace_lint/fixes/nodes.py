@@ -1,0 +1,64 @@
+"""Walk through syntax: `CSTNode.children` makes a copy of each node for it."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Give what lies right within a node, field by field."""
+    found: list[cst.CSTNode] = []
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            found.append(value)
+        elif isinstance(value, tuple | list):
+            found += [each for each in value if isinstance(each, cst.CSTNode)]
+    return found
+
+
+@cache
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def within(node: cst.CSTNode, *leaves: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """Give a node and all that lies within it, outside first, but not what lies within leaves.
+
+    Statements come in the order of the file; the parts of an expression need not.
+    """
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        if not isinstance(found, leaves):
+            waiting += reversed(children(found))
+
+
+def parents(node: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
+    """Give what lies right around each node within one."""
+    around: dict[cst.CSTNode, cst.CSTNode] = {}
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        inner = children(found)
+        around.update(dict.fromkeys(inner, found))
+        waiting += inner
+    return around
+
+
+def comments(node: cst.CSTNode) -> list[cst.Comment]:
+    """List the comments within a node, in their order."""
+    found: list[cst.Comment] = []
+    if isinstance(node, cst.Comment):
+        found.append(node)
+    for child in node.children:
+        found += comments(child)
+    return found
