@@ -62,13 +62,15 @@ ROOMS = (
     Room("findings", "spans", "msgspec"),
     Room("source", "spans", "msgspec tokenize"),
     Room("discover", "globs reading settings source", "pathspec"),
-    Room(
-        "catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec tomllib tomli"
-    ),
+    Room("catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec"),
     Room("catalog.arguments", "", "msgspec"),
     Room("catalog.entries", "", "msgspec"),
     Room("catalog.kinds", "catalog.entries"),
-    Room("catalog.reading", "catalog.arguments catalog.entries catalog.kinds mistakes", "msgspec"),
+    Room(
+        "catalog.reading",
+        "catalog.arguments catalog.entries catalog.kinds mistakes",
+        "msgspec tomllib tomli",
+    ),
     Room("facts"),
     Room("facts.model", "spans", "msgspec"),
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),

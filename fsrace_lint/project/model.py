@@ -38,14 +38,14 @@ class Evidence(enum.IntEnum):
     EVIDENT = 2
 
 
-class Sign(Record):
+class Sign(Record, frozen=True):
     """What shows that several processes run a function: where it stands, and what it is in words."""
 
     place: Place
     text: str
 
 
-class Trace(Record):
+class Trace(Record, frozen=True):
     """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
 
     evidence: Evidence
@@ -66,7 +66,7 @@ _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 
-class Act(Record):
+class Act(Record, frozen=True):
     """What one call does: the operation, and the path it is done to.
 
     `tolerant` says that it accepts what another process did, `appends` that it
@@ -138,7 +138,7 @@ class AtCall:
         return self.written
 
 
-class Site(AtCall, Record, eq=False):
+class Site(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
 
     `event` is the call it is seen from, `origin` the call that does it: another
@@ -286,7 +286,7 @@ class Site(AtCall, Record, eq=False):
         return self.act.tolerant or self.handles(error)
 
 
-class Opening(Record, eq=False):
+class Opening(Record, frozen=True, eq=False):
     """A call that opens a file, and what it does to it."""
 
     call: m.Call
@@ -294,7 +294,7 @@ class Opening(Record, eq=False):
     scope: Scope
 
 
-class Lock(Record, eq=False):
+class Lock(Record, frozen=True, eq=False):
     """A call that makes or takes a lock between processes.
 
     `site` is that call, as an act on the file that is the lock. `waits` says that
@@ -320,7 +320,7 @@ class Lock(Record, eq=False):
         return any(symbol.private and symbol.key != ("rank", "local") for symbol in symbols)
 
 
-class Probe(Record, eq=False):
+class Probe(Record, frozen=True, eq=False):
     """An existence test whose outcome led to a site.
 
     `absent` says that it found the path missing; `exit` how the code was left
@@ -356,7 +356,7 @@ class Probe(Record, eq=False):
         return str(not self.absent)
 
 
-class Misuse(AtCall, Record, eq=False):
+class Misuse(AtCall, Record, frozen=True, eq=False):
     """A call for several processes that does not do what it is there for.
 
     `subject` says what it would do, or names what it was to run; `argument` is the
@@ -371,7 +371,7 @@ class Misuse(AtCall, Record, eq=False):
     sign: Sign | None = None
 
 
-class VainTest(Record, eq=False):
+class VainTest(Record, frozen=True, eq=False):
     """A test that is to let one process do something, and lets all, for there is no process group yet.
 
     `site` is what they all do, `creator` the call that creates the group, at `created`.

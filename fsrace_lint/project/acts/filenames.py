@@ -26,7 +26,7 @@ _RESULT: Final = "result"
 _BOUND: Final = "bound"
 
 
-class FileName(Record):
+class FileName(Record, frozen=True):
     """What the words of a path mean, in the terms of the catalog's `path-word`.
 
     `means` is what the name of the file says, `hints` what the variables in it are

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ALIASES_DEPTH: Final = 4
 
 
-class _Answer(Record):
+class _Answer(Record, frozen=True):
     """An expression that came out one way; `implied` where the whole test could not come out so otherwise."""
 
     expr: m.Expr

@@ -37,7 +37,7 @@ _ALONE: Final = frozenset({"mkdir", "write", "copy", "delete", "rename", "link",
 _FIRST: Final = {"local": "the main process of each node", "group": "the first process of each group"}
 
 
-class Reason(Record):
+class Reason(Record, frozen=True):
     """Why a site is silent: `kind` in one word, `text` in a sentence, `place` where it stands."""
 
     kind: str

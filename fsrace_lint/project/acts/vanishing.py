@@ -28,7 +28,7 @@ _TAKING: Final = frozenset({"delete", "rename"})
 _SHORTEST_NAME: Final = 4
 
 
-class Listing(Record, eq=False):
+class Listing(Record, frozen=True, eq=False):
     """A call that lists a folder; `folder` is None where nothing is known of it."""
 
     call: m.Call
@@ -46,7 +46,7 @@ class Listing(Record, eq=False):
         return spell(self.call)
 
 
-class Removal(Record, eq=False):
+class Removal(Record, frozen=True, eq=False):
     """A call that takes a file away, by deleting or renaming it; `listing` is where it has its name from."""
 
     event: Event
@@ -64,7 +64,7 @@ class Removal(Record, eq=False):
         return spell(self.event.call)
 
 
-class Vanishing(Record, eq=False):
+class Vanishing(Record, frozen=True, eq=False):
     """A read of a file that was there; `seen` is the call that saw it there, `removal` what takes it away."""
 
     site: Site

@@ -34,7 +34,7 @@ _CALLING_NOTHING: Final = frozenset(
 )
 
 
-class Edge(Record, eq=False):
+class Edge(Record, frozen=True, eq=False):
     """A way into a function: a call of it, or a call that is handed it (`handed`).
 
     `only` is who the helper it is handed to lets run it, `position` the argument
@@ -76,7 +76,7 @@ class Edge(Record, eq=False):
         return self.event.repeated or not (self.spawn.single or _starts_one(self.spawn, self.event.call))
 
 
-class _Use(Record, eq=False):
+class _Use(Record, frozen=True, eq=False):
     """A call that runs a function, or is handed it in an argument.
 
     `exact` rules out what overrides it, `receiver` is the class of the object whose

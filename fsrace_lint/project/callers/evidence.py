@@ -43,7 +43,7 @@ _Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
 """A sign, and what was tested before it."""
 
 
-class _Call(Record, eq=False):
+class _Call(Record, frozen=True, eq=False):
     """A call that leads on, or coordinates processes by itself.
 
     `callee` is the function of the project that it runs, `meets` says that it synchronizes

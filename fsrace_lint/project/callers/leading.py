@@ -29,7 +29,7 @@ class _Everything:
 ALL: Final = _Everything()
 
 
-class Leading(Record):
+class Leading(Record, frozen=True):
     """The functions that lead there, and the last names of the calls by which they do."""
 
     functions: Container[LinkedFunction]

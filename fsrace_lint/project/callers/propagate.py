@@ -34,7 +34,7 @@ _PASSED_ON: Final = frozenset(
 )
 
 
-class Context(Record):
+class Context(Record, frozen=True):
     """What holds whenever a function runs, whoever called it.
 
     `caught` names the exceptions that every caller handles, `locked` says that

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 
-class Semantics(Record):
+class Semantics(Record, frozen=True):
     """What the code of a function is read with.
 
     `split` tells which processes can see a test true, and which false; `kind` gives

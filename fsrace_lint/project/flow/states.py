@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 
-class Literal(Record, eq=False):
+class Literal(Record, frozen=True, eq=False):
     """A test that came out one way before this point.
 
     `exit` says how the other way left the code (`return`, `raise`, `exit`,
@@ -33,7 +33,7 @@ class Literal(Record, eq=False):
     attempt: m.Try | None = None
 
 
-class State(Record, eq=False):
+class State(Record, frozen=True, eq=False):
     """What holds at one point: who can be here, what was tested, what names mean, what is locked."""
 
     processes: Processes
@@ -42,7 +42,7 @@ class State(Record, eq=False):
     locks: tuple[m.Expr, ...] = ()
 
 
-class Net(Record, eq=False):
+class Net(Record, frozen=True, eq=False):
     """What catches an exception around a call: handlers of a `try`, or a context that suppresses some."""
 
     handlers: tuple[m.Handler, ...]
@@ -50,7 +50,7 @@ class Net(Record, eq=False):
     scope: Scope
 
 
-class Event(Record, eq=False):
+class Event(Record, frozen=True, eq=False):
     """A call, and the circumstances in which it runs.
 
     `loops` are those around it, the outermost first: what decides how many rounds each has.
@@ -69,7 +69,7 @@ class Event(Record, eq=False):
         return bool(self.loops)
 
 
-class Exit(Record, eq=False):
+class Exit(Record, frozen=True, eq=False):
     """A way out of the function: the value returned (None at the end of the code) and the state there.
 
     `position` counts the calls that stand before it.
@@ -80,7 +80,7 @@ class Exit(Record, eq=False):
     position: int
 
 
-class RankTest(Record, eq=False):
+class RankTest(Record, frozen=True, eq=False):
     """A test of a rank: where it stands, and what was tested before it."""
 
     span: Span
@@ -101,7 +101,7 @@ def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
     )
 
 
-class Flow(Record, eq=False):
+class Flow(Record, frozen=True, eq=False):
     """All that was found while following one function; `raises` are the ways out by a raised exception."""
 
     events: tuple[Event, ...]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Path
 
 
-class Claim(Record, eq=False):
+class Claim(Record, frozen=True, eq=False):
     """A lock file that is created after a test whether it is there.
 
     `asked` is the call that tests it, or leads to that test. `is_released` says that

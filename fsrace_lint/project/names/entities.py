@@ -11,19 +11,19 @@ from fsrace_lint.project.records import Record
 _PROPERTIES: Final = frozenset({"property", "cached_property"})
 
 
-class Library(Record):
+class Library(Record, frozen=True):
     """Something outside the project, by qualified name."""
 
     name: str
 
 
-class Instance(Record):
+class Instance(Record, frozen=True):
     """An object of a class."""
 
     of: Library | LinkedClass
 
 
-class Global(Record):
+class Global(Record, frozen=True):
     """A variable of a module of the project."""
 
     module: Module

@@ -20,41 +20,41 @@ _MOST_NESTED: Final = 100
 """A name that so many branches in a row may bind is followed no further."""
 
 
-class Value(Record, eq=False):
+class Value(Record, frozen=True, eq=False):
     """An expression, to be read with the names as they stood when it was evaluated."""
 
     expr: m.Expr
     scope: Scope
 
 
-class Argument(Record, eq=False):
+class Argument(Record, frozen=True, eq=False):
     """Whatever the callers pass for a parameter."""
 
     function: LinkedFunction
     parameter: m.Parameter
 
 
-class Element(Record, eq=False):
+class Element(Record, frozen=True, eq=False):
     """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
 
     iterable: Value
     index: int | None = None
 
 
-class Unpacked(Record, eq=False):
+class Unpacked(Record, frozen=True, eq=False):
     """One part of a value that was unpacked into several names; `index` where it can be counted."""
 
     whole: Value
     index: int | None = None
 
 
-class Entered(Record, eq=False):
+class Entered(Record, frozen=True, eq=False):
     """What `with value as name` binds."""
 
     context: Value
 
 
-class Selected(Record, eq=False):
+class Selected(Record, frozen=True, eq=False):
     """The first binding where the test held, else the second."""
 
     test: Value
@@ -64,7 +64,7 @@ class Selected(Record, eq=False):
     """How many of its kind, or of several bindings, lie in each other in it."""
 
 
-class Either(Record, eq=False):
+class Either(Record, frozen=True, eq=False):
     """One of several bindings."""
 
     options: tuple[Binding, ...]
@@ -72,7 +72,7 @@ class Either(Record, eq=False):
     """As that of `Selected`."""
 
 
-class Unknown(Record, eq=False):
+class Unknown(Record, frozen=True, eq=False):
     """Something that was not followed."""
 
 

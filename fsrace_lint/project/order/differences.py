@@ -39,7 +39,7 @@ _WHETHER_SET_UP: Final = ((MAIN, ALL), (ALL, MAIN))
 """How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
 
 
-class Difference(Record):
+class Difference(Record, frozen=True):
     """Why a value can differ: `kind`, and the expression that makes it so.
 
     `rank`: it tells the processes apart. `files`: it is an answer of the

@@ -47,7 +47,7 @@ _FAILING: Final = frozenset(
 )
 
 
-class Divergence(Record):
+class Divergence(Record, frozen=True):
     """A meeting that some processes miss.
 
     `how` it comes about: it stands in a branch (`branch`), behind a way out (`exit`),

@@ -28,7 +28,7 @@ _DEPTH_OF_DISKS: Final = 2
 """How many components the path of a disk has: `/tmp`."""
 
 
-class Absence(Record, eq=False):
+class Absence(Record, frozen=True, eq=False):
     """A path that one process of the job makes, and that others use where it is not.
 
     `site` is the act of the one, `use` that of the others. The kind is `first` where

@@ -31,7 +31,7 @@ _COUNTER: Final = re.compile(
 )
 
 
-class Limit(Record):
+class Limit(Record, frozen=True):
     """The longest wait.
 
     `is_set` says that there is one; `seconds` how long it is, where that is known,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Path
 
 
-class Pause(Record, eq=False):
+class Pause(Record, frozen=True, eq=False):
     """A sleep on which the order of processes hangs.
 
     `site` is the sleep, `use` what needs the order after it, and `change` what

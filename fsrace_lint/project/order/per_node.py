@@ -31,7 +31,7 @@ _BY_CLOCK: Final = frozenset({"clock"})
 _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 
-class PerNodeAct(Record, eq=False):
+class PerNodeAct(Record, frozen=True, eq=False):
     """An act that one process of each node does at one path.
 
     `is_known_shared` says that the settings name the path as shared, and

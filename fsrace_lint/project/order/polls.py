@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _LOCK: Final = re.compile(r"lock", re.IGNORECASE)
 
 
-class Poll(Record, eq=False):
+class Poll(Record, frozen=True, eq=False):
     """A wait for a path by looking again and again.
 
     `site` is where it looks, or where a helper is handed the look. `is_for_presence`
@@ -65,7 +65,7 @@ class Poll(Record, eq=False):
         return _LOCK.search(f"{spelled} {self.site.spelled}") is not None
 
 
-class _Waiter(Record):
+class _Waiter(Record, frozen=True):
     """A function that calls the parameter `condition` again and again until it comes out as `truth`."""
 
     condition: m.Parameter

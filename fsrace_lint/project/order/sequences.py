@@ -39,7 +39,7 @@ _LONGEST: Final = 200
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
-class Step(AtCall, Record, eq=False):
+class Step(AtCall, Record, frozen=True, eq=False):
     """One thing that happens in a function: an act, or a meeting of all processes.
 
     `event` is the call in the function whose sequence it belongs to, `origin` the

@@ -34,7 +34,7 @@ _LEAVING: Final = frozenset({"raise", "exit"})
 Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused"]
 
 
-class Unordered(Record):
+class Unordered(Record, frozen=True):
     """Two acts of different processes that nothing orders, the one that is meant to be first.
 
     `made`: one makes what the others use; `deleted`: one deletes where the others

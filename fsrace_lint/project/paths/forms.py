@@ -22,7 +22,7 @@ Origins: TypeAlias = frozenset[str]
 NO_ORIGINS: Final[Origins] = frozenset()
 
 
-class Symbol(Record, eq=False):
+class Symbol(Record, frozen=True, eq=False):
     """A part of a path whose text is not known.
 
     Two symbols are equal when their keys are: then they have the same text,

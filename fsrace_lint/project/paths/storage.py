@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"\w+")
 
 
-class Storage(Record):
+class Storage(Record, frozen=True):
     """What the user says of the filesystems of a job.
 
     `shared` and `local` name paths that all nodes share, or that each node has for
