@@ -563,7 +563,7 @@ class TestTheFolder:
             (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
         )
         assert sorted(name.partition("-")[0] for name in names_in(folder)) == [
-            ".gitignore", "CACHEDIR.TAG", "facts", "results",
+            ".gitignore", "CACHEDIR.TAG", "catalog", "facts", "results",
         ]  # fmt: skip
 
     def test_a_folder_that_is_no_project_has_none(self, here: Path) -> None:
