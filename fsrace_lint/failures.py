@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,8 @@ def guard(*expected: type[Exception]) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, (InternalError, *expected)) or os.environ.get("FSRACE_DEBUG"):
             raise
+        import traceback  # noqa: PLC0415  # for a bug only
+
         frame = traceback.extract_tb(error.__traceback__)[-1]
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise InternalError(

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -22,7 +21,7 @@ _STALE: Final = 3600.0
 
 def name() -> str:
     """Give a name for a temporary file that nobody else has; it says which process made it, and where."""
-    return f"{_PREFIX}{_here()}.{os.getpid()}.{secrets.token_hex(8)}.tmp"
+    return f"{_PREFIX}{_here()}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
 
 
 def is_one(name: str) -> bool:

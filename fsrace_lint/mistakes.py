@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,8 @@ _TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "obj
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Give the known word that is closest, as the end of a message; nothing where none is close."""
+    import difflib  # noqa: PLC0415  # for a mistake only
+
     close = difflib.get_close_matches(word, sorted(known), n=1)
     return f"; did you mean `{close[0]}`?" if close else ""
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from fsrace_lint import cache, cli, leftovers, pipeline, rules, settings, source
+from fsrace_lint import cache, catalog, cli, leftovers, pipeline, rules, settings, source
 from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Status, Version
 from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
@@ -563,7 +563,7 @@ class TestTheFolder:
             (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
         )
         assert sorted(name.partition("-")[0] for name in names_in(folder)) == [
-            ".gitignore", "CACHEDIR.TAG", "facts", "results",
+            ".gitignore", "CACHEDIR.TAG", "catalog", "facts", "results",
         ]  # fmt: skip
 
     def test_a_folder_that_is_no_project_has_none(self, here: Path) -> None:
@@ -662,8 +662,8 @@ class TestTheCommand:
         check()
         lines = self.run("info", "src/b.py").splitlines()
         assert lines[0] == f"{here}/.fsrace_cache"
-        assert [line.split("-")[0] for line in lines[1:]] == ["  facts", "  results"]
-        assert self.run("clear", "src").startswith("Deleted 2 files (")
+        assert [line.split("-")[0] for line in lines[1:]] == ["  catalog", "  facts", "  results"]
+        assert self.run("clear", "src").startswith("Deleted 3 files (")
         assert not (here / ".fsrace_cache").exists()
 
     def test_what_is_no_cache_is_left_alone(self, here: Path) -> None:
@@ -698,6 +698,87 @@ try:
 except SystemExit as end:
     print(end.code, *sorted(sys.modules), file=sys.stderr)
 """
+
+
+AFTER_A_CHANGE = (
+    *("fsrace_lint.catalog.reading", "fsrace_lint.fixes", "fsrace_lint.explore", "importlib.resources"),
+    *(
+        "dataclasses",
+        "difflib",
+        "libcst",
+        "multiprocessing",
+        "rich",
+        "secrets",
+        "selectors",
+        "tempfile",
+    ),
+)
+
+
+def test_what_a_run_loads_where_one_file_was_changed() -> None:
+    write({"a.py": HAZARD, "b.py": CLEAN})
+    command = [sys.executable, "-c", LOADED, "--quiet", "a.py"]
+    seen: list[set[str]] = []
+    for text in (HAZARD, f"{HAZARD}\nprint()\n"):
+        write({"a.py": text})
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        ended, *names = done.stderr.split()
+        assert int(ended) == 1
+        assert "fsrace_lint.rules" in names
+        seen.append({name for name in AFTER_A_CHANGE if name in names})
+    assert "fsrace_lint.catalog.reading" in seen[0]
+    assert seen[1] == set()
+
+
+class TestTheCatalogIsRemembered:
+    def after(self, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[list[str], bool]:
+        """Check a file as in another process; tell what is found, and whether our files were read."""
+        read: list[str] = []
+        files = catalog.files
+
+        def counted() -> dict[str, str]:
+            read.extend(files())
+            return files()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(catalog, "files", counted)
+            for known in (catalog._own, catalog._ours, catalog.extended):
+                known.cache_clear()
+            write({"a.py": text})
+            _, found = checked()
+        return [finding.code for finding in found.outcome.findings], bool(read)
+
+    def test_and_gives_the_same(self) -> None:
+        kept = catalog.packed()
+        one, other = catalog._own(kept), catalog._own(b"")
+        assert len(other) > 1000
+        assert one is not other
+        for kind in catalog.KINDS:
+            assert [e for k, e in one if k == kind] == [e for k, e in other if k == kind]
+
+    def test_until_something_happens_to_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found, was_read = self.after(monkeypatch, HAZARD)
+        assert was_read
+        assert "FSR101" in found
+        assert self.after(monkeypatch, f"{HAZARD}#\n") == (found, False)
+        (file,) = Path(".fsrace_cache").glob("catalog-*")
+        whole = file.read_bytes()
+        for number, damaged in enumerate((b"", whole[:-1], whole[:40], whole[:-1] + b"\0", b"x" + whole[1:])):
+            file.write_bytes(damaged)
+            assert self.after(monkeypatch, f"{HAZARD}# {number}\n") == (found, True)
+            assert self.after(monkeypatch, f"{HAZARD}# {number}.\n") == (found, False)
+
+    @pytest.mark.parametrize(
+        "kept", [b"", b"\xc1", b"\x80\x80", msgspec.msgpack.encode({"no-such": []}), b"\x90"]
+    )
+    def test_what_is_none_is_read_from_the_files(self, kept: bytes) -> None:
+        assert catalog._own(kept) == catalog._own.__wrapped__(b"")
+
+    def test_by_another_program_it_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.after(monkeypatch, HAZARD)
+        monkeypatch.setattr(cache.version, "FORMAT", cache.version.FORMAT + 1)
+        monkeypatch.setattr(cache.version, "_CONTENTS", {})
+        assert self.after(monkeypatch, f"{HAZARD}#\n")[1]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ class Room(NamedTuple):
 
 DATA = "facts.heads facts.model facts.names facts.spell facts.annotations"
 # The floors of the project room, each with those below it.
-LINKED = f"{DATA} catalog catalog.entries spans project.memo"
+LINKED = f"{DATA} catalog catalog.entries spans project.memo project.records"
 FOLLOWED = "project.names.* project.flow.*"
 READ = "project.ranks.* project.paths.*"
 CALLED = "project.model project.callers.*"
@@ -62,13 +62,15 @@ ROOMS = (
     Room("findings", "spans", "msgspec"),
     Room("source", "spans", "msgspec tokenize"),
     Room("discover", "globs reading settings source", "pathspec"),
-    Room(
-        "catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec tomllib tomli"
-    ),
+    Room("catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec"),
     Room("catalog.arguments", "", "msgspec"),
     Room("catalog.entries", "", "msgspec"),
     Room("catalog.kinds", "catalog.entries"),
-    Room("catalog.reading", "catalog.arguments catalog.entries catalog.kinds mistakes", "msgspec"),
+    Room(
+        "catalog.reading",
+        "catalog.arguments catalog.entries catalog.kinds mistakes",
+        "msgspec tomllib tomli",
+    ),
     Room("facts"),
     Room("facts.model", "spans", "msgspec"),
     Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
@@ -83,17 +85,21 @@ ROOMS = (
     ),
     Room("project"),
     Room("project.memo"),
-    Room("project.names project.names.*", f"{LINKED} project.names.*"),
-    Room("project.names.tables", f"{LINKED} project.names.*", "msgspec"),
-    Room("project.flow project.flow.*", f"{LINKED} {FOLLOWED}"),
+    Room("project.records", "", "msgspec"),
+    Room("project.names project.names.*", f"{LINKED} project.names.*", "msgspec"),
+    Room("project.flow project.flow.*", f"{LINKED} {FOLLOWED}", "msgspec"),
     Room("project.ranks project.ranks.*", f"{LINKED} {FOLLOWED} project.ranks.*"),
     Room("project.paths project.paths.*", f"{LINKED} {FOLLOWED} {READ}", "msgspec"),
     Room("project.model", f"{LINKED} {FOLLOWED} project.paths.forms"),
-    Room("project.callers project.callers.*", f"{LINKED} {FOLLOWED} {READ} {CALLED}"),
-    Room("project.acts project.acts.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} project.acts.*"),
-    Room("project.order project.order.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE}"),
-    Room("project.locks project.locks.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE} project.locks.*"),
-    Room("project.queries project.queries.*", f"{LINKED} project.*"),
+    Room("project.callers project.callers.*", f"{LINKED} {FOLLOWED} {READ} {CALLED}", "msgspec"),
+    Room("project.acts project.acts.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} project.acts.*", "msgspec"),
+    Room("project.order project.order.*", f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE}", "msgspec"),
+    Room(
+        "project.locks project.locks.*",
+        f"{LINKED} {FOLLOWED} {READ} {CALLED} {DONE} project.locks.*",
+        "msgspec",
+    ),
+    Room("project.queries project.queries.*", f"{LINKED} project.*", "msgspec"),
     Room("rules.remedies", "findings project.* spans", "msgspec"),
     Room("rules.base", "facts.spell findings project.* rules.remedies spans", "msgspec"),
     Room("rules", "findings project.queries rules.base", "msgspec"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mdtest import collect
+from msgspec.structs import replace
 from unfiltered import project
 
 from fsrace_lint import pipeline, rules, settings

@@ -157,7 +157,10 @@ class PackedFacts:
         self._fresh = files == self._version.files
         data = _at(descriptor, offset, length)
         self.is_foreign = not is_sealed(head[:-SIZE] + data, mark)
-        return _Index() if self.is_foreign else _index_of(data)
+        if self.is_foreign:
+            return _Index()
+        self._version.believe(files, content)
+        return _index_of(data)
 
     @functools.cached_property
     def _heads(self) -> dict[str, Head]:
@@ -166,10 +169,10 @@ class PackedFacts:
         if self._descriptor is None or not 0 < at.length <= _INDEX_LARGEST:
             return {}
         try:
-            packed = _at(self._descriptor, at.offset, at.length)
-            if _checksum(packed) != at.checksum:
+            data = _at(self._descriptor, at.offset, at.length)
+            if _checksum(data) != at.checksum:
                 return {}
-            heads = _heads_decoder()(_unpacked(packed, _INDEX_LARGEST))
+            heads = _heads_decoder()(data)
             named = zip(at.entries, heads, strict=True)
             return {os.fsdecode(entry.path): head for entry, head in named if head is not None}
         except (OSError, *_MISSES):
@@ -333,7 +336,7 @@ class _Pieces:
         heads = b""
         with contextlib.suppress(ValueError):  # a lone surrogate in a name
             data = msgspec.msgpack.encode(self._heads)
-            heads = zlib.compress(data, 1) if len(data) <= _INDEX_LARGEST else b""
+            heads = data if len(data) <= _INDEX_LARGEST else b""
         index = msgspec.msgpack.encode(_Index(self._entries, self._offset, len(heads), _checksum(heads)))
         offset = self._offset + len(heads)
         begin = _HEAD.pack(_MAGIC, version.files, version.content(), offset, len(index), bytes(SIZE))[:-SIZE]

@@ -1,4 +1,4 @@
-"""What came of whole runs: a few of them, each under the digest of all that it depends on."""
+"""What came of whole runs, or of reading the catalog: a few of them, each under what it depends on."""
 
 from __future__ import annotations
 
@@ -78,6 +78,7 @@ class Results:
             return []
         if not is_sealed(magic + files + content + body, mark):
             return []
+        self._version.believe(files, content)
         try:
             return _results_of(body)
         except (msgspec.DecodeError, ValueError, RecursionError):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import hmac
 import os
-import secrets
 import stat
 from typing import Final
 
@@ -48,7 +48,7 @@ def seal(data: bytes) -> bytes:
 def is_sealed(data: bytes, mark: bytes) -> bool:
     """Tell whether a seal is one of ours on these bytes; without a key there is none."""
     key = _key()
-    return key is not None and secrets.compare_digest(_sealed(key, data), mark)
+    return key is not None and hmac.compare_digest(_sealed(key, data), mark)
 
 
 def _sealed(key: bytes, data: bytes) -> bytes:
@@ -112,7 +112,7 @@ def _made(folder: str) -> bytes:
     descriptor = os.open(temporary, _NEW, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(secrets.token_bytes(_KEY_SIZE))
+            stream.write(os.urandom(_KEY_SIZE))
             stream.flush()
             os.fsync(descriptor)
         _put_first(temporary, os.path.join(folder, _NAME))

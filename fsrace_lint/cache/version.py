@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import sys
@@ -13,7 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """To be raised when the layout of the files changes."""
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -53,7 +52,14 @@ class Version(msgspec.Struct, frozen=True):
 
     def content(self) -> bytes:
         """Give a digest of what is in the files; empty where they cannot be read."""
-        return _content(self)
+        if self not in _CONTENTS:
+            _CONTENTS[self] = _content(self.package)
+        return _CONTENTS[self]
+
+    def believe(self, files: bytes, content: bytes) -> None:
+        """Be told what `files` and `content()` were when this user sealed something."""
+        if files == self.files and content:
+            _CONTENTS.setdefault(self, content)
 
     def made(self, files: bytes, content: bytes) -> bool:
         """Tell whether something was made by this program.
@@ -68,14 +74,17 @@ class Version(msgspec.Struct, frozen=True):
         return files == self.files or (content != b"" and content == self.content())
 
 
-@functools.lru_cache(maxsize=4)
-def _content(version: Version) -> bytes:
+_CONTENTS: Final[dict[Version, bytes]] = {}
+"""What is in the files of a program: found out, or believed, once a process."""
+
+
+def _content(package: str) -> bytes:
     digest = _digest()
     try:
-        for file in sorted(_files(version.package)):
+        for file in sorted(_files(package)):
             with open(file, "rb") as stream:
                 data = stream.read()
-            digest.update(f"{os.path.relpath(file, version.package)}\0{len(data)}\0".encode(errors="replace"))
+            digest.update(f"{os.path.relpath(file, package)}\0{len(data)}\0".encode(errors="replace"))
             digest.update(data)
     except OSError:
         return b""

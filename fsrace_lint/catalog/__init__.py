@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -12,12 +10,6 @@ import msgspec
 from fsrace_lint.catalog.arguments import Argument, argument, flags
 from fsrace_lint.catalog.entries import CatalogError, Effect, Entry, Op
 from fsrace_lint.catalog.kinds import KINDS
-from fsrace_lint.catalog.reading import read
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +27,9 @@ __all__ = [
     "files",
     "flags",
     "load",
+    "packed",
     "parse",
+    "validate",
 ]
 
 HELPERS: Final = "fsrace_lint.safe"
@@ -101,6 +95,8 @@ class Catalog:
 
 def files() -> dict[str, str]:
     """Give the catalog's own files: their text by framework, in the order of their names."""
+    import importlib.resources  # noqa: PLC0415  # not needed where the entries are remembered
+
     found = importlib.resources.files(__package__).iterdir()
     return {
         file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
@@ -109,7 +105,6 @@ def files() -> dict[str, str]:
     }
 
 
-@functools.cache
 def load() -> Catalog:
     """Read the catalog that is part of the package.
 
@@ -119,17 +114,23 @@ def load() -> Catalog:
     Raises:
         CatalogError: An entry is malformed.
     """
-    return Catalog(_own())
+    return _ours(b"")
 
 
 @functools.cache
-def extended(tables: str, origin: str, helpers: str | None = None) -> Catalog:
+def _ours(kept: bytes) -> Catalog:
+    return Catalog(_own(kept))
+
+
+@functools.cache
+def extended(tables: str, origin: str, helpers: str | None = None, kept: bytes = b"") -> Catalog:
     """Read the catalog together with a user's entries, which hold where ours say something else.
 
     Args:
         tables: The user's tables as JSON, in the format of our files; may be empty.
         origin: The file and the table they stand in, for errors, and the source of entries without one.
         helpers: The module that is the user's copy of the helpers.
+        kept: What `packed` gave; our own files are read where it is empty or damaged.
 
     Returns:
         The catalog, built once a process for the same entries.
@@ -138,15 +139,31 @@ def extended(tables: str, origin: str, helpers: str | None = None) -> Catalog:
         CatalogError: An entry is malformed.
     """
     if not tables and helpers is None:
-        return load()
-    document = msgspec.json.decode(tables) if tables else {}
-    copied = () if helpers is None else _copied(helpers)
-    return Catalog((*_own(), *copied, *read(document, origin, default_source=origin)))
+        return _ours(kept)
+    copied = () if helpers is None else _copied(helpers, kept)
+    return Catalog((*_own(kept), *copied, *_users(tables, origin)))
 
 
-def _copied(helpers: str) -> Iterator[tuple[str, Entry]]:
+def validate(tables: str, origin: str) -> None:
+    """Make sure of a user's entries, given as for `extended`.
+
+    Raises:
+        CatalogError: An entry is malformed.
+    """
+    for _ in _users(tables, origin):
+        pass
+
+
+def _users(tables: str, origin: str) -> Iterator[tuple[str, Entry]]:
+    if tables:
+        from fsrace_lint.catalog.reading import read  # noqa: PLC0415  # few users have entries
+
+        yield from read(msgspec.json.decode(tables), origin, default_source=origin)
+
+
+def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:
     """Give what is known of the helpers for a copy of them under another name."""
-    for kind, entry in _own():
+    for kind, entry in _own(kept):
         names = tuple(name for name in entry.names if name.startswith(f"{HELPERS}."))
         if names:
             moved = tuple(f"{helpers}{name.removeprefix(HELPERS)}" for name in names)
@@ -154,8 +171,33 @@ def _copied(helpers: str) -> Iterator[tuple[str, Entry]]:
 
 
 @functools.cache
-def _own() -> tuple[tuple[str, Entry], ...]:
-    return tuple(pair for framework, text in files().items() for pair in parse(text, f"{framework}.toml"))
+def _own(kept: bytes) -> tuple[tuple[str, Entry], ...]:
+    try:
+        return tuple(_unpacked(kept))
+    except (msgspec.DecodeError, ValueError, KeyError):
+        texts = files().items()
+        return tuple(pair for framework, text in texts for pair in parse(text, f"{framework}.toml"))
+
+
+def packed() -> bytes:
+    """Give our own entries in a form that is read much faster than the files."""
+    tables: dict[str, list[Entry]] = {}
+    for kind, entry in _own(b""):
+        tables.setdefault(kind, []).append(entry)
+    return msgspec.msgpack.encode(tables)
+
+
+def _unpacked(kept: bytes) -> Iterator[tuple[str, Entry]]:
+    """Read what `packed` gave: kind by kind, and within a kind in the order of the files.
+
+    Raises:
+        msgspec.DecodeError: It is empty or damaged.
+        ValueError: The same.
+        KeyError: There is no such kind.
+    """
+    for kind, rows in msgspec.msgpack.Decoder(dict[str, msgspec.Raw]).decode(kept).items():
+        for entry in msgspec.msgpack.Decoder(list[KINDS[kind]]).decode(rows):  # type: ignore[valid-type]
+            yield kind, entry
 
 
 def parse(text: str, origin: str) -> Iterator[tuple[str, Entry]]:
@@ -171,8 +213,6 @@ def parse(text: str, origin: str) -> Iterator[tuple[str, Entry]]:
     Raises:
         CatalogError: The document or an entry is malformed.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CatalogError(f"{origin}: {error}") from error
-    yield from read(document, origin)
+    from fsrace_lint.catalog import reading  # noqa: PLC0415  # as in `files`
+
+    yield from reading.read(reading.document(text, origin), origin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 import msgspec
@@ -13,6 +14,11 @@ from fsrace_lint.catalog.entries import CatalogError, Entry, Returns
 from fsrace_lint.catalog.kinds import KINDS
 from fsrace_lint.mistakes import did_you_mean, in_toml_words
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -21,11 +27,30 @@ _LAST: Final = re.compile(r"\*\.[^\W\d]\w*")
 _PLACE: Final = re.compile(r"/\S*|\$\w+")
 
 
-def read(document: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
+def document(text: str, origin: str) -> dict[str, Any]:
+    """Read the text of a catalog.
+
+    Args:
+        text: The TOML document.
+        origin: Where it comes from, for errors.
+
+    Returns:
+        Its tables.
+
+    Raises:
+        CatalogError: It is malformed.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{origin}: {error}") from error
+
+
+def read(tables: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
     """Read the tables of a catalog.
 
     Args:
-        document: Lists of tables, by kind.
+        tables: Lists of tables, by kind.
         origin: Where it comes from, for errors.
         default_source: The source of entries that name none; an error where empty.
 
@@ -35,7 +60,7 @@ def read(document: dict[str, Any], origin: str, default_source: str = "") -> Ite
     Raises:
         CatalogError: A kind or an entry is malformed.
     """
-    for kind, rows in document.items():
+    for kind, rows in tables.items():
         if kind not in KINDS:
             hint = _meant(kind.replace("_", "-"), KINDS)
             raise CatalogError(f"{origin}: unknown kind [[{kind}]]{hint}")

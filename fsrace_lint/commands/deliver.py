@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -173,6 +172,8 @@ def deliver(
     for form, file in wanted:
         if file is None and watch.silent:
             continue
+        import shutil  # noqa: PLC0415  # where nothing is shown, nothing is measured
+
         how = report.Options(
             color=file is None and terminal.is_colored(color),
             width=shutil.get_terminal_size((100, 24)).columns,

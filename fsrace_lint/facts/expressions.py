@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import MOST_OPERANDS
@@ -47,24 +48,23 @@ _BINARY: Final = {
 }
 
 
-@dataclass
-class Scope:
+class Scope(msgspec.Struct):
     """What is gathered about one function while its code is read."""
 
     index: int
     qualname: str
     owner: int = -1
-    mentions: set[str] = field(default_factory=set)
-    attributes: set[str] = field(default_factory=set)
-    outer_names: list[str] = field(default_factory=list)
+    mentions: set[str] = msgspec.field(default_factory=set)
+    attributes: set[str] = msgspec.field(default_factory=set)
+    outer_names: list[str] = msgspec.field(default_factory=list)
     yields: bool = False
     has_loop: bool = False
     has_context: bool = False
     first: str = ""
     parameters: frozenset[str] = frozenset()
-    runs: dict[str, None] = field(default_factory=dict)
-    aliases: dict[m.Alias, None] = field(default_factory=dict)
-    bound: list[str] = field(default_factory=list)
+    runs: dict[str, None] = msgspec.field(default_factory=dict)
+    aliases: dict[m.Alias, None] = msgspec.field(default_factory=dict)
+    bound: list[str] = msgspec.field(default_factory=list)
     statements: int = 0
     tests: int = 0
 

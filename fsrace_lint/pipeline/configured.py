@@ -54,6 +54,6 @@ def read_settings(root: Path, **changes: Any) -> Settings:
     if chosen.catalog:
         from fsrace_lint import catalog  # noqa: PLC0415  # few projects have one of their own
 
-        catalog.extended(chosen.catalog, chosen.catalog_origin)
+        catalog.validate(chosen.catalog, chosen.catalog_origin)
     baseline.of(chosen)
     return chosen

@@ -68,6 +68,7 @@ class Memory:
         self.folder = folder
         self.packed = cache.PackedFacts(cache.Folder(folder), version, f"facts{_SUFFIX}")
         self.results = cache.Results(cache.Folder(folder), version, f"results{_SUFFIX}") if results else None
+        self.catalog = cache.Results(cache.Folder(folder), version, f"catalog{_SUFFIX}")
 
     @staticmethod
     def of(settings: Settings, wanted: Cached) -> Memory | None:

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import marshal
 import os
-import selectors
 import signal
 import struct
 import sys
@@ -257,6 +256,8 @@ def _serve(
 
 def _heard(streams: Sequence[int]) -> Iterator[bytes]:
     """Give the messages of workers, each led by its length; what broke off is none."""
+    import selectors  # noqa: PLC0415  # most runs need one process
+
     with selectors.DefaultSelector() as selector:
         for stream in streams:
             selector.register(stream, selectors.EVENT_READ, bytearray())

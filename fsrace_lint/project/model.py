@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.paths.forms import Path
+from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -38,16 +38,14 @@ class Evidence(enum.IntEnum):
     EVIDENT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Record, frozen=True):
     """What shows that several processes run a function: where it stands, and what it is in words."""
 
     place: Place
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Record, frozen=True):
     """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
 
     evidence: Evidence
@@ -68,8 +66,7 @@ _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Record, frozen=True):
     """What one call does: the operation, and the path it is done to.
 
     `tolerant` says that it accepts what another process did, `appends` that it
@@ -141,8 +138,7 @@ class AtCall:
         return self.written
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Site(AtCall):
+class Site(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
 
     `event` is the call it is seen from, `origin` the call that does it: another
@@ -290,8 +286,7 @@ class Site(AtCall):
         return self.act.tolerant or self.handles(error)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Opening:
+class Opening(Record, frozen=True, eq=False):
     """A call that opens a file, and what it does to it."""
 
     call: m.Call
@@ -299,8 +294,7 @@ class Opening:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lock:
+class Lock(Record, frozen=True, eq=False):
     """A call that makes or takes a lock between processes.
 
     `site` is that call, as an act on the file that is the lock. `waits` says that
@@ -326,8 +320,7 @@ class Lock:
         return any(symbol.private and symbol.key != ("rank", "local") for symbol in symbols)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Probe:
+class Probe(Record, frozen=True, eq=False):
     """An existence test whose outcome led to a site.
 
     `absent` says that it found the path missing; `exit` how the code was left
@@ -363,8 +356,7 @@ class Probe:
         return str(not self.absent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Misuse(AtCall):
+class Misuse(AtCall, Record, frozen=True, eq=False):
     """A call for several processes that does not do what it is there for.
 
     `subject` says what it would do, or names what it was to run; `argument` is the
@@ -379,8 +371,7 @@ class Misuse(AtCall):
     sign: Sign | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VainTest:
+class VainTest(Record, frozen=True, eq=False):
     """A test that is to let one process do something, and lets all, for there is no process group yet.
 
     `site` is what they all do, `creator` the call that creates the group, at `created`.

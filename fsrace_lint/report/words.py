@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from typing import Final
 
@@ -31,6 +30,8 @@ def visible(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _visible_char(char: str) -> str:
+    import unicodedata  # noqa: PLC0415  # most words are ASCII
+
     joiner = char in {"\u200c", "\u200d"}
     if (unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or char in _BLANK) and not joiner:
         return char.encode("unicode_escape").decode("ascii")

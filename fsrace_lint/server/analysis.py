@@ -56,7 +56,7 @@ class Analysis:
             chosen = Settings(root=self._where.root)
         else:
             chosen = settings.load(self._where.root, rules.names())
-            catalog.extended(chosen.catalog, chosen.catalog_origin)
+            catalog.validate(chosen.catalog, chosen.catalog_origin)
         self.baseline = Path(chosen.baseline) if chosen.baseline else None
         self._stamp = _stamp(self.baseline)
         known = baseline.of(chosen)

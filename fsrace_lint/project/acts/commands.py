@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shlex
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fsrace_lint.facts import model as m
@@ -188,6 +187,8 @@ def _filled_in(command: m.Expr) -> list[m.Expr]:
 
 def _shell_words(text: str) -> list[str]:
     try:
+        import shlex  # noqa: PLC0415  # few commands are one string
+
         return shlex.split(text.replace(";", " ; "))
     except ValueError:
         return text.split()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import parts
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.paths.forms import Path, Symbol
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,8 +26,7 @@ _RESULT: Final = "result"
 _BOUND: Final = "bound"
 
 
-@dataclass(frozen=True, slots=True)
-class FileName:
+class FileName(Record, frozen=True):
     """What the words of a path mean, in the terms of the catalog's `path-word`.
 
     `means` is what the name of the file says, `hints` what the variables in it are

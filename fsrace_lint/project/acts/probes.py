@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.model import Probe
 from fsrace_lint.project.names.given import arguments_of
 from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
 _ALIASES_DEPTH: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Record, frozen=True):
     """An expression that came out one way; `implied` where the whole test could not come out so otherwise."""
 
     expr: m.Expr

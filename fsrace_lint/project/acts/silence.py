@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts.names import parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.acts.causes import Causes, place_of
 from fsrace_lint.project.flow.processes import FIRST, Runs, runs
 from fsrace_lint.project.model import Evidence, Reach
+from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -35,8 +37,7 @@ _ALONE: Final = frozenset({"mkdir", "write", "copy", "delete", "rename", "link",
 _FIRST: Final = {"local": "the main process of each node", "group": "the first process of each group"}
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Record, frozen=True):
     """Why a site is silent: `kind` in one word, `text` in a sentence, `place` where it stands."""
 
     kind: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -11,6 +10,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.names.values import Either, Element, Selected, Unpacked, Value
 from fsrace_lint.project.paths.forms import Path
+from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ _TAKING: Final = frozenset({"delete", "rename"})
 _SHORTEST_NAME: Final = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Listing:
+class Listing(Record, frozen=True, eq=False):
     """A call that lists a folder; `folder` is None where nothing is known of it."""
 
     call: m.Call
@@ -47,8 +46,7 @@ class Listing:
         return spell(self.call)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Removal:
+class Removal(Record, frozen=True, eq=False):
     """A call that takes a file away, by deleting or renaming it; `listing` is where it has its name from."""
 
     event: Event
@@ -66,8 +64,7 @@ class Removal:
         return spell(self.event.call)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Vanishing:
+class Vanishing(Record, frozen=True, eq=False):
     """A read of a file that was there; `seen` is the call that saw it there, `removal` what takes it away."""
 
     site: Site

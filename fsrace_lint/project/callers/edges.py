@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard
+
+from msgspec.structs import replace
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
@@ -14,6 +15,7 @@ from fsrace_lint.project.names.entities import as_function, is_property, package
 from fsrace_lint.project.names.given import arguments_of, given_for, received
 from fsrace_lint.project.names.resolve import is_super
 from fsrace_lint.project.names.values import Argument, Value
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,8 +34,7 @@ _CALLING_NOTHING: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edge:
+class Edge(Record, frozen=True, eq=False):
     """A way into a function: a call of it, or a call that is handed it (`handed`).
 
     `only` is who the helper it is handed to lets run it, `position` the argument
@@ -75,8 +76,7 @@ class Edge:
         return self.event.repeated or not (self.spawn.single or _starts_one(self.spawn, self.event.call))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Use:
+class _Use(Record, frozen=True, eq=False):
     """A call that runs a function, or is handed it in an argument.
 
     `exact` rules out what overrides it, `receiver` is the class of the object whose

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
@@ -14,6 +13,7 @@ from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign, Trace
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import given, refutes
+from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ _Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
 """A sign, and what was tested before it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Call:
+class _Call(Record, frozen=True, eq=False):
     """A call that leads on, or coordinates processes by itself.
 
     `callee` is the function of the project that it runs, `meets` says that it synchronizes

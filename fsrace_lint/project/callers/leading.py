@@ -5,11 +5,11 @@ Those who ask look closer at these, and find nothing in any other: a filter, whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -29,8 +29,7 @@ class _Everything:
 ALL: Final = _Everything()
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
+class Leading(Record, frozen=True):
     """The functions that lead there, and the last names of the calls by which they do."""
 
     functions: Container[LinkedFunction]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -17,6 +18,7 @@ from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,8 +34,7 @@ _PASSED_ON: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Record, frozen=True):
     """What holds whenever a function runs, whoever called it.
 
     `caught` names the exceptions that every caller handles, `locked` says that

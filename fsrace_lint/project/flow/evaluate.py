@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, unnegated
@@ -13,6 +15,7 @@ from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Event, Literal, Net, RankTest, State, join
 from fsrace_lint.project.names.bindings import target_name, targets_of
 from fsrace_lint.project.names.values import Argument, Element, Scope, Value
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,8 +25,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Semantics:
+class Semantics(Record, frozen=True):
     """What the code of a function is read with.
 
     `split` tells which processes can see a test true, and which false; `kind` gives
@@ -36,12 +38,11 @@ class Semantics:
     survivors: Callable[[m.Call, Scope], Processes]
 
 
-@dataclass(slots=True)
-class Loop:
+class Loop(msgspec.Struct):
     """The loop being followed: its iterable or its test, and the states in which `break` leaves it."""
 
     over: Value
-    breaks: list[State] = field(default_factory=list)
+    breaks: list[State] = msgspec.field(default_factory=list)
 
 
 class Evaluator:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.names.values import Scope, Value, merge
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Literal(Record, frozen=True, eq=False):
     """A test that came out one way before this point.
 
     `exit` says how the other way left the code (`return`, `raise`, `exit`,
@@ -34,8 +33,7 @@ class Literal:
     attempt: m.Try | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
+class State(Record, frozen=True, eq=False):
     """What holds at one point: who can be here, what was tested, what names mean, what is locked."""
 
     processes: Processes
@@ -44,8 +42,7 @@ class State:
     locks: tuple[m.Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Net:
+class Net(Record, frozen=True, eq=False):
     """What catches an exception around a call: handlers of a `try`, or a context that suppresses some."""
 
     handlers: tuple[m.Handler, ...]
@@ -53,8 +50,7 @@ class Net:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Event:
+class Event(Record, frozen=True, eq=False):
     """A call, and the circumstances in which it runs.
 
     `loops` are those around it, the outermost first: what decides how many rounds each has.
@@ -73,8 +69,7 @@ class Event:
         return bool(self.loops)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exit:
+class Exit(Record, frozen=True, eq=False):
     """A way out of the function: the value returned (None at the end of the code) and the state there.
 
     `position` counts the calls that stand before it.
@@ -85,8 +80,7 @@ class Exit:
     position: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankTest:
+class RankTest(Record, frozen=True, eq=False):
     """A test of a rank: where it stands, and what was tested before it."""
 
     span: Span
@@ -107,8 +101,7 @@ def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class Flow(Record, frozen=True, eq=False):
     """All that was found while following one function; `raises` are the ways out by a raised exception."""
 
     events: tuple[Event, ...]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Path
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Claim:
+class Claim(Record, frozen=True, eq=False):
     """A lock file that is created after a test whether it is there.
 
     `asked` is the call that tests it, or leads to that test. `is_released` says that

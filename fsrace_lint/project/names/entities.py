@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeGuard
 
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+from fsrace_lint.project.records import Record
 
 _PROPERTIES: Final = frozenset({"property", "cached_property"})
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Record, frozen=True):
     """Something outside the project, by qualified name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Record, frozen=True):
     """An object of a class."""
 
     of: Library | LinkedClass
 
 
-@dataclass(frozen=True, slots=True)
-class Global:
+class Global(Record, frozen=True):
     """A variable of a module of the project."""
 
     module: Module

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import HERE, Gathered
@@ -36,8 +37,7 @@ class Module:
         head: Head | None = None,
     ) -> None:
         """Name a file, with what gives its facts, and with its head where that is known."""
-        self.path = path
-        self.relative = relative
+        self.path, self.relative = path, relative
         self.name = module_name(relative)
         self.position = 0
         self.family: Family | None = None
@@ -87,8 +87,8 @@ class Module:
     @functools.cached_property
     def top_classes(self) -> dict[str, LinkedClass]:
         """The classes that stand in no function and in no other, by name."""
-        found = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
-        return {class_.facts.name: class_ for class_ in found}
+        top = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
+        return {class_.facts.name: class_ for class_ in top}
 
     @functools.cached_property
     def imports(self) -> dict[str, m.Import]:
@@ -126,15 +126,18 @@ class Family(Protocol):
         """Give the classes that have a class among their bases, in the order of the project."""
 
 
-@dataclass(eq=False, repr=False)
-class LinkedFunction:
+class LinkedFunction(msgspec.Struct, eq=False):
     """A function of the project: its syntax and where it stands."""
 
     module: Module
     facts: m.Function
     index: int
     owner: LinkedClass | None = None
-    nested: dict[str, LinkedFunction] = field(default_factory=dict)
+    nested: dict[str, LinkedFunction] = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Name it; its fields lead to the whole project."""
+        return self.qualified
 
     @property
     def order(self) -> tuple[int, int]:
@@ -165,12 +168,15 @@ class LinkedFunction:
         return {parameter.name: parameter for parameter in self.facts.parameters}
 
 
-@dataclass(eq=False, repr=False)
-class LinkedClass:
+class LinkedClass(msgspec.Struct, eq=False, dict=True):
     """A class of the project."""
 
     module: Module
     facts: m.Class
+
+    def __repr__(self) -> str:
+        """Name it; its fields lead to the whole project."""
+        return self.qualified
 
     @functools.cached_property
     def methods(self) -> dict[str, LinkedFunction]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,47 +20,41 @@ _MOST_NESTED: Final = 100
 """A name that so many branches in a row may bind is followed no further."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class Value(Record, frozen=True, eq=False):
     """An expression, to be read with the names as they stood when it was evaluated."""
 
     expr: m.Expr
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Argument:
+class Argument(Record, frozen=True, eq=False):
     """Whatever the callers pass for a parameter."""
 
     function: LinkedFunction
     parameter: m.Parameter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Element:
+class Element(Record, frozen=True, eq=False):
     """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
 
     iterable: Value
     index: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unpacked:
+class Unpacked(Record, frozen=True, eq=False):
     """One part of a value that was unpacked into several names; `index` where it can be counted."""
 
     whole: Value
     index: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entered:
+class Entered(Record, frozen=True, eq=False):
     """What `with value as name` binds."""
 
     context: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selected:
+class Selected(Record, frozen=True, eq=False):
     """The first binding where the test held, else the second."""
 
     test: Value
@@ -69,8 +64,7 @@ class Selected:
     """How many of its kind, or of several bindings, lie in each other in it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Either:
+class Either(Record, frozen=True, eq=False):
     """One of several bindings."""
 
     options: tuple[Binding, ...]
@@ -78,8 +72,7 @@ class Either:
     """As that of `Selected`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unknown:
+class Unknown(Record, frozen=True, eq=False):
     """Something that was not followed."""
 
 

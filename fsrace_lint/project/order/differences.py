@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
@@ -13,6 +12,7 @@ from fsrace_lint.project.model import LOOKING
 from fsrace_lint.project.names.bindings import bound_names, suites
 from fsrace_lint.project.names.entities import is_property, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,8 +39,7 @@ _WHETHER_SET_UP: Final = ((MAIN, ALL), (ALL, MAIN))
 """How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Record, frozen=True):
     """Why a value can differ: `kind`, and the expression that makes it so.
 
     `rank`: it tells the processes apart. `files`: it is an answer of the

@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
@@ -22,6 +23,7 @@ from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of
 from fsrace_lint.project.names.values import Value
 from fsrace_lint.project.order.meetings import Meetings, meetings_of, names_a_group
+from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
@@ -45,8 +47,7 @@ _FAILING: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Record, frozen=True):
     """A meeting that some processes miss.
 
     `how` it comes about: it stands in a branch (`branch`), behind a way out (`exit`),

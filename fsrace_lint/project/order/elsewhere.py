@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
@@ -13,6 +12,7 @@ from fsrace_lint.project.flow.processes import MAIN, Runs
 from fsrace_lint.project.model import ASKING, Act, Reach
 from fsrace_lint.project.names.bindings import evaluated, within
 from fsrace_lint.project.paths.purposes import Purpose, purpose
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,7 @@ _DEPTH_OF_DISKS: Final = 2
 """How many components the path of a disk has: `/tmp`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Absence:
+class Absence(Record, frozen=True, eq=False):
     """A path that one process of the job makes, and that others use where it is not.
 
     `site` is the act of the one, `use` that of the others. The kind is `first` where

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -12,6 +13,7 @@ from fsrace_lint.project.flow.loops import all_in, calls_in, calls_of, tests_of
 from fsrace_lint.project.names.bindings import children, within
 from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.names.values import Argument, Value
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +31,7 @@ _COUNTER: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Record, frozen=True):
     """The longest wait.
 
     `is_set` says that there is one; `seconds` how long it is, where that is known,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, unnegated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
@@ -12,6 +11,7 @@ from fsrace_lint.project.flow.processes import ALL, MAIN, Runs, runs
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.model import ASKING, Reach
 from fsrace_lint.project.names.bindings import children
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Path
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pause:
+class Pause(Record, frozen=True, eq=False):
     """A sleep on which the order of processes hangs.
 
     `site` is the sleep, `use` what needs the order after it, and `change` what

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
@@ -13,6 +12,7 @@ from fsrace_lint.project.flow.processes import MAIN, Runs
 from fsrace_lint.project.model import ASKING, Reach
 from fsrace_lint.project.names.bindings import within
 from fsrace_lint.project.paths.purposes import Purpose, purpose
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,7 @@ _BY_CLOCK: Final = frozenset({"clock"})
 _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PerNodeAct:
+class PerNodeAct(Record, frozen=True, eq=False):
     """An act that one process of each node does at one path.
 
     `is_known_shared` says that the settings name the path as shared, and

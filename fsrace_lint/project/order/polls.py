@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -15,6 +16,7 @@ from fsrace_lint.project.model import ASKING, LOOKING, Reach
 from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.order.limits import Limit, Limits
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 _LOCK: Final = re.compile(r"lock", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Poll:
+class Poll(Record, frozen=True, eq=False):
     """A wait for a path by looking again and again.
 
     `site` is where it looks, or where a helper is handed the look. `is_for_presence`
@@ -64,8 +65,7 @@ class Poll:
         return _LOCK.search(f"{spelled} {self.site.spelled}") is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiter:
+class _Waiter(Record, frozen=True):
     """A function that calls the parameter `condition` again and again until it comes out as `truth`."""
 
     condition: m.Parameter

@@ -7,8 +7,9 @@ the project are replaced by what happens there, as it looks from the call.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts.names import last_name
@@ -17,6 +18,7 @@ from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Process
 from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import AtCall, Evidence
 from fsrace_lint.project.names.given import constant_passed, given_for, holds, refutes
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +39,7 @@ _LONGEST: Final = 200
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step(AtCall):
+class Step(AtCall, Record, frozen=True, eq=False):
     """One thing that happens in a function: an act, or a meeting of all processes.
 
     `event` is the call in the function whose sequence it belongs to, `origin` the

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import replace
 
 from fsrace_lint.project.flow.processes import ALL, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +34,7 @@ _LEAVING: Final = frozenset({"raise", "exit"})
 Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unordered:
+class Unordered(Record, frozen=True):
     """Two acts of different processes that nothing orders, the one that is meant to be first.
 
     `made`: one makes what the others use; `deleted`: one deletes where the others

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
+
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +22,7 @@ Origins: TypeAlias = frozenset[str]
 NO_ORIGINS: Final[Origins] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Symbol:
+class Symbol(Record, frozen=True, eq=False):
     """A part of a path whose text is not known.
 
     Two symbols are equal when their keys are: then they have the same text,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(Record, frozen=True):
     """What the user says of the filesystems of a job.
 
     `shared` and `local` name paths that all nodes share, or that each node has for

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fsrace_lint.project.acts.probes import related
 from fsrace_lint.project.flow.states import are_apart
