@@ -277,6 +277,13 @@ class Site(AtCall, Record, frozen=True, eq=False):
         """Whether processes of different nodes share its path."""
         return self.reach is Reach.SHARED
 
+    def comes_after(self, other: Site) -> bool:
+        """Tell whether it stands behind another act, perhaps both in a function that one call leads to."""
+        if self.event is not other.event:
+            return self.span > other.span
+        one, two = self.origin, other.origin
+        return one.function is two.function and one.call.span > two.call.span
+
     def handles(self, error: str) -> bool:
         """Tell whether `error` is handled around it."""
         return error in self.caught or bool(self.caught & _ALWAYS_CATCHING)

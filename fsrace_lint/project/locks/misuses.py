@@ -13,6 +13,7 @@ from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import are_apart
+from fsrace_lint.project.model import ASKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,6 @@ _POINTER: Final = re.compile(
     re.IGNORECASE,
 )
 _MAKING: Final[frozenset[Op]] = frozenset({"mkdir", "create", "write", "copy", "link", "extract", "download"})
-_LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
 
 
 class LockMisuses:
@@ -172,7 +172,7 @@ class LockMisuses:
 
     def _looks(self, lock: Lock, step: Step, path: Path) -> bool:
         """Tell whether something asks for a path again while a lock is held."""
-        asks = step.op in _LOOKING
+        asks = step.op in ASKING
         same = step.path is not None and (_is_of(path, step.path) or _is_of(step.path, path))
         return asks and same and self.locks.is_held(lock, step.event)
 

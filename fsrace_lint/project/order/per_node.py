@@ -9,7 +9,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.loops import calls_of
 from fsrace_lint.project.flow.processes import MAIN, Runs
-from fsrace_lint.project.model import ASKING, Reach
+from fsrace_lint.project.model import Reach
 from fsrace_lint.project.names.bindings import within
 from fsrace_lint.project.paths.purposes import Purpose, purpose
 from fsrace_lint.project.records import Record
@@ -75,8 +75,8 @@ class PerNode:
         """Tell whether something is made, later in the same function, where a site removes all there is."""
         if not (site.act.op == "delete" and site.act.tree) or site.path is None:
             return False
-        later = (other for other in self.sites.seen(site.event.function) if other.span > site.span)
-        made = (other.path for other in later if other.act.op not in ASKING | {"delete"})
+        later = (other for other in self.sites.seen(site.event.function) if other.comes_after(site))
+        made = (other.path for other in later if other.act.op != "delete")
         return any(path is not None and path.is_within(site.path) for path in made)
 
     def _chosen_by(self, site: Site) -> By | None:

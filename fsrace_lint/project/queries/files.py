@@ -88,14 +88,14 @@ class FileQueries(SiteQueries):
         if function not in self._renames:
             found = dict.fromkeys((*self._found.direct(function), *self._found.exposed(function)))
             self._renames[function] = tuple(other for other in found if other.act.op == "rename")
-        later = (other for other in self._renames[function] if _is_later(other, site))
+        later = (other for other in self._renames[function] if other.comes_after(site))
         return next((other for other in later if _lies_in(site, other)), None)
 
     def made_before(self, moved: Site) -> bool:
         """Tell whether what a rename moves was made there by several processes, which is what is at fault."""
         seen = self._found.seen(moved.event.function) if moved.act.op == "rename" else ()
         made = (site for site in seen if site.act.op in {"write", "copy", "download"})
-        return any(_is_later(moved, site) and _lies_in(site, moved) and self.is_raced(site) for site in made)
+        return any(moved.comes_after(site) and _lies_in(site, moved) and self.is_raced(site) for site in made)
 
     def deleted_later(self, site: Site) -> Site | None:
         """Give the delete, later in the same function, of what a site makes."""
@@ -153,13 +153,6 @@ class FileQueries(SiteQueries):
     def agrees(self, site: Site) -> bool:
         """Tell whether what one process has is sent to all others in the function of a site."""
         return self.linker.privacy.agrees(site.event.function)
-
-
-def _is_later(one: Site, other: Site) -> bool:
-    """Tell whether a site comes after another, perhaps both in a function that one call leads to."""
-    if one.event is other.event:
-        return one.origin.function is other.origin.function and one.origin.call.span > other.origin.call.span
-    return one.span > other.span
 
 
 def _lies_in(site: Site, folder: Site) -> bool:
