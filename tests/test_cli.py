@@ -495,7 +495,7 @@ class TestFailures:
         def failing(*arguments: object) -> None:
             raise CatalogError("x.toml: effect `a.b`: oh no")
 
-        monkeypatch.setattr(catalog, "extended", failing)
+        monkeypatch.setattr(catalog, "validate", failing)
         barrier = '[[tool.fsrace-lint.catalog.barrier]]\nnames = ["x.y"]\n'
         write({"a.py": HAZARD, "pyproject.toml": barrier})
         assert run("check", code=2).stderr == "Error: x.toml: effect `a.b`: oh no\n"
