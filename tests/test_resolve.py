@@ -44,6 +44,12 @@ def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py
     return resolver.type_name(resolver.entity(event.call.arguments[0], event.state.scope))
 
 
+def test_a_function_and_a_class_are_shown_by_their_names_alone() -> None:
+    (module,) = project({"lib.py": LIB}).linker.table.modules
+    assert repr(module.functions[1:]) == "(lib.f, lib.C.m, lib.C.s)"
+    assert repr(module.top_classes) == "{'C': lib.C}"
+
+
 @pytest.mark.parametrize(
     ("head", "expr", "expected"),
     [
