@@ -691,8 +691,8 @@ class TestTheCommand:
 
 
 LOADED = """
-import sys
-before = {*sys.modules}  # a measurement of coverage loads much of its own
+import click, sys
+before = {*sys.modules}  # click, and what measures coverage, load modules of their own
 import runpy
 sys.argv = ["fsrace-lint", "check", *sys.argv[1:]]
 try:
