@@ -10,12 +10,8 @@ from pathlib import Path
 from typing import Final
 
 HEAD: Final = """\
-import json
 import os
-import shutil
-import tarfile
 
-import torch
 import torch.distributed as dist
 
 """

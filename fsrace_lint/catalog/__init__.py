@@ -150,15 +150,16 @@ def validate(tables: str, origin: str) -> None:
     Raises:
         CatalogError: An entry is malformed.
     """
-    for _ in _users(tables, origin):
-        pass
+    _users(tables, origin)
 
 
-def _users(tables: str, origin: str) -> Iterator[tuple[str, Entry]]:
-    if tables:
-        from fsrace_lint.catalog.reading import read  # noqa: PLC0415  # few users have entries
+@functools.cache
+def _users(tables: str, origin: str) -> tuple[tuple[str, Entry], ...]:
+    if not tables:
+        return ()
+    from fsrace_lint.catalog.reading import read  # noqa: PLC0415  # few users have entries
 
-        yield from read(msgspec.json.decode(tables), origin, default_source=origin)
+    return tuple(read(msgspec.json.decode(tables), origin, default_source=origin))
 
 
 def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:

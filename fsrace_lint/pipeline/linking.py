@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 UNREADABLE = "FSR001"
 RULE_FAILURE = "FSR002"
-_OURS: Final = b"ours"
-"""What our own entries of the catalog are remembered by."""
 _MANY: Final = 40
 """Where more than one in so many files is asked about, it pays to find out who leads where in all of them."""
 
@@ -50,25 +48,17 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
     # of several signs the first is told, so the order must not depend on what was named
     modules = {relative: _link(run.files[relative], at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
+    chosen = run.settings
+    kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
     project = Project(
         parsed,
-        _catalog(run),
+        catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept),
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
         pulse=run.observer.pulse,
         asks_few=few,
     )
     return modules, project
-
-
-def _catalog(run: Run) -> catalog.Catalog:
-    """Give the catalog with the user's entries; ours come from the cache, or are left there."""
-    kept = None if run.memory is None else run.memory.catalog.get(_OURS)
-    if run.memory is not None and kept is None:
-        with contextlib.suppress(OSError):  # the facts are not written either, and that is told
-            run.memory.catalog.put(_OURS, catalog.packed())
-    chosen = run.settings
-    return catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept or b"")
 
 
 def judged(run: Run, relative: str, problems: list[Problem]) -> Judged:

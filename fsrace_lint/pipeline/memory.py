@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import hashlib
 import os
@@ -35,6 +36,8 @@ _STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
 _EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
 _ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
 """Settings whose values say where something stands, and nothing of what is found."""
+_OURS: Final = b"ours"
+"""What our own entries of the catalog are remembered by."""
 _SUFFIX: Final = f"-{sys.implementation.cache_tag or 'python'}.bin".lower()
 
 
@@ -68,7 +71,7 @@ class Memory:
         self.folder = folder
         self.packed = cache.PackedFacts(cache.Folder(folder), version, f"facts{_SUFFIX}")
         self.results = cache.Results(cache.Folder(folder), version, f"results{_SUFFIX}") if results else None
-        self.catalog = cache.Results(cache.Folder(folder), version, f"catalog{_SUFFIX}")
+        self._catalog = cache.Results(cache.Folder(folder), version, f"catalog{_SUFFIX}")
 
     @staticmethod
     def of(settings: Settings, wanted: Cached) -> Memory | None:
@@ -86,6 +89,21 @@ class Memory:
         if folder is None or version is None:
             return None
         return Memory(folder, version, results=wanted is Cached.RESULTS)
+
+    def entries(self, packed: Callable[[], bytes]) -> bytes:
+        """Give our own entries of the catalog as they were packed, and keep them if none are there.
+
+        Args:
+            packed: Reads and packs them.
+
+        Returns:
+            What was kept; empty where they have just been read.
+        """
+        kept = self._catalog.get(_OURS)
+        if kept is None:
+            with contextlib.suppress(OSError):  # the facts are not written either, and that is told
+                self._catalog.put(_OURS, packed())
+        return kept or b""
 
     def save(self, run: Run) -> None:
         """Write down what a run has found out, if it is new.

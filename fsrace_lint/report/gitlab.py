@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.findings import Finding, Severity
 from fsrace_lint.report.fingerprints import fingerprints
-from fsrace_lint.report.json import encodable, plain
+from fsrace_lint.report.json import written
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.words import visible
 
@@ -28,7 +27,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     """Give one JSON array in plain ASCII."""
     marks = fingerprints(outcome.findings, Lines(sources))
     issues: list[Json] = [_issue(*pair) for pair in zip(outcome.findings, marks, strict=True)]
-    return plain(json.dumps(encodable(issues), indent=2)) + "\n"
+    return f"{written(issues)}\n"
 
 
 def _issue(finding: Finding, fingerprint: str) -> Json:

@@ -36,8 +36,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
         document["silenced"] = [_silenced(silenced) for silenced in outcome.silenced]
     if outcome.suppressed is not None:
         document["suppressed"] = [_suppression(held) for held in outcome.suppressed]
-    encoded = msgspec.json.encode(encodable(document))
-    return plain(msgspec.json.format(encoded, indent=2).decode("utf-8")) + "\n"
+    return f"{written(document)}\n"
 
 
 def _measured(outcome: Outcome, options: Options) -> dict[str, Json]:
@@ -112,7 +111,19 @@ def _fix(fix: Fix) -> Json:
     }
 
 
-def plain(text: str) -> str:
+def written(value: Json) -> str:
+    """Write a value, or a part of one, as every report in JSON does: indented, and plain.
+
+    Args:
+        value: What a report says.
+
+    Returns:
+        JSON without a line feed at its end.
+    """
+    return _plain(msgspec.json.format(msgspec.json.encode(_encodable(value)), indent=2).decode("utf-8"))
+
+
+def _plain(text: str) -> str:
     """Write JSON in ASCII, and so that it steers neither a terminal nor the log of a CI service.
 
     Args:
@@ -129,7 +140,7 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-def encodable(value: Json) -> Json:
+def _encodable(value: Json) -> Json:
     """Spell out lone surrogates, the undecodable bytes of a path, for which UTF-8 has no code.
 
     Args:
@@ -141,7 +152,7 @@ def encodable(value: Json) -> Json:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [encodable(item) for item in value]
+        return [_encodable(item) for item in value]
     if isinstance(value, dict):
-        return {str(encodable(key)): encodable(item) for key, item in value.items()}
+        return {str(_encodable(key)): _encodable(item) for key, item in value.items()}
     return value

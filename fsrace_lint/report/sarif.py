@@ -8,12 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-import msgspec
-
 from fsrace_lint.findings import Finding, Severity
 from fsrace_lint.report import RuleInfo
 from fsrace_lint.report.fingerprints import fingerprints
-from fsrace_lint.report.json import encodable, plain
+from fsrace_lint.report.json import written
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.pages import paragraphs
 from fsrace_lint.report.words import visible
@@ -52,8 +50,9 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     index = {rule.code: number for number, rule in enumerate(rules)}
     marks = fingerprints(outcome.findings, lines)
     previews = outcome.previews or {}
+    # each is written at once, as the data of all takes ten times the memory
     results = [
-        _written(
+        written(
             {
                 **_result(finding, index, lines, previews.get(finding)),
                 "partialFingerprints": {FINGERPRINT: mark},
@@ -73,14 +72,9 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
         "invocations": [_invocation(outcome)],
         "results": [],
     }
-    above, key, below = _written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).rpartition(_RESULTS)
+    above, key, below = written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).rpartition(_RESULTS)
     listed = f"[{_WITHIN}{f',{_WITHIN}'.join(results)}{_WITHIN[:-2]}]" if results else "[]"
     return f"{above}{key.removesuffix('[]')}{listed}{below}\n"
-
-
-def _written(value: Json) -> str:
-    """Write some of the log: of many results, each is written at once, as data takes ten times the memory."""
-    return plain(msgspec.json.format(msgspec.json.encode(encodable(value)), indent=2).decode("utf-8"))
 
 
 def _known(tool: Tool, findings: Sequence[Finding]) -> Sequence[RuleInfo]:

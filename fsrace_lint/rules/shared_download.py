@@ -69,8 +69,8 @@ def _all(project: Project) -> Iterator[Finding]:
 
 
 def _is_strict(download: Site, probe: Probe | None) -> bool:
-    path, wasted_once = download.path, download.act.atomic and (download.act.skips or probe is not None)
-    if path is None or path.varies or wasted_once:
+    path, looked_for = download.path, download.act.skips or probe is not None
+    if path is None or path.varies or (download.act.atomic and looked_for):
         return True
     named = download.certain or (download.act.skips and path.certain)
     return probe is None and not (named and download.evidence is Evidence.EVIDENT)

@@ -37,7 +37,8 @@ class Module:
         head: Head | None = None,
     ) -> None:
         """Name a file, with what gives its facts, and with its head where that is known."""
-        self.path, self.relative = path, relative
+        self.path = path
+        self.relative = relative
         self.name = module_name(relative)
         self.position = 0
         self.family: Family | None = None
@@ -87,8 +88,8 @@ class Module:
     @functools.cached_property
     def top_classes(self) -> dict[str, LinkedClass]:
         """The classes that stand in no function and in no other, by name."""
-        top = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
-        return {class_.facts.name: class_ for class_ in top}
+        found = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
+        return {class_.facts.name: class_ for class_ in found}
 
     @functools.cached_property
     def imports(self) -> dict[str, m.Import]:
@@ -126,7 +127,24 @@ class Family(Protocol):
         """Give the classes that have a class among their bases, in the order of the project."""
 
 
-class LinkedFunction(msgspec.Struct, eq=False):
+class _Qualified:
+    """Something that a module defines; it is shown by its name, as its fields lead to the whole project."""
+
+    __slots__ = ()
+
+    module: Module
+    facts: m.Function | m.Class
+
+    def __repr__(self) -> str:
+        return self.qualified
+
+    @property
+    def qualified(self) -> str:
+        """The dotted name from the root."""
+        return f"{self.module.name}.{self.facts.qualname}"
+
+
+class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
     """A function of the project: its syntax and where it stands."""
 
     module: Module
@@ -134,10 +152,6 @@ class LinkedFunction(msgspec.Struct, eq=False):
     index: int
     owner: LinkedClass | None = None
     nested: dict[str, LinkedFunction] = msgspec.field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """Name it; its fields lead to the whole project."""
-        return self.qualified
 
     @property
     def order(self) -> tuple[int, int]:
@@ -148,11 +162,6 @@ class LinkedFunction(msgspec.Struct, eq=False):
     def enclosing(self) -> LinkedFunction | None:
         """The function whose code defines this one."""
         return None if self.facts.parent < 0 else self.module.functions[self.facts.parent]
-
-    @property
-    def qualified(self) -> str:
-        """The dotted name from the root."""
-        return f"{self.module.name}.{self.facts.qualname}"
 
     @property
     def takes_object(self) -> bool:
@@ -168,15 +177,11 @@ class LinkedFunction(msgspec.Struct, eq=False):
         return {parameter.name: parameter for parameter in self.facts.parameters}
 
 
-class LinkedClass(msgspec.Struct, eq=False, dict=True):
+class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
     """A class of the project."""
 
     module: Module
     facts: m.Class
-
-    def __repr__(self) -> str:
-        """Name it; its fields lead to the whole project."""
-        return self.qualified
 
     @functools.cached_property
     def methods(self) -> dict[str, LinkedFunction]:
@@ -192,11 +197,6 @@ class LinkedClass(msgspec.Struct, eq=False, dict=True):
     def subclasses(self) -> tuple[LinkedClass, ...]:
         """The classes of the project that have it among their bases, each as often as it does."""
         return () if self.module.family is None else tuple(self.module.family.subclasses(self))
-
-    @property
-    def qualified(self) -> str:
-        """The dotted name from the root."""
-        return f"{self.module.name}.{self.facts.qualname}"
 
     def ancestors(self) -> Iterable[LinkedClass]:
         """Give this class and those it inherits from, nearest first, each once."""

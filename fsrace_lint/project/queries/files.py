@@ -102,7 +102,7 @@ class FileQueries(SiteQueries):
         later = (
             other
             for other in self._found.direct(site.event.function)
-            if other.act.op == "delete" and other.span > site.span and other.path is not None
+            if other.act.op == "delete" and other.comes_after(site) and other.path is not None
         )
         return next((delete for delete in later if delete.path == site.path), None)
 
@@ -120,7 +120,7 @@ class FileQueries(SiteQueries):
             other
             for other in self._found.direct(site.event.function)
             if other.act.op in {"delete", "rename"}
-            and other.span < site.span
+            and site.comes_after(other)
             and other.act.api != "shutil.rmtree"
         )
         return next((other for other in earlier if made is not None and other.path == made), None)
