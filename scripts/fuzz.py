@@ -163,9 +163,14 @@ def by_hypothesmith(name: str, seed: int, runs: int) -> Iterator[bytes]:
     except ModuleNotFoundError as error:
         raise SystemExit(f"{error.name} is missing: pip install hypothesmith") from None
     chunk = 50
+    gathered: list[str] = []
+
+    def gather(text: str) -> None:
+        gathered.append(text)
+
     for part in range(0, runs, chunk):
         strategy = (hypothesmith.from_grammar, hypothesmith.from_node)[part // chunk % 3 == 2]()
-        gathered: list[str] = []
+        gathered.clear()
         settings = hypothesis.settings(
             max_examples=min(chunk, runs - part),
             database=None,
@@ -173,10 +178,7 @@ def by_hypothesmith(name: str, seed: int, runs: int) -> Iterator[bytes]:
             phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck),
         )
-        gather = settings(
-            hypothesis.seed(seed * 1_000_003 + part)(hypothesis.given(strategy)(gathered.append))
-        )
-        gather()
+        settings(hypothesis.seed(seed * 1_000_003 + part)(hypothesis.given(strategy)(gather)))()
         yield from (text.encode("utf-8", "surrogatepass") for text in gathered[: runs - part])
 
 
@@ -212,6 +214,7 @@ def by_atheris(
             f"-seed={seed + 1}",
             "-max_len=4096",
             "-timeout=600",
+            "-report_slow_units=600",
             "-rss_limit_mb=0",
             "-verbosity=0",
         ],
