@@ -67,7 +67,7 @@ class Linker:
         self.catalog = catalog
         self.table = ModuleTable(modules, also)
         self.mentions = Mentions(self.table, asks_few=asks_few)
-        circle = Circle()
+        self.circle = circle = Circle()
         self.resolver = Resolver(self.table, catalog, self.final_scope, circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -13,15 +13,26 @@ from fsrace_lint.project.memo import Memo, once
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import arguments_of, received
 from fsrace_lint.project.names.values import Argument
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.names.modules import LinkedFunction
 
 _DEEPEST: Final = 3
+
+_HandedOn: TypeAlias = "tuple[Event, str, int | None, str | None]"
+"""A call, the parameter that it hands on, and the position or the keyword of the argument."""
+
+
+class _Given(Record, frozen=True):
+    """What a function does with what it is given: the calls of parameters, and those that hand them on."""
+
+    called: tuple[tuple[Event, str], ...]
+    handed_on: tuple[_HandedOn, ...]
 
 
 class Summaries:
@@ -32,6 +43,7 @@ class Summaries:
         self.linker = linker
         self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
         self._firsts: dict[LinkedFunction, str | None] = {}
+        self._given: Memo[LinkedFunction, _Given] = Memo(_Given((), ()), circle=linker.circle)
 
     def runs_given(self, function: LinkedFunction, parameter: str | None) -> Processes:
         """Tell who runs the function that a helper or a decorator is given.
@@ -56,26 +68,24 @@ class Summaries:
 
         Where another helper runs it in the end, the calls that hand it on come first.
         """
-        for inner in _with_nested(function):
-            for event in self.linker.events(inner):
-                if self._calls_given(event, function, parameter):
-                    yield (event,)
-        for event, helper, further in self._handed_on(function, parameter) if depth < _DEEPEST else ():
-            for way in self.ways_to_given(helper, further, depth + 1):
-                yield event, *way
+        given = self._given.get(function, lambda: self._find_given(function))
+        yield from ((event,) for event, name in given.called if parameter in {None, name})
+        for event, name, position, keyword in given.handed_on if depth < _DEEPEST else ():
+            if name == parameter:
+                helper = as_function(self.linker.resolver.entity(event.call.function, event.state.scope))
+                if helper is not None and helper is not function:
+                    for way in self.ways_to_given(helper, received(helper, position, keyword), depth + 1):
+                        yield event, *way
 
-    def _handed_on(
-        self, function: LinkedFunction, parameter: str | None
-    ) -> Iterator[tuple[Event, LinkedFunction, str | None]]:
-        """Give the calls by which a helper hands on what it is given, and what receives it there."""
-        for event in self.linker.events(function) if parameter is not None else ():
-            call, scope = event.call, event.state.scope
-            for position, name, value in arguments_of(call):
-                bound = scope.get(value.id) if isinstance(value, m.Name) else None
-                if isinstance(bound, Argument) and bound.parameter.name == parameter:
-                    helper = as_function(self.linker.resolver.entity(call.function, scope))
-                    if helper is not None and helper is not function:
-                        yield event, helper, received(helper, position, name)
+    def _find_given(self, function: LinkedFunction) -> _Given:
+        called: list[tuple[Event, str]] = []
+        within = tuple(_with_nested(function))
+        for inner in within:
+            for event in self.linker.events(inner):
+                name = self._called_parameter(event, within)
+                if name is not None:
+                    called.append((event, name))
+        return _Given(tuple(called), tuple(_handed_on(self.linker.events(function))))
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""
@@ -116,14 +126,22 @@ class Summaries:
         first = [p for p in waiting if p & MAIN and not p & ~NODE_FIRSTS]
         return "local" if first and any(not processes & MAIN for processes in waiting) else None
 
-    def _calls_given(self, event: Event, outer: LinkedFunction, parameter: str | None) -> bool:
+    def _called_parameter(self, event: Event, within: Container[LinkedFunction]) -> str | None:
+        """Name the parameter of one of some functions that a call runs."""
         called = event.call.function
-        if not isinstance(called, m.Name):
-            return False
-        binding = self.linker.resolver.binding(called.id, event.state.scope)
-        if not isinstance(binding, Argument) or binding.function not in _with_nested(outer):
-            return False
-        return parameter is None or binding.parameter.name == parameter
+        bound = (
+            self.linker.resolver.binding(called.id, event.state.scope) if isinstance(called, m.Name) else None
+        )
+        return bound.parameter.name if isinstance(bound, Argument) and bound.function in within else None
+
+
+def _handed_on(events: Iterable[Event]) -> Iterator[_HandedOn]:
+    """Give the arguments of calls that are parameters of the function around, by name."""
+    for event in events:
+        for position, keyword, value in arguments_of(event.call):
+            bound = event.state.scope.get(value.id) if isinstance(value, m.Name) else None
+            if isinstance(bound, Argument):
+                yield event, bound.parameter.name, position, keyword
 
 
 def _with_nested(function: LinkedFunction) -> Iterator[LinkedFunction]:

@@ -13,13 +13,13 @@ from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Op
     from fsrace_lint.project.flow.states import Literal as Tested
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.order.sequences import Sequences, Step
-    from fsrace_lint.project.paths.forms import Path
+    from fsrace_lint.project.paths.forms import Component, Path
     from fsrace_lint.spans import Span
 
 _MAKING: Final[frozenset[Op]] = frozenset(
@@ -89,9 +89,12 @@ class Orders:
             return
         entering = self.propagation.context(function).processes
         of_one = set(alone)
+        heads = _heads(paths)
         for first in acts:
             others = acts if first in of_one else alone
             for last in others[bisect(others, first) :]:
+                if heads[first] != heads[last] and heads[first] and heads[last]:
+                    continue
                 if steps[last].processes == steps[first].processes:
                     continue
                 pair = self._conflict(steps[first], steps[last], paths[first], paths[last])
@@ -174,6 +177,15 @@ class Orders:
         own = [literal for literal in meeting.event.state.literals if literal not in step.literals]
         differences = (self.differences.of_test(literal) for literal in own)
         return all(d is None or d.kind == "rank" for d in differences)
+
+
+def _heads(paths: Mapping[int, Path]) -> dict[int, int]:
+    """Number what paths begin with: of two that begin otherwise one is 0, or they have nothing in common."""
+    numbers: dict[tuple[Component, ...], int] = {}
+    return {
+        step: 0 if path.stands_apart else numbers.setdefault(path.components[:1], len(numbers) + 1)
+        for step, path in paths.items()
+    }
 
 
 def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:

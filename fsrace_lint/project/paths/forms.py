@@ -96,9 +96,19 @@ class Path(msgspec.Struct, frozen=True):
 
     def is_parent_of(self, other: Path) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""
+        only = self._only_symbol
+        return only is not None and only.key == ("parent", tuple(other.pieces()))
+
+    @property
+    def stands_apart(self) -> bool:
+        """Whether it may be the folder of a path that begins otherwise, or the same for another rank."""
+        only = self._only_symbol
+        return (only is not None and only.key[0] == "parent") or (len(self.components) == 1 and self.private)
+
+    @property
+    def _only_symbol(self) -> Symbol | None:
         only = self.components[0] if len(self.components) == 1 else ()
-        symbol = only[0] if len(only) == 1 else None
-        return isinstance(symbol, Symbol) and symbol.key == ("parent", tuple(other.pieces()))
+        return only[0] if len(only) == 1 and isinstance(only[0], Symbol) else None
 
     @property
     def spells_its_last_part(self) -> bool:
