@@ -316,6 +316,43 @@ def test_mentions_are_a_few_of_all(name: str, expected: set[str]) -> None:
     assert set(linker.mentions.search(by_name[name])) == set(found)
 
 
+METHODS = """
+class One:
+    def save(self):
+        pass
+
+class Other:
+    def save(self):
+        pass
+
+class Heir(One):
+    def save(self):
+        pass
+
+def first(one: One):
+    one.save()
+
+def second():
+    other = Other()
+    other.save()
+
+def reads_neither(item):
+    item.save
+"""
+
+
+def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() -> None:
+    linked = project({"main.py": METHODS})
+    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
+    assert linked.linker.mentions.of(one) is linked.linker.mentions.of(other)
+    callers = {
+        method: [edge.event.function.facts.qualname for edge in linked.propagation.edges(method)]
+        for method in (heir, other, one)
+    }
+    assert callers == {one: ["first"], other: ["second"], heir: ["first"]}
+
+
 class Questions:
     """Questions that lead to others; an answer is the letters that it was found with."""
 

@@ -18,7 +18,7 @@ from fsrace_lint.project.names.values import Argument, Value
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.callers.linker import Linker
@@ -112,6 +112,7 @@ class Edges:
         self.mentions = linker.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
         self._noted: set[LinkedFunction] = set()
+        self._looked_at: dict[int, Collection[LinkedFunction]] = {}
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
 
@@ -120,7 +121,7 @@ class Edges:
         return once(self._edges, function, (), lambda: tuple(self._found(function)))
 
     def _found(self, function: LinkedFunction) -> Iterator[Edge]:
-        return map(self._edge, self._uses_of(function, self.mentions.of))
+        return map(self._edge, self._uses_of(function, self._calls_of))
 
     def presumed(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give the calls in its file of a method that has its name, on objects that nothing is known of.
@@ -140,35 +141,42 @@ class Edges:
         if function in self._edges:
             yield from self._edges[function]
         else:
-            yield from (self._edge(use) for use in self._uses_of(function, self._search_callers))
+            yield from (self._edge(use) for use in self._uses_of(function, self._search_calls))
 
     def _uses_of(
-        self, function: LinkedFunction, callers: Callable[[LinkedFunction], Iterable[LinkedFunction]]
+        self, function: LinkedFunction, calls_of: Callable[[LinkedFunction], Iterable[_Use]]
     ) -> Iterator[_Use]:
         """Give the uses of a function, and of the methods of base classes that it stands in for."""
         if function.facts.name == "__call__" or is_property(function):
             return
-        yield from self._calls_of(function, callers)
+        yield from calls_of(function)
         owner = function.owner
         for class_ in owner.ancestors() if owner is not None else ():
             inherited = class_.methods.get(function.facts.name)
             if owner is not None and inherited is not None and inherited is not function:
-                calls = self._calls_of(inherited, callers)
-                yield from (use for use in calls if use.may_run(function, owner))
+                yield from (use for use in calls_of(inherited) if use.may_run(function, owner))
 
-    def _search_callers(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
+    def _calls_of(self, function: LinkedFunction) -> Iterator[_Use]:
+        """Give the uses of a function in the order of the project.
+
+        Of many methods with one name, each has few callers among all those that mention the name.
+        """
+        callers = self.mentions.of(function)
+        if id(callers) not in self._looked_at:
+            self._look_at(callers)
+            # They are held on to, so that their id is not given to others.
+            self._looked_at[id(callers)] = callers
+        uses = self._uses.get(function, {})
+        for caller in sorted((each for each in uses if each in callers), key=lambda each: each.order):
+            yield from uses[caller]
+
+    def _search_calls(self, function: LinkedFunction) -> Iterator[_Use]:
         seen: set[LinkedFunction] = set()
         for caller in self.mentions.search(function):
             if caller not in seen:
                 seen.add(caller)
-                yield caller
-
-    def _calls_of(
-        self, function: LinkedFunction, callers: Callable[[LinkedFunction], Iterable[LinkedFunction]]
-    ) -> Iterator[_Use]:
-        for caller in callers(function):
-            self._look_at((caller,))
-            yield from self._uses.get(function, {}).get(caller, ())
+                self._look_at((caller,))
+                yield from self._uses.get(function, {}).get(caller, ())
 
     def _look_at(self, callers: Iterable[LinkedFunction]) -> None:
         """Note what some functions call and hand on, where that was not done yet."""
@@ -185,6 +193,7 @@ class Edges:
     def _forget(self, caller: LinkedFunction) -> None:
         """Take back what was noted of a function that could not be looked at to its end."""
         self._noted.discard(caller)
+        self._looked_at.clear()
         for uses in self._uses.values():
             uses.pop(caller, None)
         for key, edges in self._unresolved.items():

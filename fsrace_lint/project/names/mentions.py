@@ -13,7 +13,7 @@ from fsrace_lint.project.names.resolve import DEEPEST
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.modules import Module, ModuleTable
@@ -41,7 +41,8 @@ class Mentions:
         self._tables = Headed(table.modules) if asks_few else Tables(table.modules)
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
-        self._found: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
+        self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
+        self._by_names: dict[frozenset[str], dict[LinkedFunction, None]] = {}
         self._further: dict[_Known, dict[_Known, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
 
@@ -89,19 +90,43 @@ class Mentions:
                 names.update(method.facts.parameters[0].name for method in methods if method.facts.parameters)
         return names
 
-    def of(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
-        """Give the functions that may call a function or hand it on, in the order of the project."""
+    def of(self, function: LinkedFunction) -> Collection[LinkedFunction]:
+        """Give the functions that may call a function or hand it on, in the order of the project.
+
+        It is one object for all functions that are sought by the same names: it is long for some of these.
+        """
         if function not in self._found:
-            found = sorted(dict.fromkeys(self.search(function)), key=lambda each: each.order)
-            self._found[function] = tuple(found)
+            sought = dict.fromkeys(self._sought(function))
+            readers = self._readers(frozenset(name for name in sought if isinstance(name, str)))
+            also = [each for each in sought if not isinstance(each, str) and each not in readers]
+            self._found[function] = _in_order((*readers, *also)) if also else readers
         return self._found[function]
 
     def search(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
         """Give the same functions one by one as they are found, in no order, some of them again."""
         if function in self._found:
             yield from self._found[function]
-        elif function.facts.name == LAMBDA:
-            yield from self._with_lambda(function)
+            return
+        for sought in self._sought(function):
+            if isinstance(sought, str):
+                yield from self.of_name(sought)
+            else:
+                yield sought
+
+    def _readers(self, names: frozenset[str]) -> dict[LinkedFunction, None]:
+        if names not in self._by_names:
+            readers = (reader for name in names for reader in self.of_name(name))
+            self._by_names[names] = _in_order(dict.fromkeys(readers))
+        return self._by_names[names]
+
+    def _sought(self, function: LinkedFunction) -> Iterator[str | LinkedFunction]:
+        """Give the names by which a function is called in any code, and functions whose code may do so."""
+        if function.facts.name == LAMBDA:
+            outer = function.module.functions[function.facts.parent]
+            yield outer
+            name = f"{LAMBDA}{function.index}"
+            aliases = (alias for alias in outer.facts.aliases if alias.name == name and not alias.called)
+            yield from self._mentioning(_bound(alias, outer, called=False) for alias in aliases)
         elif function.facts.name == "__init__" and function.owner is not None:
             heirs = function.owner.descendants()
             yield from _constructing(function.owner, heirs)
@@ -109,15 +134,8 @@ class Mentions:
         else:
             yield from self._mentioning([(function.facts.name, False, _home_of(function))])
 
-    def _with_lambda(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
-        outer = function.module.functions[function.facts.parent]
-        yield outer
-        name = f"{LAMBDA}{function.index}"
-        aliases = (alias for alias in outer.facts.aliases if alias.name == name and not alias.called)
-        yield from self._mentioning(_bound(alias, outer, called=False) for alias in aliases)
-
-    def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
-        """Give the functions that mention what some names denote, also by their further names."""
+    def _mentioning(self, start: Iterable[_Known]) -> Iterator[str | LinkedFunction]:
+        """Give names and the further ones of what they denote; of a name in one function, who mentions it."""
         told = set()
         for name, called, home in self._reached(start):
             if called:
@@ -126,7 +144,7 @@ class Mentions:
                 yield from (function for function in self._within(home) if name in function.facts.mentions)
             elif name not in told:
                 told.add(name)
-                yield from self.of_name(name)
+                yield name
 
     def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""
@@ -205,6 +223,10 @@ class Mentions:
             )
             self._own[function] = frozenset(variables | {parameter.name for parameter in facts.parameters})
         return self._own[function]
+
+
+def _in_order(functions: Iterable[LinkedFunction]) -> dict[LinkedFunction, None]:
+    return dict.fromkeys(sorted(functions, key=lambda function: function.order))
 
 
 def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
