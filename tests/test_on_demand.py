@@ -18,6 +18,9 @@ from fsrace_lint.project.memo import Circle, Memo
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.project.names.modules import LinkedFunction
+
 
 def differing(files: dict[str, str]) -> list[str]:
     """Name the ways to ask that do not come to what is found without filters."""
@@ -351,6 +354,25 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
         for method in (heir, other, one)
     }
     assert callers == {one: ["first"], other: ["second"], heir: ["first"]}
+
+
+def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    linked = project({"main.py": METHODS})
+    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    events = linked.linker.events
+    given_up: list[object] = []
+
+    def ended(function: LinkedFunction) -> tuple[Event, ...]:
+        if function is by_name["first"] and not given_up:
+            given_up.append(linked.propagation.edges(by_name["Other.save"]))
+            raise KeyboardInterrupt
+        return events(function)
+
+    monkeypatch.setattr(linked.linker, "events", ended)
+    with pytest.raises(KeyboardInterrupt):
+        linked.propagation.edges(by_name["One.save"])
+    callers = [edge.event.function for edge in linked.propagation.edges(by_name["One.save"])]
+    assert callers == [by_name["first"]]
 
 
 class Questions:
