@@ -101,9 +101,10 @@ class Path(msgspec.Struct, frozen=True):
 
     @property
     def stands_apart(self) -> bool:
-        """Whether it may be the folder of a path that begins otherwise, or the same for another rank."""
+        """Whether it may belong to a path that begins otherwise: its folder, or the same of another rank."""
         only = self._only_symbol
-        return (only is not None and only.key[0] == "parent") or (len(self.components) == 1 and self.private)
+        is_parent = only is not None and only.key[:1] == ("parent",)
+        return not self.components or is_parent or (len(self.components) == 1 and self.private)
 
     @property
     def _only_symbol(self) -> Symbol | None:
