@@ -67,15 +67,15 @@ class Linker:
         self.catalog = catalog
         self.table = ModuleTable(modules, also)
         self.mentions = Mentions(self.table, asks_few=asks_few)
-        self.circle = circle = Circle()
-        self.resolver = Resolver(self.table, catalog, self.final_scope, circle)
+        self.circle = Circle()
+        self.resolver = Resolver(self.table, catalog, self.final_scope, self.circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
         self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
-        self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, circle)
+        self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, self.circle)
         self._walkers: dict[LinkedFunction, Walker] = {}
-        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED, _DEEPEST, circle)
+        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED, _DEEPEST, self.circle)
 
     def flow(self, function: LinkedFunction) -> Flow | None:
         """Follow a function.

@@ -68,14 +68,23 @@ class Summaries:
 
         Where another helper runs it in the end, the calls that hand it on come first.
         """
-        given = self._given.get(function, lambda: self._find_given(function))
-        yield from ((event,) for event, name in given.called if parameter in {None, name})
-        for event, name, position, keyword in given.handed_on if depth < _DEEPEST else ():
+        yield from ((event,) for event, name in self._given_to(function).called if parameter in {None, name})
+        for event, helper, further in self._receivers(function, parameter) if depth < _DEEPEST else ():
+            for way in self.ways_to_given(helper, further, depth + 1):
+                yield event, *way
+
+    def _receivers(
+        self, function: LinkedFunction, parameter: str | None
+    ) -> Iterator[tuple[Event, LinkedFunction, str | None]]:
+        """Give the calls by which a helper hands on what it is given, and what receives it there."""
+        for event, name, position, keyword in self._given_to(function).handed_on:
             if name == parameter:
                 helper = as_function(self.linker.resolver.entity(event.call.function, event.state.scope))
                 if helper is not None and helper is not function:
-                    for way in self.ways_to_given(helper, received(helper, position, keyword), depth + 1):
-                        yield event, *way
+                    yield event, helper, received(helper, position, keyword)
+
+    def _given_to(self, function: LinkedFunction) -> _Given:
+        return self._given.get(function, lambda: self._find_given(function))
 
     def _find_given(self, function: LinkedFunction) -> _Given:
         called: list[tuple[Event, str]] = []

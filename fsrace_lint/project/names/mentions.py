@@ -116,7 +116,7 @@ class Mentions:
     def _readers(self, names: frozenset[str]) -> dict[LinkedFunction, None]:
         if names not in self._by_names:
             readers = (reader for name in names for reader in self.of_name(name))
-            self._by_names[names] = _in_order(dict.fromkeys(readers))
+            self._by_names[names] = _in_order(readers)
         return self._by_names[names]
 
     def _sought(self, function: LinkedFunction) -> Iterator[str | LinkedFunction]:

@@ -180,12 +180,17 @@ class Orders:
 
 
 def _heads(paths: Mapping[int, Path]) -> dict[int, int]:
-    """Number what paths begin with: of two that begin otherwise one is 0, or they have nothing in common."""
+    """Number what paths begin with, 0 for what `_kind` may hold against a path that begins otherwise."""
     numbers: dict[tuple[Component, ...], int] = {}
     return {
-        step: 0 if path.stands_apart else numbers.setdefault(path.components[:1], len(numbers) + 1)
+        step: 0 if _fits_any(path) else numbers.setdefault(path.components[:1], len(numbers) + 1)
         for step, path in paths.items()
     }
+
+
+def _fits_any(path: Path) -> bool:
+    """Tell whether it is the current folder, the folder of some path, or one part that differs by rank."""
+    return path.is_some_parent or not path.components or (len(path.components) == 1 and path.private)
 
 
 def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:

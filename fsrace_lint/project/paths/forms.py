@@ -100,11 +100,10 @@ class Path(msgspec.Struct, frozen=True):
         return only is not None and only.key == ("parent", tuple(other.pieces()))
 
     @property
-    def stands_apart(self) -> bool:
-        """Whether it may belong to a path that begins otherwise: its folder, or the same of another rank."""
+    def is_some_parent(self) -> bool:
+        """Whether this is the folder of some path, whose name is not known apart."""
         only = self._only_symbol
-        is_parent = only is not None and only.key[:1] == ("parent",)
-        return not self.components or is_parent or (len(self.components) == 1 and self.private)
+        return only is not None and only.key[:1] == ("parent",)
 
     @property
     def _only_symbol(self) -> Symbol | None:
