@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from identical import check
 from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
-from unfiltered import all_told, codes, project, told, unfiltered, ways_in
+from unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
 from fsrace_lint.project.memo import Circle, Memo
 
@@ -34,6 +34,9 @@ def differing(files: dict[str, str]) -> list[str]:
         "each file alone": [row for path in paths for row in told(project(files), [path])],
         "few files": [row for path in paths for row in told(project(files, asks_few=True), [path])],
     }
+    for after in (-1, 1):
+        with all_followed(after):
+            found[f"all followed after {after}"] = all_told(files)
     backwards = project(files)
     by_path = {path: told(backwards, [path]) for path in reversed(paths)}
     found["the last file first"] = [row for path in paths for row in by_path[path]]
@@ -354,6 +357,19 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
         for method in (heir, other, one)
     }
     assert callers == {one: ["first"], other: ["second"], heir: ["first"]}
+
+
+def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
+    linked = project({"main.py": METHODS})
+    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    with all_followed(after=0):
+        one, heir = (linked.propagation.edges(by_name[f"{name}.save"]) for name in ("One", "Heir"))
+        sought = linked.linker.mentions.effort
+        other = linked.propagation.edges(by_name["Other.save"])
+    assert [edge.event.function for edge in (*one, *heir)] == [by_name["first"]] * 2
+    assert [edge.event.function for edge in other] == [by_name["second"]]
+    assert sought
+    assert linked.linker.mentions.effort == sought
 
 
 def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:

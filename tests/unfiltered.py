@@ -16,6 +16,7 @@ from fsrace_lint import catalog, rules
 from fsrace_lint.facts.extract import SyntaxProblem, extract
 from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.project.acts import sites
+from fsrace_lint.project.callers import edges
 from fsrace_lint.project.callers.leading import Leading
 from fsrace_lint.project.names.mentions import Mentions
 from fsrace_lint.project.order import sequences
@@ -74,6 +75,13 @@ def unfiltered() -> Iterator[None]:
             (sequences, "leading", _leads_everywhere),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
+        yield
+
+
+@contextlib.contextmanager
+def all_followed(after: int) -> Iterator[None]:
+    """Have all functions looked at once their callers were sought by `after` names for each of them."""
+    with mock.patch.object(edges, "_COST_OF_FOLLOWING", after):
         yield
 
 

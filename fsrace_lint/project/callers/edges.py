@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from msgspec.structs import replace
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 _CALLING_NOTHING: Final = frozenset(
     {"super", "isinstance", "issubclass", "type", "hasattr", "getattr", "setattr", "id", "print", "repr"}
 )
+
+_COST_OF_FOLLOWING: Final = 10
+"""How many names and mentions are gone through in the time that it takes to follow a function."""
 
 
 class Edge(Record, frozen=True, eq=False):
@@ -112,6 +117,7 @@ class Edges:
         self.mentions = linker.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
         self._noted: set[LinkedFunction] = set()
+        self._has_all = False
         self._looked_at: dict[int, Collection[LinkedFunction]] = {}
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
@@ -161,16 +167,39 @@ class Edges:
 
         Of many methods with one name, each has few callers among all those that mention the name.
         """
-        callers = self.mentions.of(function)
-        if id(callers) not in self._looked_at:
-            self._look_at(callers)
-            # They are held on to, so that their id is not given to others.
-            self._looked_at[id(callers)] = callers
+        if self._knows_all():
+            callers: Collection[LinkedFunction] = self._uses.get(function, {})
+        else:
+            callers = self.mentions.of(function)
+            if id(callers) not in self._looked_at:
+                self._look_at(callers)
+                # They are held on to, so that their id is not given to others.
+                self._looked_at[id(callers)] = callers
         uses = self._uses.get(function, {})
         for caller in sorted((each for each in uses if each in callers), key=lambda each: each.order):
             yield from uses[caller]
 
+    def _knows_all(self) -> bool:
+        """Tell whether all functions were looked at, which is done once seeking by names has cost as much.
+
+        It is not done while one is being followed: what leads back to that has no calls yet.
+        """
+        settled = self._has_all or self.linker.asks_few or self.linker.circle.depth > 0
+        if not settled and self.mentions.effort > self._cost_of_all:
+            for module in self.linker.table.modules:
+                self._look_at(module.functions)
+            self._has_all = True
+        return self._has_all
+
+    @functools.cached_property
+    def _cost_of_all(self) -> int:
+        """How many names and mentions are gone through while all functions are followed."""
+        return _COST_OF_FOLLOWING * sum(len(module.functions) for module in self.linker.table.modules)
+
     def _search_calls(self, function: LinkedFunction) -> Iterator[_Use]:
+        if self._knows_all():
+            yield from itertools.chain.from_iterable(self._uses.get(function, {}).values())
+            return
         seen: set[LinkedFunction] = set()
         for caller in self.mentions.search(function):
             if caller not in seen:
@@ -194,6 +223,7 @@ class Edges:
         """Take back what was noted of a function that could not be looked at to its end."""
         self._noted.discard(caller)
         self._looked_at.clear()
+        self._has_all = False
         for uses in self._uses.values():
             uses.pop(caller, None)
         for key, edges in self._unresolved.items():

@@ -30,6 +30,9 @@ _Known: TypeAlias = "tuple[str, bool, _Home]"
 """A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
 function, an attribute of the objects of a class, of a library; None where anybody may have it."""
 
+_Ways: TypeAlias = "tuple[frozenset[_Known], frozenset[tuple[_Known, int]]]"
+"""The names of something, whichever class has them, and the first further ones of these."""
+
 
 class Mentions:
     """Finds the functions in whose code another one may be meant: a few of all, which need a closer look."""
@@ -42,9 +45,11 @@ class Mentions:
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
-        self._by_names: dict[frozenset[str], dict[LinkedFunction, None]] = {}
+        self._shared: dict[_Ways, dict[LinkedFunction, None]] = {}
         self._further: dict[_Known, dict[_Known, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
+        self.effort = 0
+        """How many names, and mentions of them, were gone through so far to find who may call a function."""
 
     def imported_as(self, name: str) -> set[str]:
         """Give the names under which imports of the project bind `name`."""
@@ -93,13 +98,12 @@ class Mentions:
     def of(self, function: LinkedFunction) -> Collection[LinkedFunction]:
         """Give the functions that may call a function or hand it on, in the order of the project.
 
-        It is one object for all functions that are sought by the same names: it is long for some of these.
+        It is one object for all functions that are sought in the same ways: it is long for some of these.
         """
         if function not in self._found:
-            sought = dict.fromkeys(self._sought(function))
-            readers = self._readers(frozenset(name for name in sought if isinstance(name, str)))
-            also = [each for each in sought if not isinstance(each, str) and each not in readers]
-            self._found[function] = _in_order((*readers, *also)) if also else readers
+            shared = self._sharing(self._names_of(function))
+            also = [each for each in self._naming_nobody(function) if each not in shared]
+            self._found[function] = _in_order((*shared, *also)) if also else shared
         return self._found[function]
 
     def search(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
@@ -107,44 +111,58 @@ class Mentions:
         if function in self._found:
             yield from self._found[function]
             return
-        for sought in self._sought(function):
-            if isinstance(sought, str):
-                yield from self.of_name(sought)
-            else:
-                yield sought
+        yield from self._naming_nobody(function)
+        yield from self._mentioning(self._names_of(function))
 
-    def _readers(self, names: frozenset[str]) -> dict[LinkedFunction, None]:
-        if names not in self._by_names:
-            readers = (reader for name in names for reader in self.of_name(name))
-            self._by_names[names] = _in_order(readers)
-        return self._by_names[names]
+    def _sharing(self, start: tuple[_Known, ...]) -> dict[LinkedFunction, None]:
+        """Give the functions that mention what has some names, found once for all that lead on alike.
 
-    def _sought(self, function: LinkedFunction) -> Iterator[str | LinkedFunction]:
-        """Give the names by which a function is called in any code, and functions whose code may do so."""
+        The methods of one name differ in their classes, and hardly in what else they are called.
+        """
+        names = frozenset(
+            (name, called, home if isinstance(home, LinkedFunction) else None) for name, called, home in start
+        )
+        further = frozenset(item for known in start for item in self._further_of(known).items())
+        if (names, further) not in self._shared:
+            self._shared[names, further] = _in_order(self._mentioning(start))
+        return self._shared[names, further]
+
+    def _names_of(self, function: LinkedFunction) -> tuple[_Known, ...]:
+        """Give the names by which a function is called in any code."""
         if function.facts.name == LAMBDA:
             outer = function.module.functions[function.facts.parent]
-            yield outer
             name = f"{LAMBDA}{function.index}"
             aliases = (alias for alias in outer.facts.aliases if alias.name == name and not alias.called)
-            yield from self._mentioning(_bound(alias, outer, called=False) for alias in aliases)
-        elif function.facts.name == "__init__" and function.owner is not None:
-            heirs = function.owner.descendants()
-            yield from _constructing(function.owner, heirs)
-            yield from self._mentioning((class_.facts.name, False, None) for class_ in heirs)
-        else:
-            yield from self._mentioning([(function.facts.name, False, _home_of(function))])
+            return tuple(_bound(alias, outer, called=False) for alias in aliases)
+        if function.facts.name == "__init__" and function.owner is not None:
+            return tuple((class_.facts.name, False, None) for class_ in function.owner.descendants())
+        return ((function.facts.name, False, _home_of(function)),)
 
-    def _mentioning(self, start: Iterable[_Known]) -> Iterator[str | LinkedFunction]:
-        """Give names and the further ones of what they denote; of a name in one function, who mentions it."""
+    @staticmethod
+    def _naming_nobody(function: LinkedFunction) -> Iterator[LinkedFunction]:
+        """Give functions whose code may call one by none of its names."""
+        if function.facts.name == LAMBDA:
+            yield function.module.functions[function.facts.parent]
+        elif function.facts.name == "__init__" and function.owner is not None:
+            yield from _constructing(function.owner, function.owner.descendants())
+
+    def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
+        """Give who mentions some names or further ones of what they denote, some of them again.
+
+        A name in one function is sought there alone.
+        """
         told = set()
         for name, called, home in self._reached(start):
+            self.effort += 1
             if called:
                 continue
             if isinstance(home, LinkedFunction):
                 yield from (function for function in self._within(home) if name in function.facts.mentions)
             elif name not in told:
                 told.add(name)
-                yield name
+                readers = self.of_name(name)
+                self.effort += len(readers)
+                yield from readers
 
     def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""
@@ -226,7 +244,7 @@ class Mentions:
 
 
 def _in_order(functions: Iterable[LinkedFunction]) -> dict[LinkedFunction, None]:
-    return dict.fromkeys(sorted(functions, key=lambda function: function.order))
+    return dict.fromkeys(sorted(dict.fromkeys(functions), key=lambda function: function.order))
 
 
 def _bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> _Known:
