@@ -41,8 +41,8 @@ from fsrace_lint.pipeline.workers import SHARE, Task
 PARENT = os.getpid()
 ITEMS = list(range(40))
 
-def spread(work, kind=int, count=4, observer=SILENT):
-    return Task(work, kind, "query").each(ITEMS, [SHARE] * len(ITEMS), count, observer)
+def spread(work, kind=int, count=4, observer=SILENT, **ways):
+    return Task(work, kind, "query", **ways).each(ITEMS, [SHARE] * len(ITEMS), count, observer)
 
 def left():
     try:
@@ -101,7 +101,21 @@ class TestSpread:
     def test_the_order_is_that_of_the_items(self) -> None:
         assert program("print(spread(lambda item: item * item) == [item * item for item in ITEMS])") == "True"
 
-    def test_every_item_is_told_once_and_in_the_parent(self) -> None:
+    def test_what_the_first_item_finds_out_is_there_for_all(self) -> None:
+        body = """
+            known = []
+
+            def work(item):
+                known.append((os.getpid(), item))
+                return known[0][0] * 100 + known[0][1]
+
+            found = spread(work, one_first=True)
+            print(set(found) == {PARENT * 100}, known == [(PARENT, 0)], len(found))
+        """
+        assert program(body) == "True True 40"
+
+    @pytest.mark.parametrize("one_first", [False, True])
+    def test_every_item_is_told_once_and_in_the_parent(self, one_first: bool) -> None:
         body = """
             class Counts(Observer):
                 steps, copied = [], False
@@ -113,10 +127,10 @@ class TestSpread:
                     self.copied = True
 
             counts = Counts()
-            spread(lambda item: item, observer=counts)
+            spread(lambda item: item, observer=counts, one_first=ONE_FIRST)
             print(len(counts.steps), set(counts.steps) == {PARENT}, counts.copied)
         """
-        assert program(body) == "40 True False"
+        assert program(body.replace("ONE_FIRST", str(one_first))) == "40 True False"
 
     def test_rooms_share_the_time_that_passed(self) -> None:
         body = """
@@ -393,6 +407,37 @@ def check_file(run, relative, problems):
 Run.check_file = check_file
 cli.main()
 """
+LEADING = """
+import os
+from fsrace_lint import cli
+from fsrace_lint.project.acts import sites
+
+real = sites.leading
+
+def leading(*arguments):
+    print("sought in", os.getpid(), flush=True)
+    return real(*arguments)
+
+sites.leading = leading
+print("begun in", os.getpid(), flush=True)
+cli.main()
+"""
+SLEEPING = """
+import os, time
+from fsrace_lint import cli
+from fsrace_lint.pipeline.run import Run
+
+PARENT, real = os.getpid(), Run.check_file
+
+def check_file(*arguments):
+    if os.getpid() != PARENT:
+        os.write(1, b"begun\\n")
+        time.sleep(100)
+    return real(*arguments)
+
+Run.check_file = check_file
+cli.main()
+"""
 FAILING = """
 import msgspec, sys
 from fsrace_lint import cli, rules
@@ -422,6 +467,11 @@ class TestCheck:
         assert one.stdout.count(b"FSR101") >= 12
         killed = self.outcome(KILLING, "--format=json", "--jobs=3", "--show-silenced")
         assert killed == (one.returncode, one.stdout, one.stderr)
+
+    def test_what_leads_where_is_sought_once_and_in_the_parent(self, project: Path) -> None:
+        _, told, _ = self.outcome(LEADING, "--quiet", "--no-cache", "--jobs=3")
+        begun, *sought = (line for line in told.decode().splitlines() if " in " in line[:10])
+        assert sought == [begun.replace("begun", "sought")]
 
     def test_rules_that_fail(self, project: Path) -> None:
         one, three = (self.outcome(FAILING, "--format=json", f"--jobs={jobs}") for jobs in (1, 3))
@@ -461,9 +511,7 @@ class TestCheck:
         assert said.rpartition(b"forked\n")[2] == start("check", "--format=json", "--jobs=1").stdout
 
     def test_ctrl_c(self, project: Path) -> None:
-        text = "from fsrace_lint.pipeline.run import Run; from fsrace_lint import cli; import os, time\n"
-        text += "Run.check_file = lambda *_: os.write(1, b'begun\\n') and time.sleep(100)\ncli.main()"
-        command = [sys.executable, "-c", text, "check", "--jobs=2"]
+        command = [sys.executable, "-c", SLEEPING, "check", "--jobs=2"]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         ) as process:

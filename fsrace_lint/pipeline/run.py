@@ -162,11 +162,13 @@ class Run:
         unknown = [relative for relative in self.targets if known.get(relative) is None]
         if unknown:
             self.link()
+            # the first one is judged before workers are forked, and finds out what leads where in all files
+            unknown.sort(key=lambda relative: not self.files[relative].parsed)
         self.observer.stage("Checking", len(self.targets))
         looked = {name: Looked(judged) for name, judged in known.items() if judged is not None}
         for _ in looked:
             self.observer.step()
-        look = Task(functools.partial(self._look, silenced=silenced), Looked, "query")
+        look = Task(functools.partial(self._look, silenced=silenced), Looked, "query", one_first=True)
         sizes = [self.files[relative].size for relative in unknown]
         for relative, one in zip(unknown, look.each(unknown, sizes, self.jobs, self.observer), strict=True):
             looked[relative] = one

@@ -68,7 +68,13 @@ class Task(Generic[Item, Result]):
     """What is to be done to many items, one as independent of the other as can be."""
 
     def __init__(
-        self, work: Callable[[Item], Result], kind: Any, room: Room, sending: Sending = PLAIN
+        self,
+        work: Callable[[Item], Result],
+        kind: Any,
+        room: Room,
+        sending: Sending = PLAIN,
+        *,
+        one_first: bool = False,
     ) -> None:
         """Say what it is.
 
@@ -77,11 +83,14 @@ class Task(Generic[Item, Result]):
             kind: The type of what it gives, which msgspec can encode.
             room: The room whose work it is.
             sending: How workers send what it gives.
+            one_first: Whether one item is done before workers are forked, because that finds out
+                what each of them would have to find out again.
         """
         self.work = work
         self.kind = kind
         self.room = room
         self.sending = sending
+        self.one_first = one_first
 
     def each(
         self, items: Sequence[Item], sizes: Sequence[int], jobs: int, observer: Observer
@@ -99,18 +108,22 @@ class Task(Generic[Item, Result]):
         Returns:
             The results in the order of the items.
         """
+        results: list[Result] = []
         found: dict[int, Result] = {}
         count = min(jobs, sum(sizes) // SHARE, len(items))
         if count > 1 and _may_fork():
+            if self.one_first:
+                results.append(self._done(items[0], observer))
+                items, sizes = items[1:], sizes[1:]
             found = self._spread(items, _shares(sizes, count), count, observer)
-        results = []
         for index, item in enumerate(items):
-            if index in found:
-                results.append(found[index])
-            else:
-                results.append(self.work(item))
-                observer.step()
+            results.append(found[index] if index in found else self._done(item, observer))
         return results
+
+    def _done(self, item: Item, observer: Observer) -> Result:
+        result = self.work(item)
+        observer.step()
+        return result
 
     def _spread(
         self, items: Sequence[Item], shares: Sequence[range], count: int, observer: Observer
