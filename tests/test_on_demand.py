@@ -362,12 +362,15 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
 def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
+    arguments = linked.linker.guards.arguments
+    assert arguments is not None
     with all_followed(after=0):
-        one, heir = (linked.propagation.edges(by_name[f"{name}.save"]) for name in ("One", "Heir"))
+        found = {one: linked.propagation.edges(one)}
         sought = linked.linker.mentions.effort
-        other = linked.propagation.edges(by_name["Other.save"])
-    assert [edge.event.function for edge in (*one, *heir)] == [by_name["first"]] * 2
-    assert [edge.event.function for edge in other] == [by_name["second"]]
+        found |= {other: linked.propagation.edges(other), heir: tuple(arguments.edges(heir))}
+    callers = {method: [edge.event.function for edge in edges] for method, edges in found.items()}
+    assert callers == {one: [by_name["first"]], other: [by_name["second"]], heir: [by_name["first"]]}
     assert sought
     assert linked.linker.mentions.effort == sought
 
