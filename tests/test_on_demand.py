@@ -13,6 +13,7 @@ from identical import check
 from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
+from fsrace_lint.project.callers.arguments import Arguments
 from fsrace_lint.project.memo import Circle, Memo
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
     arguments = linked.linker.guards.arguments
-    assert arguments is not None
+    assert isinstance(arguments, Arguments)
     with all_followed(after=0):
         found = {one: linked.propagation.edges(one)}
         sought = linked.linker.mentions.effort
