@@ -117,7 +117,6 @@ class Edges:
         self.mentions = linker.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
         self._noted: set[LinkedFunction] = set()
-        self._has_all = False
         self._looked_at: dict[int, Collection[LinkedFunction]] = {}
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
@@ -184,17 +183,17 @@ class Edges:
 
         It is not done while one is being followed: what leads back to that has no calls yet.
         """
-        settled = self._has_all or self.linker.asks_few or self.linker.circle.depth > 0
-        if not settled and self.mentions.effort > self._cost_of_all:
-            for module in self.linker.table.modules:
+        if self.linker.asks_few:
+            return False
+        if self.mentions.effort > _COST_OF_FOLLOWING * self._count and not self.linker.circle.depth:
+            for module in self.linker.table.modules if len(self._noted) < self._count else ():
                 self._look_at(module.functions)
-            self._has_all = True
-        return self._has_all
+        return len(self._noted) == self._count
 
     @functools.cached_property
-    def _cost_of_all(self) -> int:
-        """How many names and mentions are gone through while all functions are followed."""
-        return _COST_OF_FOLLOWING * sum(len(module.functions) for module in self.linker.table.modules)
+    def _count(self) -> int:
+        """How many functions the project has; to count them reads the facts of all files."""
+        return sum(len(module.functions) for module in self.linker.table.modules)
 
     def _search_calls(self, function: LinkedFunction) -> Iterator[_Use]:
         if self._knows_all():
@@ -223,7 +222,6 @@ class Edges:
         """Take back what was noted of a function that could not be looked at to its end."""
         self._noted.discard(caller)
         self._looked_at.clear()
-        self._has_all = False
         for uses in self._uses.values():
             uses.pop(caller, None)
         for key, edges in self._unresolved.items():
