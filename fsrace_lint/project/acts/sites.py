@@ -19,7 +19,7 @@ from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
 from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import ASKING, Reach, Site
-from fsrace_lint.project.names.given import passed
+from fsrace_lint.project.names.given import taken
 from fsrace_lint.project.paths.forms import Path, Symbol
 from fsrace_lint.project.paths.storage import Storage
 
@@ -41,6 +41,7 @@ _UNKNOWN_STORAGE: Final = Storage()
 _NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
 """What is mentioned in methods that are there to be overridden."""
 _DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+_NONE: Final = spell(m.Constant(None))
 
 
 class Sites:
@@ -82,7 +83,7 @@ class Sites:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
         if function not in self._exposed:
             decided = (site for site in self.seen(function) if not self.is_open(site))
-            self._exposed[function] = tuple(site for site in decided if not self._is_device(site.path))
+            self._exposed[function] = tuple(site for site in decided if not self._is_no_file(site.path))
         return self._exposed[function]
 
     def chosen(self, function: LinkedFunction) -> Iterator[Site]:
@@ -110,10 +111,10 @@ class Sites:
             return path
         return self.substituted(self._brought_up(path, site.below), site.event, site.below.event.function)
 
-    def _is_device(self, path: Path | None) -> bool:
-        """Tell whether callers hand over something that is no file: a null device, say."""
-        sink = self.linker.catalog.exact
-        return path is not None and any(sink("sink", symbol.text) is not None for symbol in path.symbols())
+    def _is_no_file(self, path: Path | None) -> bool:
+        """Tell whether callers hand over something that is no file: None, or a null device, say."""
+        texts = () if path is None else [symbol.text for symbol in path.symbols()]
+        return any(text == _NONE or self.linker.catalog.exact("sink", text) is not None for text in texts)
 
     def may_act(self, function: LinkedFunction) -> bool:
         """Tell whether there can be sites in a function, or at its calls."""
@@ -212,6 +213,8 @@ class Sites:
         context = self.propagation.context(function)
         own = processes & self.propagation.decorated(function)
         private, certain = self._ownership.of(path, function)
+        if path is not None and path.is_part and not private:
+            path = None
         site = Site(
             act=act,
             event=event,
@@ -275,7 +278,8 @@ class Sites:
         for edge in edges:
             path = self.substituted(site.path, edge.event, function)
             private, sure = self._ownership.of(path, edge.event.function)
-            if path is None or private or self.propagation.protection.locked(edge.event):
+            unknown = path is None or path.is_part
+            if unknown or private or self.propagation.protection.locked(edge.event):
                 return site
             certain = certain or sure
         return replace(site, certain=certain, settled=True)
@@ -341,7 +345,7 @@ class Sites:
             if parameter is None:
                 pieces.append(piece)
                 continue
-            value = passed(event.call, parameter, callee) or parameter.default
+            value = taken(event.call, parameter, callee) or parameter.default
             inner = None if value is None else self.linker.paths.normalize(value, event.state.scope)
             if inner is None:
                 return None

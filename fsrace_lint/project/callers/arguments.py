@@ -9,7 +9,7 @@ from fsrace_lint.facts.names import parts
 from fsrace_lint.project.flow.processes import NOBODY
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.names.given import passed, positional
+from fsrace_lint.project.names.given import passed, positional, taken
 from fsrace_lint.project.names.values import Element, Unpacked, Value
 
 if TYPE_CHECKING:
@@ -178,3 +178,10 @@ def given_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.
     if edge.handed:
         return handed_on(edge, parameter, function)
     return passed(edge.event.call, parameter, function)
+
+
+def taken_from(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a caller passes for a parameter, or spreads over it and others."""
+    if edge.handed:
+        return handed_on(edge, parameter, function)
+    return taken(edge.event.call, parameter, function)

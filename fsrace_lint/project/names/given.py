@@ -93,6 +93,13 @@ def passed(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.
     return given(call, f"{position}:{parameter.name}")
 
 
+def taken(call: m.Call, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a call passes for a parameter, or the `*task` that it spreads over it and others."""
+    value = passed(call, parameter, function)
+    spread = [each for each in call.arguments if isinstance(each, m.Starred)]
+    return spread[0] if value == m.Opaque() and len(spread) == 1 else value
+
+
 def received(function: LinkedFunction, position: int | None, keyword: str | None) -> str | None:
     """Name the parameter that receives an argument of a call."""
     if position is None:

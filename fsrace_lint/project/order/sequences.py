@@ -17,7 +17,7 @@ from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import AtCall, Evidence
-from fsrace_lint.project.names.given import constant_passed, given_for, holds, refutes
+from fsrace_lint.project.names.given import arguments_of, constant_passed, given_for, holds, refutes
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
@@ -201,7 +201,8 @@ class Sequences:
             return "" if ordinary else called, saver.when == "always"
         collective = self.catalog.find("collective", name)
         always = collective is None or bool(collective.when == "always")
-        return called if self.catalog.is_any(SYNCHRONIZING, name) else "", always
+        meets = self.catalog.is_any(SYNCHRONIZING, name) and (always or not _gives_loaders(event.call))
+        return called if meets else "", always
 
     def site(self, step: Step) -> Site | None:
         """Give the site of what happens in a function; None for what is no act."""
@@ -223,3 +224,9 @@ class Sequences:
     def _leading(self) -> Leading:
         """The functions that may lead to an act or a meeting, as far as that is followed."""
         return leading(self.propagation, _LEADING, _DEEPEST + 1)
+
+
+def _gives_loaders(call: m.Call) -> bool:
+    """Tell whether all that a call is given are loaders of data, by their names: no model to divide."""
+    given = [last_name(value).lower() for _, _, value in arguments_of(call)]
+    return bool(given) and all(name.endswith("loader") for name in given)

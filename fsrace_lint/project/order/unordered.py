@@ -203,7 +203,7 @@ def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
         return None
     below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
     if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
-        return "made" if _is_of_one(step) else "gathered"
+        return "made" if _is_of_one(step) else None if _has_made_it_too(step, later) else "gathered"
     if op == "mkdir" and then in _MAKING - {"mkdir"} and below and here != there:
         return "made"
     if op == "delete" and then in _MAKING | _USING and below:
@@ -211,6 +211,11 @@ def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
     if then == "delete" and around:
         return "used" if op in _MAKING | {"read"} or (op == "delete" and here != there) else None
     return None
+
+
+def _has_made_it_too(step: Step, later: Step) -> bool:
+    """Tell whether all make a folder, who looks into it among them: what others make there is the same."""
+    return step.op == "mkdir" and not later.processes & ~step.processes
 
 
 def _are_alike(own: Path, other: Path) -> bool:

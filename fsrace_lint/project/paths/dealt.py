@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
+from fsrace_lint.project.paths.forms import PART, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +46,16 @@ class DealtOut:
             bound = self.guards.known(expr, scope)
             return isinstance(bound, Argument) and self.is_data_of(bound)
         return any(self.is_dealt_out(part, scope) for part in parts(expr))
+
+    def part(self, binding: Unpacked, expr: m.Expr) -> tuple[Symbol] | None:
+        """Read a name of a part of what a function is handed; None where it is a part of anything else.
+
+        It is one of many, and no two are the same. Where it is of an item of the work, it tells whose it is.
+        """
+        whole = binding.whole
+        if not isinstance(self.guards.known(whole.expr, whole.scope), Argument):
+            return None
+        return (Symbol((PART, id(expr)), spell(expr), certain=False, varies=True, made_of=binding),)
 
     def parameters(self, binding: Binding, function: LinkedFunction) -> Iterator[m.Parameter]:
         """Give the parameters of a function from which a value is made; its object is none of them."""

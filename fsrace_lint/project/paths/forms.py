@@ -21,6 +21,9 @@ Origins: TypeAlias = frozenset[str]
 
 NO_ORIGINS: Final[Origins] = frozenset()
 
+PART: Final = "part"
+"""How the key begins of what is unpacked from what a function is handed."""
+
 
 class Symbol(Record, frozen=True, eq=False):
     """A part of a path whose text is not known.
@@ -47,6 +50,12 @@ class Symbol(Record, frozen=True, eq=False):
     def private(self) -> bool:
         """Whether the text differs from process to process."""
         return bool(self.origins)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of what a function is handed, or made of one."""
+        inner = (piece for part in self.key if isinstance(part, tuple) for piece in part)
+        return self.key[0] == PART or any(isinstance(piece, Symbol) and piece.is_part for piece in inner)
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""
@@ -93,6 +102,11 @@ class Path(msgspec.Struct, frozen=True):
     def varies(self) -> bool:
         """Whether it is one of many over which the work is divided."""
         return any(symbol.varies for symbol in self.symbols())
+
+    @property
+    def is_part(self) -> bool:
+        """Whether something in it is unpacked from what a function is handed: who has it, its callers say."""
+        return any(symbol.is_part for symbol in self.symbols())
 
     def is_parent_of(self, other: Path) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""

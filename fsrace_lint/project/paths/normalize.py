@@ -349,7 +349,7 @@ class Paths:
             case Unpacked(whole=Value(expr=whole)) if not (
                 self.privacy.origins_of(binding) or isinstance(whole, m.Call)
             ):
-                return None
+                return self.dealt.part(binding, expr)
             case _:
                 origins = self.privacy.origins_of(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
