@@ -445,8 +445,8 @@ class TestDamage:
         _, fresh = checked()
         for file in self.files(here):
             data = file.read_bytes()
-            ends = {*range(80), *range(len(data) - 8, len(data))}
-            for length in sorted(ends.union(range(0, len(data), 97)) & set(range(len(data)))):
+            size = len(data)
+            for length in (n for n in range(size) if n < 80 or n % 97 == 0 or n >= size - 8):
                 file.write_bytes(data[:length])
                 assert checked()[1].outcome == fresh.outcome, (file, length)
                 file.write_bytes(data)

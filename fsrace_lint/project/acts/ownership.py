@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.project.callers.arguments import differs, taken_from
+from fsrace_lint.project.callers.arguments import differs, given_by
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.values import Value
 
@@ -72,7 +72,7 @@ class Ownership:
         for edge in edges:
             if differs(edge, parameter, function):
                 continue
-            value, scope = taken_from(edge, parameter, function), edge.event.state.scope
+            value, scope = given_by(edge, parameter, function), edge.event.state.scope
             if value is None or not self._is_of_item(Value(value, scope), scope.function, depth + 1):
                 return False
         return bool(edges)
@@ -90,7 +90,7 @@ class Ownership:
             if differs(edge, parameter, function):
                 answers.append((True, True))
                 continue
-            value = taken_from(edge, parameter, function)
+            value = given_by(edge, parameter, function)
             if value is None and edge.handed:
                 return False, False
             if value is None:

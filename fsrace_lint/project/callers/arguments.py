@@ -174,14 +174,7 @@ def _varies(expr: m.Expr, scope: Scope) -> bool:
 
 
 def given_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a caller passes for a parameter, by its own call or by one that is handed the function."""
-    if edge.handed:
-        return handed_on(edge, parameter, function)
-    return passed(edge.event.call, parameter, function)
-
-
-def taken_from(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a caller passes for a parameter, or spreads over it and others."""
+    """Find what a caller passes for a parameter or spreads over it, also by a call handed the function."""
     if edge.handed:
         return handed_on(edge, parameter, function)
     return taken(edge.event.call, parameter, function)

@@ -203,7 +203,8 @@ def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
         return None
     below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
     if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
-        return "made" if _is_of_one(step) else None if _has_made_it_too(step, later) else "gathered"
+        shared: Kind | None = None if _has_made_it_too(step, later) else "gathered"
+        return "made" if _is_of_one(step) else shared
     if op == "mkdir" and then in _MAKING - {"mkdir"} and below and here != there:
         return "made"
     if op == "delete" and then in _MAKING | _USING and below:

@@ -54,8 +54,7 @@ class Symbol(Record, frozen=True, eq=False):
     @property
     def is_part(self) -> bool:
         """Whether it is a part of what a function is handed, or made of one."""
-        inner = (piece for part in self.key if isinstance(part, tuple) for piece in part)
-        return self.key[0] == PART or any(isinstance(piece, Symbol) and piece.is_part for piece in inner)
+        return self.key[0] == PART or any(symbol.is_part for symbol in symbols_of(self.key))
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""
@@ -64,6 +63,11 @@ class Symbol(Record, frozen=True, eq=False):
     def __hash__(self) -> int:
         """Go with equality."""
         return hash(self.key)
+
+
+def symbols_of(key: Iterable[object]) -> list[Symbol]:
+    """Give the symbols from whose texts that of another follows, by its key."""
+    return [piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)]
 
 
 Piece: TypeAlias = "str | Symbol"

@@ -28,6 +28,7 @@ from fsrace_lint.project.paths.forms import (
     is_handed_in,
     is_new,
     renamed,
+    symbols_of,
 )
 from fsrace_lint.project.paths.listings import Listings
 from fsrace_lint.project.paths.node_local import NodeLocal
@@ -172,9 +173,7 @@ class Paths:
         An attribute or an item of an object is taken for a setting, which is equal
         everywhere unless the object itself is private, or one of many.
         """
-        symbols = [
-            piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)
-        ]
+        symbols = symbols_of(key)
         origins = self.privacy.origins(expr, scope).union(*(symbol.origins for symbol in symbols))
         varies = any(symbol.varies for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies
