@@ -429,6 +429,25 @@ def test_an_answer_found_within_a_circle_is_found_anew() -> None:
     assert asked.found == ["a", "b", "b"]
 
 
+def test_an_answer_found_within_a_circle_stands_until_the_circle_is_closed() -> None:
+    asked = Questions(a="bb", b="a")
+    assert asked.ask("a") == "abb"
+    assert asked.found == ["a", "b"]
+    assert asked.ask("b") == "babb"
+
+
+def test_it_is_found_anew_once_anything_that_it_depends_on_is_answered() -> None:
+    asked = Questions(a="bc", b="cx", c="ba")
+    assert asked.ask("a") == "a" + "bcx" + "cbcx"
+    assert asked.found == ["a", "b", "c", "x", "c"]
+
+
+def test_what_an_answer_of_the_meantime_depends_on_its_reader_does_too() -> None:
+    asked = Questions(a="bd", b="a", d="b")
+    assert asked.ask("a") == "abdb"
+    assert asked.ask("d") == "d" + "b" + "abdb"
+
+
 def test_what_leads_into_a_circle_and_what_it_leads_to_are_found_once() -> None:
     asked = Questions(o="a", a="bx", b="a")
     assert asked.ask("o") == "oabx"

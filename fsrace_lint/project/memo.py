@@ -44,36 +44,55 @@ class Circle:
         self.depth = 0
         self.incomplete = 0
         """Counts the answers that could come out otherwise once what is being answered is known."""
-        self._open_until = _NOTHING
+        self._led_to = 0
+        """The depths of the questions that the answer being found depends on, a bit for each."""
+        self._open: list[object] = []
+        """What stands for each question that is being answered, by its depth."""
 
     def leads_back(self, depth: int) -> None:
         """Note that an answer was given that depends on the question asked at a depth."""
         self.incomplete += 1
-        self._open_until = min(self._open_until, depth)
+        self._led_to |= 1 << depth
 
-    def answer(self, find: Callable[[], Answer]) -> tuple[Answer, bool]:
-        """Find an answer, and tell whether it is final.
+    def reuses(self, led_to: int, latest: object) -> bool:
+        """Tell whether all questions that an answer depends on are still being answered, and note that if so.
 
-        It is not where it depends on a question that was asked before this one.
+        They are where the latest of them, which was asked within the others, still is.
+        """
+        depth = led_to.bit_length() - 1
+        if depth >= self.depth or self._open[depth] is not latest:
+            return False
+        self.incomplete += 1
+        self._led_to |= led_to
+        return True
+
+    def answer(self, find: Callable[[], Answer]) -> tuple[Answer, int, object]:
+        """Find an answer, and tell on which earlier questions it depends; where there are none, it is final.
+
+        Returns:
+            The answer, the depths of these questions, a bit for each, and what stands for the latest of them.
         """
         depth = self.depth
-        outer, self._open_until = self._open_until, _NOTHING
+        outer, self._led_to = self._led_to, 0
         self.depth += 1
+        self._open.append(object())
         try:
             answer = find()
         finally:
             self.depth -= 1
-            final = self._open_until >= depth
-            self._open_until = min(outer, _NOTHING if final else self._open_until)
-        return answer, final
+            self._open.pop()
+            led_to = self._led_to & ((1 << depth) - 1)
+            self._led_to = outer | led_to
+        return answer, led_to, self._open[led_to.bit_length() - 1] if led_to else None
 
 
 class Memo(Generic[Key, Answer]):
     """Remembers answers so that they do not depend on what was asked first, but for two bounds.
 
     A question that is asked while it is being answered gets `unknown`. What was
-    found with the help of such an answer is not remembered, but for the question
-    that the circle started from: asked by itself, it could come out otherwise.
+    found with the help of such an answer is remembered only while all that it depends on
+    is being answered, but for the question that the circle started from: asked by itself,
+    it could come out otherwise.
     """
 
     def __init__(self, unknown: Answer, deepest: int = 40, circle: Circle | None = None) -> None:
@@ -90,6 +109,8 @@ class Memo(Generic[Key, Answer]):
         self._known: dict[Key, Answer] = {}
         self._asked: dict[Key, int] = {}
         self._tries: dict[Key, int] = {}
+        self._meanwhile: dict[Key, tuple[Answer, int, object]] = {}
+        """Answers that are not final, with what each depends on, as `Circle.answer` tells it."""
 
     def get(self, key: Key, find: Callable[[], Answer]) -> Answer:
         """Give the answer for a key.
@@ -108,16 +129,22 @@ class Memo(Generic[Key, Answer]):
             return self._unknown
         if self._circle.depth >= self._deepest:
             return self._unknown
+        if key in self._meanwhile:
+            answer, led_to, latest = self._meanwhile[key]
+            if self._circle.reuses(led_to, latest):
+                return answer
+            del self._meanwhile[key]
         self._asked[key] = self._circle.depth
         try:
-            answer, final = self._circle.answer(find)
+            answer, led_to, latest = self._circle.answer(find)
         finally:
             del self._asked[key]
-        tries = 0 if final else self._tries.pop(key, 0) + 1
-        if final or tries >= _OFTEN_ENOUGH:
+        tries = self._tries.pop(key, 0) + 1 if led_to else 0
+        if not led_to or tries >= _OFTEN_ENOUGH:
             self._known[key] = answer
         else:
             self._tries[key] = tries
+            self._meanwhile[key] = answer, led_to, latest
         return answer
 
     def known(self, key: Key) -> Answer | None:

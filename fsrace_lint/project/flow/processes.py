@@ -33,7 +33,7 @@ class Processes(enum.IntFlag):
     REST = 32
 
     def __and__(self, other: int) -> Processes:
-        """Give those that are in both sets; the enum itself takes ten times as long, and it is asked for often."""
+        """Give those that are in both sets; the enum itself takes ten times as long."""
         return _SETS[int.__and__(self, other)]
 
     __rand__ = __and__

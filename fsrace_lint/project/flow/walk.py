@@ -43,8 +43,8 @@ class Walker(Evaluator):
     def _final_scope(self) -> Scope:
         if not self.exits:
             return self.latest
-        names = bound_names(self.function.facts.body)
         scope = self.exits[-1].state.scope
+        names = bound_names(self.function.facts.body) if len(self.exits) > 1 else ()
         for earlier in self.exits[-2::-1]:
             scope = merge(earlier.state.scope, scope, names)
         return scope
