@@ -40,7 +40,7 @@ DEEPEST: Final = 16
 """How many steps are taken from an expression to what it denotes."""
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
-_REMEMBERED: Final = 60_000
+_REMEMBERED: Final = 20_000
 """How many answers are kept: enough for the files that are asked about one after the other."""
 
 
