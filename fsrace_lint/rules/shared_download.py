@@ -65,18 +65,21 @@ def _all(project: Project) -> Iterator[Finding]:
         harmless = download.act.exclusive or in_vain or project.is_staged(download)
         seen_first = download.is_ordered and (probe is not None or download.act.skips)
         if download.is_contended and not harmless and not seen_first:
-            yield _finding(download, probe)
+            strict = project.is_skipped_by_followers(download) or _is_strict(download, probe)
+            yield _finding(download, probe, strict=strict)
 
 
 def _is_strict(download: Site, probe: Probe | None) -> bool:
-    path, looked_for = download.path, download.act.skips or probe is not None
-    if path is None or path.varies or (download.act.atomic and looked_for):
+    path = download.path
+    if path is None or path.varies:
         return True
-    named = download.certain or (download.act.skips and path.certain)
-    return probe is None and not (named and download.evidence is Evidence.EVIDENT)
+    if download.act.atomic:
+        named = download.certain and not download.act.skips
+        return probe is not None or not named or download.evidence is not Evidence.EVIDENT
+    return probe is None and download.evidence is not Evidence.EVIDENT
 
 
-def _finding(download: Site, probe: Probe | None) -> Finding:
+def _finding(download: Site, probe: Probe | None, *, strict: bool) -> Finding:
     where, related = download.destination, done_at(download)
     steps = [Step(0, download.told, "has written half of it"), Step(1, download.told, "truncates it")]
     told = f"several processes can download to {where} at once"
@@ -96,5 +99,5 @@ def _finding(download: Site, probe: Probe | None) -> Finding:
         told,
         witness=Witness(tuple(steps), outcome),
         related=related,
-        strict=_is_strict(download, probe),
+        strict=strict,
     )

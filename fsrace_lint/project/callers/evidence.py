@@ -11,8 +11,9 @@ from fsrace_lint.project.flow.processes import SYNCHRONIZING
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign, Trace
+from fsrace_lint.project.names.constants import refutes
 from fsrace_lint.project.names.entities import as_function
-from fsrace_lint.project.names.given import given, refutes
+from fsrace_lint.project.names.given import given
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
@@ -73,8 +74,8 @@ class Evidences:
 
     def trace(self, event: Event) -> Trace:
         """Tell how sure it is that several processes come to a call, and why."""
-        branches = ((id(x.branch), x.truth) for x in event.state.literals if x.branch is not None)
-        key = event.function, tuple(branches)
+        tests = ((id(x.test), x.truth) for x in event.state.literals)
+        key = event.function, tuple(tests)
         if key not in self._traces:
             self._traces[key] = self._find_trace(event)
         return self._traces[key]
@@ -83,12 +84,14 @@ class Evidences:
         """Find the shortest way from a function with a sign, else from one that nobody calls.
 
         A method is followed to those calls alone that can be on an object of its class,
-        and a sign counts only where a process can pass both it and the call.
+        and a sign counts only where a process can pass both it and the call. Nobody is
+        known to come where every call passes a constant that rules it out.
         """
         start: _Step = (event, event.function.owner)
         ways: dict[_Step, tuple[Event, ...]] = {start: ()}
         waiting = [start]
         callers: dict[_Caller, tuple[Event, ...]] = {}
+        complete: set[_Caller] = set()
         roots: list[_Caller] = []
         alone: tuple[Event, ...] | None = None
         while waiting:
@@ -101,11 +104,17 @@ class Evidences:
             if sign is not None:
                 return Trace(Evidence.EVIDENT, way, sign)
             caller = here.function, class_
-            if caller in callers:
+            if caller in complete:
                 continue
-            callers[caller] = way
-            edges = self.propagation.ways_in(here.function)
-            if not edges:
+            ways_in = self.propagation.ways_in(here.function)
+            edges = self.propagation.not_refuted(here, ways_in)
+            if edges == ways_in:
+                complete.add(caller)
+            elif not edges:
+                alone = way
+                continue
+            callers.setdefault(caller, way)
+            if not ways_in:
                 roots.append(caller)
             for edge in edges:
                 above = _above(edge, class_)
@@ -255,7 +264,7 @@ class Evidences:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""
         callee, passing = call.callee, call.event.call
         return callee is not None and any(
-            not any(refutes(passing, callee, x.test, truth=x.truth) for x in inner.state.literals)
+            not any(refutes(passing, callee, x.test, x.scope, truth=x.truth) for x in inner.state.literals)
             for inner in self._coordinating(callee, depth)
         )
 

@@ -16,6 +16,7 @@ from fsrace_lint.project.callers.protection import Protection
 from fsrace_lint.project.callers.summarize import Summaries
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.constants import refutes
 from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.records import Record
@@ -149,6 +150,25 @@ class Propagation:
             if runs(processes) is not Runs.ONE or (processes and edge.starts_several):
                 contended.append(edge)
         return tuple(contended)
+
+    @staticmethod
+    def not_refuted(event: Event, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """Give the ways into a function of which no call passes a constant that rules out coming to a call.
+
+        Args:
+            event: The call in the function.
+            edges: The ways into the function.
+
+        Returns:
+            Those that can lead to it.
+        """
+        function, literals = event.function, event.state.literals
+        return tuple(
+            edge
+            for edge in edges
+            if edge.handed
+            or not any(refutes(edge.event.call, function, x.test, x.scope, truth=x.truth) for x in literals)
+        )
 
     @staticmethod
     def upward(

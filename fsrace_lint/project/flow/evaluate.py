@@ -103,7 +103,7 @@ class Evaluator:
         processes = ALL
         if not isinstance(name, (m.Name, m.Attribute)):
             return processes
-        for literal in state.literals:
+        for literal in (*state.literals, *state.implied):
             earlier = literal.test
             if not isinstance(earlier, m.Boolean) or (earlier.operator == "or") != literal.truth:
                 continue

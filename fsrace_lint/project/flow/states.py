@@ -34,12 +34,17 @@ class Literal(Record, frozen=True, eq=False):
 
 
 class State(Record, frozen=True, eq=False):
-    """What holds at one point: who can be here, what was tested, what names mean, what is locked."""
+    """What holds at one point: who can be here, what was tested, what names mean, what is locked.
+
+    `implied` is what was not tested here, but holds since one side of a branch before
+    was left where it does not: `not several or not chosen` after `if several: assert not chosen`.
+    """
 
     processes: Processes
     literals: tuple[Literal, ...]
     scope: Scope
     locks: tuple[m.Expr, ...] = ()
+    implied: tuple[Literal, ...] = ()
 
 
 class Net(Record, frozen=True, eq=False):
@@ -122,6 +127,7 @@ def join(
         _common(first.literals, second.literals),
         merge(first.scope, second.scope, dict.fromkeys(names), test),
         tuple(lock for lock in first.locks if lock in second.locks),
+        _common(first.implied, second.implied),
     )
 
 

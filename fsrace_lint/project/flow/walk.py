@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.evaluate import Evaluator, Loop
 from fsrace_lint.project.flow.processes import ALL
+from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Exit, Flow, Literal, Net, State, caught_by, join, join_all
 from fsrace_lint.project.names.bindings import assigned, bound_names, targets_of
 from fsrace_lint.project.names.values import Element, Entered, Value, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.project.flow.evaluate import Semantics
     from fsrace_lint.project.names.modules import LinkedFunction
@@ -135,7 +136,14 @@ class Walker(Evaluator):
             return _mark_exit(other, len(before.literals), left_then)
         if other is None and then is not None:
             return _mark_exit(then, len(before.literals), self.how_left)
-        return join(then, other, statement.binds, Value(statement.test, before.scope))
+        after = join(then, other, statement.binds, Value(statement.test, before.scope))
+        if after is None or self.split(statement.test, before.scope) == UNDIVIDED:
+            return after
+        implied = (
+            *_implications(then, before, m.Not(statement.test)),
+            *_implications(other, before, statement.test),
+        )
+        return replace(after, implied=(*after.implied, *implied)) if implied else after
 
     def _while(self, statement: m.While, state: State) -> State | None:
         names = statement.binds
@@ -337,6 +345,23 @@ def _mark_exit(state: State, position: int, how: str) -> State:
     literals = list(state.literals)
     literals[position] = replace(literals[position], exit=how)
     return replace(state, literals=tuple(literals))
+
+
+def _implications(end: State | None, before: State, otherwise: m.Expr) -> Iterator[Literal]:
+    """Give what holds after a branch of which a side can be left early: the other was taken, or a test held.
+
+    Args:
+        end: The state at the end of that side.
+        before: The state before the branch.
+        otherwise: The test by which the other side is taken.
+
+    Yields:
+        Each as a test that came out true, with the names as they were before the branch.
+    """
+    for literal in () if end is None else end.literals[len(before.literals) + 1 :]:
+        if literal.exit:
+            held = literal.test if literal.truth else m.Not(literal.test)
+            yield Literal(m.Boolean("or", (otherwise, held)), truth=True, scope=before.scope)
 
 
 def _is_augmented(target: m.Expr, value: m.Expr) -> bool:

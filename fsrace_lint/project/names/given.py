@@ -109,19 +109,6 @@ def received(function: LinkedFunction, position: int | None, keyword: str | None
     return names[index] if index < len(names) else None
 
 
-def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
-    """Give the constant that a call passes where the function called reads a parameter of its own."""
-    parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
-    value = None if parameter is None else passed(call, parameter, callee) or parameter.default
-    return value if isinstance(value, m.Constant) else None
-
-
-def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, *, truth: bool) -> bool:
-    """Tell whether a call passes a constant by which a test in the function called comes out otherwise."""
-    value = constant_passed(test, call, callee)
-    return value is not None and bool(value.value) != truth
-
-
 def positional(function: LinkedFunction) -> list[str]:
     """Name the parameters of a function that take positional arguments."""
     return [p.name for p in function.facts.parameters if p.kind == "positional"]

@@ -88,6 +88,15 @@ class SiteQueries(Linked):
         """Tell whether the calls by which several processes come to a site let the first one go first."""
         return any(self.propagation.protection.first(event) is not None for event in site.way)
 
+    def is_skipped_by_followers(self, site: Site) -> bool:
+        """Tell whether the first process goes first on the way to a site, and a test finds something missing.
+
+        What the first one made may be what the test asks for, though its name does not show it.
+        """
+        ordered = site.is_ordered or self.comes_in_order(site)
+        before = (probe for event in (site.event, *site.way) for probe in self._found.tests.before(event))
+        return ordered and any(probe.absent for probe in before)
+
     def stands_among_processes(self, site: Site) -> bool:
         """Tell whether several processes may run a site, and its file shows that there are several."""
         shown = self._found.evidences.is_shown_in_file

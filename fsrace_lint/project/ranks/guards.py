@@ -16,8 +16,8 @@ from fsrace_lint.project.flow.splits import (
     is_first,
     union,
 )
+from fsrace_lint.project.names.constants import constant_passed, refutes
 from fsrace_lint.project.names.entities import as_function, is_property, qualified_name
-from fsrace_lint.project.names.given import constant_passed, refutes
 from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Value
 from fsrace_lint.project.ranks.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
 
@@ -142,7 +142,8 @@ class Guards(Ranks):
             way
             for way in self.exits(function)
             if not any(
-                refutes(test, function, literal.test, truth=literal.truth) for literal in way.state.literals
+                refutes(test, function, literal.test, literal.scope, truth=literal.truth)
+                for literal in way.state.literals
             )
         ]
         value = ways[0].value if len(ways) == 1 else None
