@@ -29,9 +29,10 @@ Good:
 
 Silent when: one process of the job or of each node runs it, or runs it before all others, and a
 test finds the file; a lock is held, also by the call itself (`huggingface_hub`); the file belongs
-to one process, or is renamed later. Only the strict profile reports what was not followed, what
-appears whole (`torch.hub`) and is skipped or tested for where it is there, and, without a test
-for the file, what several processes do not evidently run.
+to one process, or is renamed later. Only the strict profile reports what is one of many items of the
+work, what appears whole (`torch.hub`) and is skipped or tested for where it is there, what a first
+process goes ahead to do and a test of anything keeps from the others, and, without a test for the
+file, what several processes do not evidently run.
 
 A download is a known call, a program (`wget`), or a file filled with what a server answered. One to a
 path that is handed in is judged at the call.
