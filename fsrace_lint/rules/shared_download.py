@@ -71,8 +71,7 @@ def _all(project: Project) -> Iterator[Finding]:
 
 
 def _is_strict(download: Site, probe: Probe | None) -> bool:
-    path = download.path
-    if path is None or path.varies:
+    if download.path is None or download.path.varies:
         return True
     if download.act.atomic:
         named = download.certain and not download.act.skips
@@ -95,10 +94,5 @@ def _finding(download: Site, probe: Probe | None, *, strict: bool) -> Finding:
         outcome = f"process 1 reads half of {where}"
     if probe is not None:
         related, steps = (tested(probe, download), *related), [Step(0, probe.spelled, probe.answer), *steps]
-    return RULE.finding(
-        download,
-        told,
-        witness=Witness(tuple(steps), outcome),
-        related=related,
-        strict=strict,
-    )
+    witness = Witness(tuple(steps), outcome)
+    return RULE.finding(download, told, witness=witness, related=related, strict=strict)

@@ -8,7 +8,6 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.explore.process.gate import Calls
-from fsrace_lint.explore.process.places import descriptor_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +198,6 @@ class DescriptorCalls(Calls):
         def act(recorder: Recorder, _: Go) -> Any:
             note = recorder.wrote_file if name in _ATTRIBUTES else recorder.wrote_data
             note(posix.fstat(descriptor).st_ino)
-            recorder.seen.append(descriptor_path(descriptor))
             got = original()
             if name not in _ATTRIBUTES:
                 self._gate.stamp(descriptor)
@@ -239,7 +237,6 @@ class DescriptorCalls(Calls):
             def act(recorder: Recorder, _: Go) -> int:
                 recorder.read_file(posix.fstat(source).st_ino)
                 recorder.wrote_data(posix.fstat(target).st_ino)
-                recorder.seen.append(descriptor_path(target))
                 done = original(first, second, *args, **options)
                 self._gate.stamp(target)
                 recorder.result = f"{done} bytes"

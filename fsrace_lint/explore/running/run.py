@@ -158,7 +158,7 @@ class Run:
             self._look_for_circle(rank, rank.request)
         if self._history is not None:
             number = len(self.trace.moves) - 1
-            self._history.note(choice.rank, number, outcome.seen, changed=move.has_changed)
+            self._history.note(choice.rank, number, outcome, changed=move.has_changed)
         return move
 
     def _look_for_circle(self, rank: Rank, request: Request) -> None:

@@ -12,7 +12,7 @@ from fsrace_lint.explore.messages import Answer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.explore.messages import Probe
+    from fsrace_lint.explore.messages import Outcome, Probe
 
 _KINDS = {"isdir": stat.S_ISDIR, "isfile": stat.S_ISREG, "islink": stat.S_ISLNK}
 _NOT_FOLLOWING = ("lexists", "islink", "lstat")
@@ -26,8 +26,9 @@ class History:
 
     `stat`, `lstat`, `access`, `exists` and its kin, and listings may be answered from any state that the path
     had since this process last opened it or its directory, or changed it itself; at worst since the process
-    began. Opening, creating, renaming and removing act on the true state. Of names that came into a directory
-    in no particular order, older listings are those of the order that was run.
+    began. What a file was before this process wrote to it is no answer, by whatever name that is: a client
+    knows its own writes. Opening, creating, renaming and removing act on the true state. Of names that came
+    into a directory in no particular order, older listings are those of the order that was run.
 
     Args:
         top: The folder below which everything counts.
@@ -38,21 +39,29 @@ class History:
         self._states: list[State] = [self._now()]
         self._made_by: list[int] = [-1]
         self._since: dict[tuple[int, str], int] = {}
+        self._born: dict[int, int] = {}
+        self._outdated: dict[tuple[int, int], list[range]] = {}
 
-    def note(self, rank: int, move: int, seen: list[str], *, changed: bool) -> None:
+    def note(self, rank: int, move: int, outcome: Outcome, *, changed: bool) -> None:
         """Remember what a move did.
 
         Args:
             rank: Who made it.
             move: Its number.
-            seen: The paths that it opened, or changed.
+            outcome: What came of it.
             changed: Whether the tree may be another now.
         """
         if changed:
             self._states.append(self._now())
             self._made_by.append(move)
-        for path in seen:
-            self._since[rank, path] = len(self._states) - 1
+        now = len(self._states) - 1
+        for path in outcome.seen:
+            self._since[rank, path] = now
+        # an inode's number is given again when its file is gone
+        self._born.update(dict.fromkeys(outcome.made, now))
+        for kind, inode, _ in outcome.footprint.writes:
+            if kind == "file":
+                self._outdated.setdefault((rank, inode), []).append(range(self._born.get(inode, 0), now))
 
     def answers(self, rank: int, probe: Probe, is_known: Callable[[int], bool]) -> list[Answer]:
         """Give what a process can be told.
@@ -79,12 +88,19 @@ class History:
         told: list[object] = []
         for at in range(len(self._states) - 1, since - 1, -1):
             answer = self._answer(self._states[at], probe)
+            if self._is_outdated(rank, at, answer):
+                continue
             meaning = _meaning(probe.kind, answer)
             if meaning not in told:
                 told.append(meaning)
                 if at < known or not found:
                     found.append(answer)
         return found
+
+    def _is_outdated(self, rank: int, at: int, answer: Answer) -> bool:
+        """Tell whether an answer says what a file was before this process wrote to it."""
+        inode = int(answer.stat[1]) if answer.stat else 0
+        return any(at in before for before in self._outdated.get((rank, inode), ()))
 
     def _answer(self, state: State, probe: Probe) -> Answer:
         path = self._resolved(state, probe.path, follow=probe.kind not in _NOT_FOLLOWING)
