@@ -94,7 +94,7 @@ class SiteQueries(Linked):
         What the first one made may be what the test asks for, though its name does not show it.
         """
         ordered = site.is_ordered or self.comes_in_order(site)
-        before = (probe for event in (site.event, *site.way) for probe in self._found.tests.before(event))
+        before = (probe for event in (*site.chain, *site.way) for probe in self._found.tests.before(event))
         return ordered and any(probe.absent for probe in before)
 
     def stands_among_processes(self, site: Site) -> bool:
