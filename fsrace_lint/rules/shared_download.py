@@ -43,16 +43,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, one_per_call, tested
-from fsrace_lint.rules.remedies import DOWNLOAD_ONCE
+from fsrace_lint.rules.remedies import DOWNLOAD_ONCE, LOCAL_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.findings import Finding, Fix
     from fsrace_lint.project.model import Probe, Site
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(code="FSR302", name="shared-download", remedies=(DOWNLOAD_ONCE,))
+RULE = Rule(code="FSR302", name="shared-download", remedies=(DOWNLOAD_ONCE, LOCAL_GUARD))
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -66,20 +66,22 @@ def _all(project: Project) -> Iterator[Finding]:
         harmless = download.act.exclusive or in_vain or project.is_staged(download)
         seen_first = download.is_ordered and (probe is not None or download.act.skips)
         if download.is_contended and not harmless and not seen_first:
-            strict = project.is_skipped_by_followers(download) or _is_strict(download, probe)
-            yield _finding(download, probe, strict=strict)
+            awaited = project.is_awaited(download)
+            strict = project.is_skipped_by_followers(download) or _is_strict(download, probe, awaited=awaited)
+            fix = (LOCAL_GUARD if awaited else DOWNLOAD_ONCE).at(download)
+            yield _finding(download, probe, fix, strict=strict)
 
 
-def _is_strict(download: Site, probe: Probe | None) -> bool:
+def _is_strict(download: Site, probe: Probe | None, *, awaited: bool) -> bool:
     if download.path is None or download.path.varies:
         return True
     if download.act.atomic:
-        named = download.certain and not download.act.skips
+        named = not download.act.skips and (download.certain or awaited)
         return probe is not None or not named or download.evidence is not Evidence.EVIDENT
     return probe is None and download.evidence is not Evidence.EVIDENT
 
 
-def _finding(download: Site, probe: Probe | None, *, strict: bool) -> Finding:
+def _finding(download: Site, probe: Probe | None, fix: Fix, *, strict: bool) -> Finding:
     where, related = download.destination, done_at(download)
     steps = [Step(0, download.told, "has written half of it"), Step(1, download.told, "truncates it")]
     told = f"several processes can download to {where} at once"
@@ -95,4 +97,4 @@ def _finding(download: Site, probe: Probe | None, *, strict: bool) -> Finding:
     if probe is not None:
         related, steps = (tested(probe, download), *related), [Step(0, probe.spelled, probe.answer), *steps]
     witness = Witness(tuple(steps), outcome)
-    return RULE.finding(download, told, witness=witness, related=related, strict=strict)
+    return RULE.finding(download, told, witness=witness, related=related, fix=fix, strict=strict)

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fsrace_lint.project.model import ASKING, LOOKING
-from fsrace_lint.project.queries.sites import SiteQueries
+from fsrace_lint.project.queries.sites import SiteQueries, are_one_after_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +74,14 @@ class OrderQueries(SiteQueries):
     def polls(self) -> Iterator[Poll]:
         """Give the waits for a path by looking again and again, file by file in the order of the code."""
         yield from self.each(self._polls.of)
+
+    def is_awaited(self, site: Site) -> bool:
+        """Tell whether processes wait for the file of a site before they make it: then they share it."""
+        root = site.root
+        return any(
+            poll.is_for_presence and root.comes_after(poll.site) and are_one_after_another(poll.site, root)
+            for poll in self._polls.of(root.event.function)
+        )
 
     def pauses(self) -> Iterator[Pause]:
         """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""

@@ -128,7 +128,7 @@ class SiteQueries(Linked):
             for index, site in enumerate(found):
                 if site.act.op in then:
                     before = (other for other in reversed(found[:index]) if other.act.op in first)
-                    other = next((other for other in before if _are_one_after_another(other, site)), None)
+                    other = next((other for other in before if are_one_after_another(other, site)), None)
                     if other is not None:
                         yield other, site
 
@@ -210,7 +210,8 @@ def _are_siblings(one: Path, other: Path | None) -> bool:
     return one.components[:-1] == other.components[:-1]
 
 
-def _are_one_after_another(first: Site, then: Site) -> bool:
+def are_one_after_another(first: Site, then: Site) -> bool:
+    """Tell whether two acts are of one path, or the second within it, and one process may do both."""
     if first.path is None or then.path is None or first.event is then.event:
         return False
     same = then.path.is_within(first.path)
