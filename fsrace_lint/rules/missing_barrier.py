@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness, happens
+from fsrace_lint.rules.base import Related, Rule, Step, Witness, happens, one_per_call
 from fsrace_lint.rules.remedies import ORDERING, for_barrier
 
 if TYPE_CHECKING:
@@ -71,7 +71,11 @@ _SAID: Final = {
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find acts of one rank and of others on one path that nothing orders."""
+    """Find acts of one rank and of others on one path that nothing orders; one act is one finding."""
+    yield from one_per_call(_all(project))
+
+
+def _all(project: Project) -> Iterator[Finding]:
     for pair in project.unordered():
         said, harm = _SAID[pair.kind]
         late, early = (0, 1) if pair.kind in {"made", "deleted"} else (1, 0)

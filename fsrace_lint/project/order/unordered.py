@@ -168,7 +168,18 @@ class Orders:
             two_sided = one.meeting == other.meeting and not one.processes & other.processes
             if i == j or two_sided or (i < last and j > first):
                 return True
-        return False
+        return self._meet_apart(steps, first, last)
+
+    def _meet_apart(self, steps: Sequence[Step], first: int, last: int) -> bool:
+        """Tell whether those of two steps meet in between in two calls of a kind, each in one of them."""
+        wanted = steps[first].processes | steps[last].processes
+        meetings = [s for s in steps[first:last] if self._meets(s, steps[first], NOBODY)]
+        return any(
+            one.meeting == other.meeting
+            and not wanted & ~(one.processes | other.processes)
+            and are_apart(one.event.state.literals, other.event.state.literals)
+            for one, other in itertools.combinations(meetings, 2)
+        )
 
     def _meets(self, meeting: Step, step: Step, processes: Processes) -> bool:
         """Tell whether some processes wait in a call for the others, whatever they find on the filesystem."""
