@@ -262,6 +262,8 @@ class CollectiveSaver(Entry, frozen=True, kw_only=True):
     """Whether that is always so, or only where the model is divided among the processes."""
     unless: str = ""
     """The flags of which any makes it an ordinary call."""
+    certain: bool = True
+    """Whether it shows that there are several processes, or does its work in one as well."""
     later: bool = False
     """Whether it returns before the files are there, and something else waits for that."""
 

@@ -269,9 +269,10 @@ class Evidences:
         )
 
     def _is_for_several(self, name: str) -> bool:
-        """Tell whether a call synchronizes processes, and not only where a model is divided among them."""
+        """Tell whether a call synchronizes processes, and is not made in one alone or for a whole model."""
         saver = self.catalog.find("collective-saver", name)
-        return (saver is None or saver.when == "always") and self.catalog.is_any(SYNCHRONIZING, name)
+        certain = saver is None or (saver.when == "always" and saver.certain)
+        return certain and self.catalog.is_any(SYNCHRONIZING, name)
 
     def meets(self, event: Event) -> bool:
         """Tell whether processes meet in a call, or in what it leads to."""
