@@ -53,8 +53,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
         result: As the report shows it.
         footprint: What it read and changed.
         made: Inodes that came into being.
-        seen: Paths that this process has now opened or changed itself: weak caches must not lie about them.
-            One with a slash at its end stands for the names in a directory only.
+        seen: Paths that this process has now opened, or changed by this name: weak caches must not lie
+            about them. One with a slash at its end stands for the names in a directory only.
         locks: Locks taken and dropped.
         dirtied: Inodes whose data changed, and is not on the disk yet.
         synced: Inodes whose data reached the disk.

@@ -31,8 +31,8 @@ Silent when: one process of the job or of each node runs it, or runs it before a
 test finds the file; a lock is held, also by the call itself (`huggingface_hub`); the file belongs
 to one process, or is renamed later. Only the strict profile reports what is one of many items of the
 work, what appears whole (`torch.hub`) and is skipped or tested for where it is there, what a first
-process goes ahead to do and a test of anything keeps from the others, and, without a test for the
-file, what several processes do not evidently run.
+process goes ahead to do and a test of anything keeps from the others, and, without a test for it, what
+several processes do not evidently run, or what appears whole, unless it is named or waited for here.
 
 A download is a known call, a program (`wget`), or a file filled with what a server answered. One to a
 path that is handed in is judged at the call.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "==": operators.eq,
     "!=": operators.ne,
-    "is": operators.eq,
-    "is not": operators.ne,
+    "is": operators.is_,
+    "is not": operators.is_not,
 }
-"""How constants compare; `is` is asked of None, True and False only."""
+"""How constants compare; `is` is asked of None, True and False, of each of which there is one."""
 
 
 def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:

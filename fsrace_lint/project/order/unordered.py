@@ -154,8 +154,8 @@ class Orders:
         """Tell whether the processes of two steps meet in between.
 
         Those of the first act meet after it, and those of the second before it, in one
-        call or in two of the same kind for one each (`if rank != 0: barrier()`). After
-        a test that leaves, those that stay are enough.
+        call or in two of the same kind for one each (`if rank != 0: barrier()`), of which
+        one may be left after it. After a test that leaves, those that stay are enough.
         """
         step, later = steps[first], steps[last]
         if step.op == "probe":
