@@ -32,7 +32,7 @@ Good:
 Silent when: it is written under another name and renamed; it is opened with `"x"`, or FileExistsError is
 handled where a link is made; one process of the job or of each node runs it, or runs it before all others;
 a lock is held, or made here (FSR501); the path belongs to one process. Only the strict profile reports it
-in a script that one process runs, for one process of each group, where it only appends, where the calls
+in a script that one process runs, where it only appends, where the calls
 that are evidently made by several let one go first, where a file that is there raises if nothing is evident
 or all meet in between, and, if nothing is evident, where a link is removed and made anew.
 """
@@ -73,14 +73,14 @@ def check(project: Project) -> Iterator[Finding]:
                 witness=both_remake(removal, link),
                 related=[related(removal, "removed here"), *done_at(link)],
                 fix=PUBLISH_SYMLINK.at(link),
-                strict=link.evidence is not Evidence.EVIDENT or link.is_one_of_group or not link.certain,
+                strict=link.evidence is not Evidence.EVIDENT,
             )
 
 
 def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
     unmet = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
     unsure = not unmet if probe.exit in {"raise", "exit"} else site.act.appends
-    return unsure or site.is_one_of_group or project.comes_in_order(site)
+    return unsure or project.comes_in_order(site)
 
 
 def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:

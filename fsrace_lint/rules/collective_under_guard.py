@@ -34,8 +34,7 @@ Silent when: the test comes out equal on all ranks (a setting, the number of
 processes, `is_initialized()`, what was broadcast or gathered before); the other
 way calls the same, also in the two-sided form `if rank != 0: barrier()` ...
 `if rank == 0: barrier()`; a group is passed. Only the strict profile reports
-it where a setting in the function called decides too, or where any exception
-at all leads there.
+it where a setting in the function called decides too.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ Good:
 Silent when: one process of the job or of each node runs it; a lock is held; the name
 holds a rank or is made by `tempfile` or `uuid`. Only the strict profile reports it
 where neither that several processes run it is evident, nor a test for what it becomes
-shows a cache, where the path could not be followed, and where a process id is all that
-tells the names apart: on a disk that nodes share, two processes can have one id.
+shows a cache, where the path could not be followed (unless what is written is deleted again),
+and where a process id is all that differs: on a disk that nodes share, two can have one id.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def _is_told_apart_by_pid(project: Project, site: Site) -> bool:
 def _finding(project: Project, site: Site) -> Finding:
     used = project.renamed_later(site) or project.deleted_later(site)
     by_pid = _is_told_apart_by_pid(project, site)
-    sure = project.is_for_a_cache(site) or (site.certain and site.evidence is Evidence.EVIDENT)
+    named = site.certain or (site.act.op == "write" and project.deleted_later(site) is not None)
+    sure = project.is_for_a_cache(site) or (named and site.evidence is Evidence.EVIDENT)
     who = "processes of two hosts with one id" if by_pid else "all processes"
     use, fails = ("goes on with it", "") if used is None else (used.told, f", which fails in {used.callee}")
     return RULE.finding(

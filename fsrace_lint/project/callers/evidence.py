@@ -32,6 +32,9 @@ _HELPERS_DEPTH: Final = 3
 _WRAPPERS_DEPTH: Final = 1
 """How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
 _CLASSES_DEPTH: Final = 1
+_RUN_BY_HAND: Final = frozenset(
+    {"demo", "demos", "examples", "example", "projects", "recipes", "scripts", "tools"}
+)
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
 _Step: TypeAlias = "tuple[Event, LinkedClass | None]"
@@ -132,13 +135,15 @@ class Evidences:
     def _is_one_shot(self, root: LinkedFunction) -> bool:
         """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
 
-        In a package that is the main part of a script that no other file imports.
+        The main part of a file in a package is a command of what is installed, which anybody may start
+        beside another one, unless a folder is named after what is run by hand.
         """
         if not root.module.facts.is_script:
             return False
         if not self._is_packaged(root):
             return True
-        return root.index == 0 and not self.linker.resolver.importers(root.module)
+        by_hand = not _RUN_BY_HAND.isdisjoint(root.module.name.split("."))
+        return by_hand and root.index == 0 and not self.linker.resolver.importers(root.module)
 
     def _is_packaged(self, function: LinkedFunction) -> bool:
         """Tell whether a file belongs to a package, so that more than its own main part may use it."""

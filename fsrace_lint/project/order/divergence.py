@@ -73,6 +73,11 @@ class Divergence(Record, frozen=True):
             return False
         return self.difference.kind != "error" or self.certain
 
+    @property
+    def is_by_error(self) -> bool:
+        """Whether an exception decides, which one process alone can meet."""
+        return self.difference is not None and self.difference.kind == "error"
+
 
 class Divergences:
     """Finds the meetings of functions that some processes miss."""
