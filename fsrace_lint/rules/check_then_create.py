@@ -32,9 +32,9 @@ Good:
 Silent when: it is written under another name and renamed; it is opened with `"x"`, or FileExistsError is
 handled where a link is made; one process of the job or of each node runs it, or runs it before all others;
 a lock is held, or made here (FSR501); the path belongs to one process. Only the strict profile reports it
-in a script that one process runs, where it only appends, where the calls
-that are evidently made by several let one go first, where a file that is there raises if nothing is evident
-or all meet in between, and, if nothing is evident, where a link is removed and made anew.
+in a script that one process runs, where it only appends, where the calls that are evidently made by several
+let one go first, where a file that is there raises if nothing is evident or all meet in between, and, if
+nothing is evident, where a link is removed and made anew.
 """
 
 from __future__ import annotations
