@@ -207,7 +207,7 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
             f"process {here} waits until the process group times out",
         ),
         related=[Related(divergence.place, "this decides who comes")],
-        strict=not (divergence.certain or divergence.is_by_error),
+        strict=not divergence.certain,
     )
 
 

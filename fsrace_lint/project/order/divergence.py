@@ -55,7 +55,7 @@ class Divergence(Record, frozen=True):
     (`first`), in a function that some processes alone are let into (`function`), or the
     processes come with different paths (`path`). `place` is what decides, `test` what
     differs there. `raises` says that those who miss it die; `certain` that nothing
-    else decides.
+    else decides; `is_any_error` that an exception does, which need not come from a file.
     """
 
     meeting: Step
@@ -65,18 +65,14 @@ class Divergence(Record, frozen=True):
     place: Place
     raises: bool = False
     certain: bool = True
+    is_any_error: bool = False
 
     @property
     def is_by_files(self) -> bool:
         """Whether no rank test decides, but what each process finds: files, a clock, an error from files."""
         if self.difference is None or self.difference.kind == "rank":
             return False
-        return self.difference.kind != "error" or self.certain
-
-    @property
-    def is_by_error(self) -> bool:
-        """Whether an exception decides, which one process alone can meet."""
-        return self.difference is not None and self.difference.kind == "error"
+        return self.difference.kind != "error" or not self.is_any_error
 
 
 class Divergences:
@@ -313,7 +309,10 @@ class Divergences:
         """Say where and how a test decides."""
         place = Place(meeting.file, _place_of(literal) or meeting.span)
         raises = raises or literal.exit == "raise"
-        return Divergence(meeting, how, difference, spell(literal.test), place, raises, certain)
+        any_error = difference.kind == "error" and not certain
+        return Divergence(
+            meeting, how, difference, spell(literal.test), place, raises, certain or any_error, any_error
+        )
 
 
 def _is_first_or_rest(processes: Processes) -> bool:
