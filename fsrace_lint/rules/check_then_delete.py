@@ -1,4 +1,4 @@
-"""A file or directory is deleted only after a check that it is there.
+"""A file or directory is deleted after a check, or a listing, that found it there.
 
 Two processes can both find it there. One deletes it, and the slower one dies
 with FileNotFoundError. Cleaning up old checkpoints on every rank is the usual
@@ -22,7 +22,7 @@ Good:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(path)
 
-Fix: `missing-ok` (safe) makes the delete accept that the path is gone:
+Fix: `missing-ok` (safe after a check) makes the delete accept that the path is gone:
 `unlink(missing_ok=True)`, or `contextlib.suppress(FileNotFoundError)` around
 `os.remove`. The check stays, because without it more could be deleted than
 before: `exists()` is False for a dangling link, `isfile()` for a directory.
@@ -31,19 +31,22 @@ For `shutil.rmtree` the fix is unsafe: `ignore_errors=True` hides other errors t
 Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError,
 OSError or Exception is handled or suppressed; one process of the job runs it; a
 lock is held; the path belongs to one process; the branch for a missing path
-raises. In a script that one process runs, only the strict profile reports it.
+raises. In a script that one process runs, only the strict profile reports it. What
+is listed and then deleted on all ranks is told by FSR202.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Fix, Rule, both_pass, tested
+from fsrace_lint.rules.base import Applicability, Fix, Related, Rule, Step, Witness, both_pass, tested
+from fsrace_lint.rules.remedies import MISSING_OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
+    from fsrace_lint.project.model import Site
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR103", name="check-then-delete", cwe=367)
@@ -52,26 +55,40 @@ RULE = Rule(code="FSR103", name="check-then-delete", cwe=367)
 def check(project: Project) -> Iterator[Finding]:
     """Find deletes of a path that another process can delete first."""
     for probe, delete in project.probe_then("delete", absent=False):
-        if (
-            not delete.is_contended
-            or delete.is_ordered
-            or delete.tolerates("FileNotFoundError")
-            or probe.exit in {"raise", "exit"}
-        ):
-            continue
-        is_tree = delete.act.api == "shutil.rmtree"
-        told = delete.path is not None and probe.path.is_within(delete.path)
-        exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
-        yield RULE.finding(
-            delete,
-            f"another process can delete {delete.spelled} after the check on line {probe.span.line}",
-            witness=both_pass(probe, delete, "FileNotFoundError"),
-            related=[tested(probe, delete)],
-            fix=Fix(
-                "missing-ok",
-                delete.span,
-                Applicability.SAFE if exact else Applicability.UNSAFE,
-                "accept that it is gone already" + (" (ignore_errors=True)" if is_tree else ""),
-                probe.span if probe.is_whole_test else None,
-            ),
-        )
+        if _is_hazard(delete) and probe.exit not in {"raise", "exit"}:
+            is_tree = delete.act.api == "shutil.rmtree"
+            told = delete.path is not None and probe.path.is_within(delete.path)
+            exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
+            yield RULE.finding(
+                delete,
+                f"another process can delete {delete.spelled} after the check on line {probe.span.line}",
+                witness=both_pass(probe, delete, "FileNotFoundError"),
+                related=[tested(probe, delete)],
+                fix=Fix(
+                    "missing-ok",
+                    delete.span,
+                    Applicability.SAFE if exact else Applicability.UNSAFE,
+                    "accept that it is gone already" + (" (ignore_errors=True)" if is_tree else ""),
+                    probe.span if probe.is_whole_test else None,
+                ),
+            )
+    for listing, delete in project.listed_then_deleted():
+        if _is_hazard(delete):
+            yield RULE.finding(
+                delete,
+                f"another process can delete {delete.spelled} after {listing.spelled} has found it",
+                witness=Witness(
+                    (
+                        *(Step(each, listing.spelled, "finds it") for each in (0, 1)),
+                        Step(0, delete.told, "done"),
+                        Step(1, delete.told, "FileNotFoundError"),
+                    ),
+                    "process 1 dies with FileNotFoundError",
+                ),
+                related=[Related(listing.place, "found here")],
+                fix=MISSING_OK.at(delete),
+            )
+
+
+def _is_hazard(delete: Site) -> bool:
+    return delete.is_contended and not (delete.is_ordered or delete.tolerates("FileNotFoundError"))

@@ -34,11 +34,11 @@ Good:
 Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError, OSError or Exception is
 handled or suppressed; one process of the job or of each node runs it; a lock is held; the path
 belongs to one process, or this process alone created it; a check for a delete comes before it in
-the same function (then see FSR103); the directory is made anew afterwards (FSR203); what is
-renamed was written in the same function (FSR201); nothing is known of the path. Only the strict
-profile reports it where one process of each group runs it, where a part of the path could not be
-followed, and where it is not evident that several processes run it. A function that deletes the
-path it is given is judged where it is called.
+the same function, or the folder was listed and nothing shows that all do it (then see FSR103); the
+directory is made anew afterwards (FSR203); what is renamed was written in the same function (FSR201);
+nothing is known of the path. Only the strict profile reports it where one process of each group runs
+it, where a part of the path could not be followed, and where it is not evident that several processes
+run it. A function that deletes the path it is given is judged where it is called.
 """
 
 from __future__ import annotations
@@ -62,11 +62,9 @@ RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDEN
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
     elsewhere = {removal.event for removal, _ in project.pairs({"delete"}, {"mkdir"})}
-    elsewhere |= {
-        delete.event
-        for created, delete in project.pairs({"write", "create"}, {"delete", "rename"})
-        if created.act.exclusive
-    }
+    created = project.pairs({"write", "create"}, {"delete", "rename"})
+    elsewhere |= {delete.event for before, delete in created if before.act.exclusive}
+    elsewhere |= {delete.event for _, delete in project.listed_then_deleted()}
     for event, group in itertools.groupby(project.exposed("delete", "rename"), key=lambda site: site.event):
         found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
         plain = [site for site in found if not _is_strict(site)]

@@ -147,7 +147,7 @@ class Vanishings:
         if isinstance(expr, (m.Name, m.Attribute)):
             bound = self.linker.guards.known(expr, scope)
             if bound is not None:
-                return self._listing_behind(bound, depth + 1)
+                return self._listing_behind(bound, depth + 1) or self._gathered(expr, bound, depth + 1)
         values: Iterable[m.Expr] = parts(expr)
         if isinstance(expr, m.Comprehension):
             values = (generator.iterable for generator in expr.generators)
@@ -165,6 +165,15 @@ class Vanishings:
                 return _first(self._listing_behind(option, depth + 1) for option in options)
             case _:
                 return None
+
+    def _gathered(self, name: m.Expr, binding: Binding, depth: int) -> Listing | None:
+        """Find the listing whose entries a function puts into a list, which was empty at first."""
+        if not (isinstance(binding, Value) and isinstance(binding.expr, m.Sequence)) or binding.expr.items:
+            return None
+        appending = m.Attribute(name, "append")
+        calls = (event for event in self.linker.events(binding.scope.function) if event.call.arguments)
+        added = ((e.call.arguments[0], e.state.scope) for e in calls if e.call.function == appending)
+        return _first(self.listing(value, scope, depth) for value, scope in added)
 
     def _present(self, event: Event, path: Path) -> Probe | None:
         """Find the test that saw a path there."""

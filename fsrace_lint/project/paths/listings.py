@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Binding, Scope
     from fsrace_lint.project.ranks.guards import Guards
 
-_DEEPEST: Final = 24
+_DEEPEST: Final = 16
 _ARRANGING: Final = frozenset({"sorted", "list", "reversed", "set", "tuple"})
 _TAKING: Final = frozenset({"pop", "popleft", "copy"})
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.project.model import ASKING, LOOKING
+from fsrace_lint.project.model import ASKING, LOOKING, Evidence
 from fsrace_lint.project.queries.sites import SiteQueries, are_one_after_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.catalog import Op
-    from fsrace_lint.project.acts.vanishing import Vanishing
+    from fsrace_lint.project.acts.vanishing import Listing, Vanishing
     from fsrace_lint.project.model import Misuse, Probe, Site, VainTest
     from fsrace_lint.project.order.divergence import Divergence
     from fsrace_lint.project.order.elsewhere import Absence
@@ -62,6 +62,18 @@ class OrderQueries(SiteQueries):
     def vanishing(self) -> Iterator[Vanishing]:
         """Give the reads of what was there, and what code of the project takes away."""
         yield from self.each_acting(self._vanishings.of)
+
+    def listed_then_deleted(self) -> Iterator[tuple[Listing, Site]]:
+        """Give the deletes of what a process has found in a folder, and the call that listed it.
+
+        Not those that were tested once more, nor those of which it is evident that all processes do them.
+        """
+        for site in self.sites("delete"):
+            listing = self._vanishings.listing(site.act.path, site.origin.state.scope)
+            shared = listing is not None and listing.folder is not None and not listing.folder.private
+            by_all = site.certain and site.evidence is Evidence.EVIDENT
+            if listing is not None and shared and not by_all and self.probe_of(site) is None:
+                yield listing, site
 
     def per_node(self) -> Iterator[PerNodeAct]:
         """Give what one process of each node does where nodes may share the path, file by file."""
