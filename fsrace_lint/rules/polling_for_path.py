@@ -25,9 +25,10 @@ Good:
         dist.barrier()
 
 Silent when: each process waits for a path of its own; what is waited for is that a lock file goes away.
-Only the strict profile reports it where nothing shows that several processes run it, where one waits,
-where it takes ten minutes or more (as a collective does), or nobody knows how long, where they met before,
-so that only the view of a filesystem can lag, until a path is gone, and where a helper is handed the path.
+Only the strict profile reports it where nothing shows that several processes run it, unless it waits for
+ever for a file whose name is written out, where one waits, where it takes ten minutes or more (as a
+collective does), or nobody knows how long, where they met before, so that only the view of a filesystem
+can lag, until a path is gone, and where a helper is handed the path.
 """
 
 from __future__ import annotations
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.order.polls import Poll
     from fsrace_lint.project.queries import Project
 
-RULE = Rule(
-    code="FSR407", name="polling-for-path", default_from=Evidence.EVIDENT, remedies=(WAIT_IN_BARRIER,)
-)
+RULE = Rule(code="FSR407", name="polling-for-path", remedies=(WAIT_IN_BARRIER,))
 _LONG: Final = 600  # seconds, as torch.distributed waits in a collective of NCCL
 
 
@@ -58,12 +57,13 @@ def check(project: Project) -> Iterator[Finding]:
         if not poll.is_for_others or (until_gone and poll.is_for_lock):
             continue
         is_patient = (limit.is_set or poll.is_ordered) and not is_short
+        alone = poll.site.evidence is not Evidence.EVIDENT and (limit.is_set or not poll.is_named)
         yield RULE.finding(
             poll.site,
             f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
             related=_seen(poll),
-            strict=is_patient or poll.is_for_one or until_gone or poll.at_call,
+            strict=is_patient or alone or poll.is_for_one or until_gone or poll.at_call,
         )
 
 

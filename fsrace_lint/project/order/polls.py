@@ -38,7 +38,8 @@ class Poll(Record, frozen=True, eq=False):
     is false where it waits until the path is gone. `limit` tells how long it waits
     at most, and `is_ordered` that all processes met before it, with nothing made since.
     `looked` is the call that looked before the loop began; `at_call` says that `site`
-    is the call of a function that waits for the path it is handed.
+    is the call of a function that waits for the path it is handed, `is_named` that a part of the
+    file's name is written out, here or where the path is handed over.
     """
 
     site: Site
@@ -47,6 +48,7 @@ class Poll(Record, frozen=True, eq=False):
     is_ordered: bool
     looked: Event | None = None
     at_call: bool = False
+    is_named: bool = False
 
     @property
     def is_for_others(self) -> bool:
@@ -136,8 +138,15 @@ class Polls:
             if event is not None and act is not None:
                 limit = self.limits.of(loop, events, call)
                 poll = self._poll(event, act, event.state.scope, truth=truth, limit=limit)
-                yield replace(poll, looked=self._looked_before(poll, events.values()))
+                looked = self._looked_before(poll, events.values())
+                yield replace(poll, looked=looked, is_named=self._is_named(poll.site))
                 return
+
+    def _is_named(self, site: Site) -> bool:
+        function = site.event.function
+        edges = self.sites.propagation.edges(function)
+        paths = [self.sites.substituted(site.path, edge.event, function) for edge in edges] or [site.path]
+        return any(path is not None and path.spells_its_last_part for path in paths)
 
     def _looked_before(self, poll: Poll, events: Iterable[Event]) -> Event | None:
         """Find the look for the same path, by the same call, before a loop."""
