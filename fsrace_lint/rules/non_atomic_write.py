@@ -1,7 +1,7 @@
 """A file that is read back is overwritten in place.
 
-It is emptied, then filled. A process that is killed in between leaves half of it under the name that the
-next run reads; who reads it meanwhile finds half too. A link that is deleted to be made anew is missing.
+A process that is killed before it is filled again leaves half of it under the name that the next run
+reads; who reads it meanwhile finds half too. A link that is deleted to be made anew is missing.
 
 Bad:
     import torch
@@ -25,8 +25,9 @@ Good:
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
 Silent when: it is renamed afterwards, or its name says that it is temporary; it is appended to. By default
-names are reported that point to where to go on (`latest`) or hold a state (`status`), and no step or hash;
-in the strict profile also checkpoints, indexes, what a test takes for whole, and scripts of one process.
+names are reported that point to where to go on (`latest`) or hold a state (`status`), and no step or hash,
+and what a test takes for whole where several processes evidently run it (FSR102 tells it where all of them
+write); in the strict profile also checkpoints, indexes, and scripts of one process.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Step, Witness, done_at, related
+from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, related
 from fsrace_lint.rules.remedies import ATOMIC_WRITE, REPLACE_AT_ONCE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def check(project: Project) -> Iterator[Finding]:
     for _, group in itertools.groupby(project.written_in_place(), key=lambda write: write.event):
         torn = [write for write in group if _is_trusted(project, write)]
         if torn:
-            yield _overwritten(project, min(torn, key=lambda write: not project.name_of(write).is_read_back))
+            yield _overwritten(project, min(torn, key=lambda write: _is_strict(project, write)))
     for gone, made in project.made_anew():
         yield _made_anew(project, gone, made)
 
@@ -61,39 +62,38 @@ def _is_trusted(project: Project, write: Site) -> bool:
     """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
     if write.act.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
         return False
-    name, probe = project.name_of(write), project.probe_of(write)
-    if probe is not None and probe.absent and probe.path == write.path:
-        return probe.exit not in {"raise", "exit"}
+    name, skipped = project.name_of(write), project.probe_of_itself(write)
+    if skipped is not None:
+        return skipped.exit not in {"raise", "exit"}
     hinted = name.may_be_of_a_run or (write.act.op == "copy" and name.hints_checkpoint)
     return not write.locked and (name.may_be_read_back or name.is_read_back or hinted)
 
 
+def _is_strict(project: Project, write: Site) -> bool:
+    cached = write.evidence is Evidence.EVIDENT and project.probe_of_itself(write) is not None
+    cached = cached and not (write.is_contended and project.is_created_after_check(write))
+    return write.locked or not (cached or project.name_of(write).is_read_back)
+
+
 def _overwritten(project: Project, write: Site) -> Finding:
+    read = Step(1, f"reads {write.spelled}", "nothing, or half of it")
+    steps = Step(0, write.told, "empties the file"), read, Step(0, "is killed")
     return RULE.finding(
         write,
         f"{write.spelled} is overwritten in place, and a crash or a reader meanwhile finds half of it",
-        witness=Witness(
-            (
-                Step(0, write.told, "empties the file"),
-                Step(1, f"reads {write.spelled}", "nothing, or half of it"),
-                Step(0, "is killed"),
-            ),
-            f"{write.spelled} is half written, and what it held before is lost",
-        ),
+        witness=Witness(steps, f"{write.spelled} is half written, and what it held before is lost"),
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),
-        strict=write.locked or not project.name_of(write).is_read_back,
+        strict=_is_strict(project, write),
     )
 
 
 def _made_anew(project: Project, gone: Site, made: Site) -> Finding:
+    steps = Step(0, gone.told, "done"), Step(1, f"reads {gone.spelled}", "nothing"), Step(0, made.told)
     return RULE.finding(
         gone,
         f"{gone.spelled} is taken away before it is made anew, and a crash or a reader in between finds none",
-        witness=Witness(
-            (Step(0, gone.told, "done"), Step(1, f"reads {gone.spelled}", "nothing"), Step(0, made.told)),
-            f"process 1 finds no {gone.spelled}; after a crash in between, nobody does",
-        ),
+        witness=Witness(steps, f"process 1 finds no {gone.spelled}; after a crash in between, nobody does"),
         related=[related(made, "made anew here")],
         fix=REPLACE_AT_ONCE.at(gone),
         strict=not project.name_of(gone).is_read_back,

@@ -260,14 +260,14 @@ class Sites:
     def _settled(self, site: Site) -> Site:
         """Judge a site where it stands if it is what it is whoever calls.
 
-        Its file is named, or its processes are tested, right there, and every caller
-        brings several processes and a path that they share. Not so a download: its
-        caller may test whether it is there.
+        Its file is named right there, and every caller brings several processes and a path
+        that they share; or its processes are tested there, and no caller brings a path of
+        its own. Not so a download: its caller may test whether it is there.
         """
         function = site.event.function
         names_the_file = site.path is not None and site.path.spells_its_last_part
-        decided_here = names_the_file or site.event.state.processes != ALL
-        if not (decided_here and site.is_contended and self._depends_on_callers(site)):
+        tells_processes = site.event.state.processes != ALL
+        if not ((names_the_file or tells_processes) and site.is_contended and self._depends_on_callers(site)):
             return site
         if site.act.op == "download":
             return site
@@ -278,7 +278,7 @@ class Sites:
         for edge in edges:
             path = self.substituted(site.path, edge.event, function)
             private, sure = self._ownership.of(path, edge.event.function)
-            unknown = path is None or path.is_part
+            unknown = (path is None or path.is_part) and not tells_processes
             if unknown or private or self.propagation.protection.locked(edge.event):
                 return site
             certain = certain or sure
@@ -287,6 +287,8 @@ class Sites:
     def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function
         if site.path is None or not self._is_parameterized(site.path, function):
+            return False
+        if self._saves_for_all(function):
             return False
         edges = self.propagation.edges(function)
         return bool(edges) and not any(edge.handed for edge in edges)

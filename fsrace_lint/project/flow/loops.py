@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.names.bindings import evaluated, suites, within
+from fsrace_lint.project.names.bindings import evaluated, suites, target_name, targets_of, within
+from fsrace_lint.project.names.values import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +41,26 @@ def all_in(statements: Sequence[m.Statement]) -> Iterator[m.Statement]:
         yield statement
         for suite in suites(statement):
             yield from all_in(suite)
+
+
+def counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:
+    """Give the targets that some statements only count up or down, as `step += 1` does, by their names."""
+    counted: dict[str, m.Expr] = {}
+    others: set[str] = set()
+    for statement in all_in(statements):
+        match statement:
+            case m.Assign(
+                targets=(target,),
+                value=m.Binary(operator="+" | "-", left=left, right=m.Constant(value=int())),
+            ) if left == target:
+                counted[target_name(target) or ""] = target
+            case m.Assign(targets=targets):
+                others.update(name for target in targets for name in targets_of(target, Unknown()))
+            case m.For(target=target):
+                others.update(targets_of(target, Unknown()))
+            case _:
+                pass
+    return {name: target for name, target in counted.items() if name not in others}
 
 
 def ends_of(loop: Loop) -> Iterator[tuple[m.Expr, bool]]:

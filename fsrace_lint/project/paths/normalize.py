@@ -61,12 +61,16 @@ _SAME_PATH: Final = frozenset(
 _PURE: Final = frozenset(
     {
         "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath",
-        "len",
+        "len", "os.getcwd", "pathlib.Path.cwd", "pathlib.Path.home", "copy.copy", "copy.deepcopy",
     }
 )  # fmt: skip
 _PURE_METHODS: Final = frozenset(
-    {"replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "with_suffix"}
-)
+    {
+        "replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "join",
+        "with_suffix", "with_name", "with_stem", "as_posix", "zfill",
+    }
+)  # fmt: skip
+_CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
 )
@@ -121,6 +125,9 @@ class Paths:
                 return self._variable(expr, scope, depth + 1)
             case m.Format(parts=parts):
                 return self._concatenated(parts, scope, depth + 1)
+            case m.Binary(operator=operator, left=left, right=right) if _counts(operator, right):
+                sides = (self._pieces(left, scope, depth + 1), self._pieces(right, scope, depth + 1))
+                return None if None in sides else (self._derived("number", (operator, *sides), expr, scope),)
             case m.Binary(operator="+", left=left, right=right):
                 return self._concatenated((left, right), scope, depth + 1)
             case m.Binary(operator="/", left=left, right=right):
@@ -139,7 +146,7 @@ class Paths:
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self._pieces(value, scope, depth + 1)
                 return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
-            case m.Opaque(parts=parts) if parts:
+            case m.Opaque(parts=parts) | m.Sequence(items=parts) if parts:
                 pieces = self._concatenated(parts, scope, depth + 1)
                 known = pieces is not None
                 return (self._derived("opaque", (id(expr), pieces), expr, scope),) if known else None
@@ -391,6 +398,11 @@ class Paths:
         if not symbol.parameter or symbol.key[1] != id(function):
             return None
         return function.parameters.get(symbol.parameter)
+
+
+def _counts(operator: str, right: m.Expr) -> bool:
+    """Tell whether an operation is one of numbers, and puts no path together."""
+    return operator in _CALCULATING or (isinstance(right, m.Constant) and isinstance(right.value, int))
 
 
 def _is_path_like(expr: m.Expr) -> bool:

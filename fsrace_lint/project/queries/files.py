@@ -86,7 +86,7 @@ class FileQueries(SiteQueries):
         """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
         function = site.event.function
         if function not in self._renames:
-            found = dict.fromkeys((*self._found.direct(function), *self._found.exposed(function)))
+            found = self._found.seen(function)
             self._renames[function] = tuple(other for other in found if other.act.op == "rename")
         later = (other for other in self._renames[function] if other.comes_after(site))
         return next((other for other in later if _lies_in(site, other)), None)

@@ -54,6 +54,11 @@ class SiteQueries(Linked):
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
         return self._nearest(site.event, site.path)
 
+    def probe_of_itself(self, site: Site) -> Probe | None:
+        """Give the test that found missing just what a site makes, which is taken for whole from then on."""
+        probe = self.probe_of(site)
+        return probe if probe is not None and probe.absent and probe.path == site.path else None
+
     def probe_where_done(self, site: Site, *, absent: bool) -> Probe | None:
         """Give the nearest existence test of its path in the function that does it."""
         done = site
