@@ -14,6 +14,7 @@ from fsrace_lint.project.model import Evidence, Sign, Trace
 from fsrace_lint.project.names.constants import refutes
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import given
+from fsrace_lint.project.ranks.ranks import TRANSPARENT
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
@@ -210,10 +211,16 @@ class Evidences:
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
         for event in self.linker.events(function):
-            asks = isinstance(event.call.function, (m.Name, m.Attribute))
+            asks = isinstance(event.call.function, (m.Name, m.Attribute)) and not self._converts(event)
             if asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED:
                 what = f"{spell(event.call)} asks for the number of the process"
                 yield _sign(function, event.call.span, what), event.state.literals
+
+    def _converts(self, event: Event) -> bool:
+        """Tell whether a call only converts a variable, as a launcher does with the number of a child."""
+        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        values = event.call.arguments[:1]
+        return name in TRANSPARENT and any(isinstance(value, (m.Name, m.Attribute)) for value in values)
 
     def _ordered(self, function: LinkedFunction) -> tuple[_Placed, ...]:
         """Give where a function tests ranks or coordinates processes."""

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.ranks.guards import Guards
 
 _DEEPEST: Final = 16
-_ARRANGING: Final = frozenset({"sorted", "list", "reversed", "set", "tuple"})
+SHOWING: Final = frozenset({"tqdm.tqdm", "tqdm.auto.tqdm", "accelerate.utils.tqdm", "rich.progress.track"})
+"""What shows how far a loop is, and gives it what it is given."""
+_ARRANGING: Final = SHOWING | {"sorted", "list", "reversed", "set", "tuple"}
 _TAKING: Final = frozenset({"pop", "popleft", "copy"})
 
 

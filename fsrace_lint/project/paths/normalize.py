@@ -30,7 +30,7 @@ from fsrace_lint.project.paths.forms import (
     renamed,
     symbols_of,
 )
-from fsrace_lint.project.paths.listings import Listings
+from fsrace_lint.project.paths.listings import SHOWING, Listings
 from fsrace_lint.project.paths.node_local import NodeLocal
 from fsrace_lint.project.paths.privacy import is_given
 from fsrace_lint.project.paths.templates import filled_by_format, filled_by_percent
@@ -70,6 +70,7 @@ _PURE_METHODS: Final = frozenset(
         "with_suffix", "with_name", "with_stem", "as_posix", "zfill",
     }
 )  # fmt: skip
+_COUNTING: Final = frozenset({"range", "itertools.count", "tqdm.trange", "tqdm.auto.trange"})
 _CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
@@ -373,9 +374,8 @@ class Paths:
         match binding:
             case Element(iterable=iterable, index=None) if self._is_equal_for_all(iterable):
                 return True
-            case Element(iterable=Value(expr=m.Call(function=function), scope=scope), index=index):
-                counting = "range" if index is None else "enumerate" if index == 0 else None
-                return self.resolver.qualify(function, scope) == counting
+            case Element(iterable=Value(expr=iterable, scope=scope), index=index):
+                return self._counts_rounds(iterable, scope, index)
             case Selected(then=then, otherwise=otherwise):
                 options: tuple[Binding, ...] = (then, otherwise)
             case Either():
@@ -384,6 +384,15 @@ class Paths:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(map(all_certain, forms))
+
+    def _counts_rounds(self, iterable: m.Expr, scope: Scope, index: int | None) -> bool:
+        """Tell whether what a loop goes over is numbers that it counts, or its part `index` is."""
+        while isinstance(iterable, m.Call):
+            name = self.resolver.qualify(iterable.function, scope) or ""
+            if name not in SHOWING:
+                return name in _COUNTING if index is None else name == "enumerate" and index == 0
+            iterable = given(iterable, "0:iterable") or m.Constant(None)
+        return False
 
     def _is_equal_for_all(self, iterable: Value) -> bool:
         """Tell whether each process goes over the same: what is written out there, or found in one folder."""
