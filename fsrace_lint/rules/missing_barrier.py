@@ -67,6 +67,10 @@ _SAID: Final = {
         "one rank makes {path} while the others may still look, and refuse what they find",
         "process 1 takes it for that of another run and dies",
     ),
+    "seen": (
+        "one rank may still look for {path}, and refuses what the others make",
+        "process 0 takes it for that of another run and dies",
+    ),
 }
 
 
@@ -78,7 +82,7 @@ def check(project: Project) -> Iterator[Finding]:
 def _all(project: Project) -> Iterator[Finding]:
     for pair in project.unordered():
         said, harm = _SAID[pair.kind]
-        late, early = (0, 1) if pair.kind in {"made", "deleted"} else (1, 0)
+        late, early = (0, 1) if pair.kind in {"made", "deleted", "seen"} else (1, 0)
         yield RULE.finding(
             pair.alone,
             f"{said.format(path=pair.path)}, with no barrier in between",

@@ -31,7 +31,7 @@ _LOST: Final = frozenset({"FileNotFoundError", "OSError", "IOError", "Exception"
 
 _LEAVING: Final = frozenset({"raise", "exit"})
 
-Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused"]
+Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused", "seen"]
 
 
 class Unordered(Record, frozen=True):
@@ -40,7 +40,8 @@ class Unordered(Record, frozen=True):
     `made`: one makes what the others use; `deleted`: one deletes where the others
     then make or use something; `used`: one deletes what the others still use;
     `gathered`: one reads what all have written; `undone`: one makes what others
-    may still delete; `refused`: one makes what others, who may still look, raise for.
+    may still delete; `refused`: one makes what others, who may still look, raise for;
+    `seen`: one may still look, and raise for what others make.
     `certain` says that those who come to the second act may come from the first;
     `guard` is the rank test of the branch around the one's act, the outermost.
     """
@@ -67,7 +68,7 @@ class Unordered(Record, frozen=True):
         return "" if self.alone.path is None else self.alone.path.text
 
 
-_FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"made", "deleted"})
+_FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"made", "deleted", "seen"})
 
 
 class Orders:
@@ -107,8 +108,8 @@ class Orders:
     def _conflict(self, step: Step, later: Step, here: Path, there: Path) -> Unordered | None:
         """Tell how two acts are at odds, if one process does one of them, and others the other."""
         kind = None if later.event is step.event else _kind(step, later, here, there)
-        if kind is None and step.op == "probe" and here == there and self._refuses(step, later, there):
-            kind = "refused"
+        if kind is None and step.op == "probe" and here == there:
+            kind = self._refused(step, later, there)
         if kind is None:
             return None
         pair = Unordered(kind, step, later)
@@ -125,12 +126,14 @@ class Orders:
                 return literal.branch.span
         return None
 
-    def _refuses(self, step: Step, later: Step, made: Path) -> bool:
+    def _refused(self, step: Step, later: Step, made: Path) -> Kind | None:
         """Tell whether a test leaves the function where it finds what a later act makes."""
         if later.op not in _MAKING or made.private:
-            return False
+            return None
         tests = self.sequences.sites.tests.among(later.event.state.literals, later.event.call)
-        return any(test.span == step.span and test.absent and test.exit in _LEAVING for test in tests)
+        if not any(test.span == step.span and test.absent and test.exit in _LEAVING for test in tests):
+            return None
+        return "seen" if _is_of_one(step) else "refused"
 
     @staticmethod
     def _is_of_others(pair: Unordered, entering: Processes) -> bool:
@@ -148,7 +151,7 @@ class Orders:
     def _is_tolerant(self, pair: Unordered) -> bool:
         """Tell whether the others accept that nothing is there."""
         caught = self.propagation.protection.caught(pair.shared.event)
-        return pair.kind not in {"undone", "refused"} and not _LOST.isdisjoint(caught)
+        return pair.kind not in {"undone", "refused", "seen"} and not _LOST.isdisjoint(caught)
 
     def _is_ordered(self, steps: Sequence[Step], first: int, last: int) -> bool:
         """Tell whether the processes of two steps meet in between.
