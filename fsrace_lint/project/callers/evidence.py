@@ -134,11 +134,14 @@ class Evidences:
         return Trace(Evidence.NONE if alone_here else Evidence.PLAUSIBLE, way, None)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
-        """Tell whether a function that nobody calls belongs to a script that is run once, by hand.
+        """Tell whether a function that nobody calls belongs to what is run once, by hand.
 
-        The main part of a file in a package is a command of what is installed, which anybody may start
-        beside another one, unless a folder is named after what is run by hand.
+        That is a script, and whatever stands in a folder of the project for examples and the like. The
+        main part of a file in a package is a command of what is installed, which anybody may start beside
+        another one, unless a folder within is named after what is run by hand.
         """
+        if root.module.relative.split("/")[0] in _RUN_BY_HAND:
+            return True
         if not root.module.facts.is_script:
             return False
         if not self._is_packaged(root):

@@ -1,12 +1,14 @@
-"""What protects a call in its own function: handlers, locks, contexts that let one process go first."""
+"""What protects a call in its own function: handlers, locks, and what lets one process go first."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.project.flow.processes import FIRST, NOT_FIRST
 from fsrace_lint.project.flow.states import caught_by
 from fsrace_lint.project.names.entities import qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Scope
 
 _ALIASES_DEPTH: Final = 4
+_OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
+"""Who waits while the first process of a scope goes first."""
 _LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
 
 
@@ -32,6 +36,7 @@ class Protection:
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = summaries
+        self._turns: dict[LinkedFunction, tuple[tuple[Event, Event, str], ...]] = {}
 
     def caught(self, event: Event) -> frozenset[str]:
         """Name the exceptions that are handled around a call."""
@@ -69,8 +74,27 @@ class Protection:
         return (*event.state.locks, *contexts)
 
     def first(self, event: Event) -> str | None:
-        """Give the scope whose first process runs a call before the others, where a context does that."""
-        return next((scope for _, scope, _ in self._firsts(event)), None)
+        """Give the scope whose first process runs a call before the others, by a context or two barriers."""
+        context = next((scope for _, scope, _ in self._firsts(event)), None)
+        return context or self._between_barriers(event)
+
+    def _between_barriers(self, event: Event) -> str | None:
+        """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
+        function = event.function
+        if function not in self._turns:
+            self._turns[function] = tuple(self._find_turns(function))
+        at = event.call.span
+        turns = self._turns[function]
+        return next((scope for away, back, scope in turns if away.call.span < at < back.call.span), None)
+
+    def _find_turns(self, function: LinkedFunction) -> Iterator[tuple[Event, Event, str]]:
+        events = self.linker.events(function)
+        if not any(event.state.processes == others for event in events for others in _OTHERS.values()):
+            return
+        for away, back in itertools.pairwise(event for event in events if self.summaries.waits(event)):
+            for scope, others in _OTHERS.items():
+                if away.state.processes == others and back.state.processes == FIRST[scope]:
+                    yield away, back, scope
 
     def door(self, event: Event) -> m.Expr | None:
         """Give the context around a call at whose barrier the others wait for the first process."""
