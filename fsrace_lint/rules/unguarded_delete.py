@@ -67,7 +67,7 @@ def check(project: Project) -> Iterator[Finding]:
     elsewhere |= {delete.event for _, delete in project.listed_then_deleted()}
     for event, group in itertools.groupby(project.exposed("delete", "rename"), key=lambda site: site.event):
         found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
-        plain = [site for site in found if not _is_strict(site)]
+        plain = [site for site in found if not _is_strict(project, site)]
         if found:
             yield _finding(project, (plain or found)[0])
 
@@ -79,8 +79,8 @@ def _is_hazard(project: Project, site: Site) -> bool:
     return judged and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
 
 
-def _is_strict(site: Site) -> bool:
-    return site.is_one_of_group or not site.certain
+def _is_strict(project: Project, site: Site) -> bool:
+    return site.is_one_of_group or not (site.certain or project.listing_of(site) is not None)
 
 
 def _finding(project: Project, site: Site) -> Finding:
@@ -94,5 +94,5 @@ def _finding(project: Project, site: Site) -> Finding:
         ),
         related=done_at(site),
         fix=for_delete(project, site),
-        strict=_is_strict(site),
+        strict=_is_strict(project, site),
     )

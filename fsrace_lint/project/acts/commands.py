@@ -1,4 +1,4 @@
-"""Programs run by command line: what `tar` and `unzip` unpack, what `wget` and `curl` fetch, and where to."""
+"""Programs run by command line: what `tar` and `unzip` unpack, what `wget` and the like fetch, and where to."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ _COPYING: Final = (
 )
 """Commands that copy from their last argument but one to their last."""
 _SHORTEST_COPY: Final = 4
+_CLONING: Final = frozenset(
+    {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "--filter", "-j"}
+)
+"""Options of `git clone` that are followed by a word."""
+_ADDRESS_AND_FOLDER: Final = 2
 _REMOTE: Final = ("s3://", "gs://", "hdfs://")
 
 
@@ -95,8 +100,28 @@ def _downloaded_to(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
                 for word in words[1:]
             )
             return (_option(words, "--output-dir") or folder or HERE) if named else None
+        case "git":
+            return _cloned_to(words, folder)
         case _:
             return _copied_to(words)
+
+
+def _cloned_to(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
+    """Find the folder of a clone: what is given behind the address, else the one around it."""
+    texts = [_text(word) for word in words]
+    if "clone" not in texts:
+        return None
+    begin = texts.index("clone")
+    around = _option(words[:begin], "-C") or folder
+    given = [
+        word
+        for word, before in zip(words[begin + 1 :], texts[begin:], strict=False)
+        if not _text(word).startswith("-") and before not in _CLONING
+    ]
+    if len(given) != _ADDRESS_AND_FOLDER:
+        return around or HERE
+    absolute = _begins(given[1], "/")
+    return given[1] if around is None or absolute else m.Format((around, m.Constant("/"), given[1]))
 
 
 def _file(path: m.Expr) -> m.Expr | None:

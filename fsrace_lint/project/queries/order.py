@@ -63,16 +63,21 @@ class OrderQueries(SiteQueries):
         """Give the reads of what was there, and what code of the project takes away."""
         yield from self.each_acting(self._vanishings.of)
 
+    def listing_of(self, site: Site) -> Listing | None:
+        """Give the call by which a process has found a path in a folder, where others find it as well."""
+        listing = self._vanishings.listing(site.act.path, site.origin.state.scope)
+        shared = listing is not None and listing.folder is not None and not listing.folder.private
+        return listing if shared else None
+
     def listed_then_deleted(self) -> Iterator[tuple[Listing, Site]]:
         """Give the deletes of what a process has found in a folder, and the call that listed it.
 
         Not those that were tested once more, nor those of which it is evident that all processes do them.
         """
         for site in self.sites("delete"):
-            listing = self._vanishings.listing(site.act.path, site.origin.state.scope)
-            shared = listing is not None and listing.folder is not None and not listing.folder.private
+            listing = self.listing_of(site)
             by_all = site.certain and site.evidence is Evidence.EVIDENT
-            if listing is not None and shared and not by_all and self.probe_of(site) is None:
+            if listing is not None and not by_all and self.probe_of(site) is None:
                 yield listing, site
 
     def per_node(self) -> Iterator[PerNodeAct]:
