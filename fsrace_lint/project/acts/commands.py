@@ -1,4 +1,4 @@
-"""Programs run by command line: what `tar` and `unzip` unpack, what `wget` and the like fetch, and where to."""
+"""Programs run by command line: what `tar` and `unzip` unpack, what `wget` and others fetch, and where to."""
 
 from __future__ import annotations
 

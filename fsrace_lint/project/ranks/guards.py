@@ -249,8 +249,14 @@ class Guards(Ranks):
 
 
 def _is_understood(binding: Binding) -> bool:
-    """Tell whether a value is a test that was read to the end, so that its name promises nothing more."""
-    return isinstance(binding, Value) and isinstance(binding.expr, (m.Compare, m.Constant, m.Not))
+    """Tell whether a value is a test that was read to the end, so that its name promises nothing more.
+
+    Whether something is None may well say whether there are several processes.
+    """
+    expr = binding.expr if isinstance(binding, Value) else None
+    if isinstance(expr, m.Compare):
+        return expr.rights != (m.Constant(None),)
+    return isinstance(expr, (m.Constant, m.Not))
 
 
 def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
