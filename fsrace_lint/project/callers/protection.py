@@ -129,7 +129,11 @@ class Protection:
         return self._made(values[0], depth + 1) if len(values) == 1 else made
 
     def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
-        """Give the scope of the rank that a context is handed, and goes by."""
+        """Give the scope of the rank that a context is handed, and goes by; or what it is told of that."""
+        told = {m.Constant(True): "local", m.Constant(False): "global"}
+        for keyword in call.keywords:
+            if keyword.name == "local" and isinstance(keyword.value, m.Constant):
+                return told.get(keyword.value)
         scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
 
