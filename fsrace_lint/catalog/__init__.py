@@ -50,6 +50,8 @@ class Catalog:
         }
         self._listed = frozenset(name for table in self._tables.values() for name in table)
         self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
+        self.libraries = frozenset(name.partition(".")[0] for name in self._listed if "." in name)
+        """The topmost packages of what has an entry."""
 
     def names(self, kind: str) -> Iterable[str]:
         """Give the names that have an entry of a kind."""

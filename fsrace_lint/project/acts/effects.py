@@ -149,11 +149,15 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
     no_path = path is None and op not in {"extract", "list", "name"}
     if no_path or not _is_asked_for(effect, call):
         return None
+    tolerant = holds(effect.tolerant, call)
+    if op == "mkdir" and effect.tree and tolerant:
+        # a tree that is copied into what is there already replaces one file after the other
+        op, tolerant = "copy", False
     return Act(
         op=op,
         path=HERE if path is None else path,
         api=name,
-        tolerant=holds(effect.tolerant, call),
+        tolerant=tolerant,
         appends={"w", "x", "n"}.isdisjoint(mode) or "O_APPEND" in flags,
         truncates="O_TRUNC" in flags if effect.flags else "w" in mode,
         exclusive=holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,

@@ -65,7 +65,7 @@ class Linker:
         self._pulse = pulse
         self.asks_few = asks_few
         self.catalog = catalog
-        self.table = ModuleTable(modules, also)
+        self.table = ModuleTable(modules, also, catalog.libraries)
         self.mentions = Mentions(self.table, asks_few=asks_few)
         self.circle = Circle()
         self.resolver = Resolver(self.table, catalog, self.final_scope, self.circle)

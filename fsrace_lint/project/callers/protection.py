@@ -130,10 +130,10 @@ class Protection:
 
     def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
         """Give the scope of the rank that a context is handed, and goes by; or what it is told of that."""
-        told = {m.Constant(True): "local", m.Constant(False): "global"}
         for keyword in call.keywords:
-            if keyword.name == "local" and isinstance(keyword.value, m.Constant):
-                return told.get(keyword.value)
+            told = keyword.value.value if isinstance(keyword.value, m.Constant) else None
+            if keyword.name == "local" and isinstance(told, bool):
+                return "local" if told else "global"
         scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
 

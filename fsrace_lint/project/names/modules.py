@@ -14,7 +14,7 @@ from fsrace_lint.facts.heads import HERE, Gathered
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from fsrace_lint.facts.heads import Head
 
@@ -282,12 +282,16 @@ class ModuleTable:
     folder above its topmost package, and, for files of its own folder, to its
     bare name: that is how scripts import their neighbors. A file in a folder that
     is put on the path at run time is found by its bare name too, if no module has
-    that name and it lies nearest to the importing file.
+    that name and it lies nearest to the importing file. By its bare name no file in a
+    package is taken for a library that is known, as `pkg/utils/torch.py` is not `torch`.
     """
 
-    def __init__(self, modules: Iterable[Module], also: Mapping[str, Module | None]) -> None:
+    def __init__(
+        self, modules: Iterable[Module], also: Mapping[str, Module | None], libraries: Container[str] = ()
+    ) -> None:
         """Index the modules of a project, under further relative paths too."""
         self.modules = tuple(modules)
+        self._libraries = libraries
         for position, module in enumerate(self.modules):
             module.position = position
         linked = {module_name(path): module for path, module in also.items() if module is not None}
@@ -353,7 +357,7 @@ class ModuleTable:
         if top not in sys.stdlib_module_names:
             folder = importer.relative.rpartition("/")[0].replace("/", ".")
             beside = self._by_name.get(f"{folder}.{name}" if folder else name)
-            if beside is not None and beside is not importer:
+            if beside is not None and beside is not importer and not self._means_library(top, importer):
                 return beside
         found = self._by_name.get(name)
         if found is not None and found is not importer:
@@ -361,9 +365,15 @@ class ModuleTable:
         candidates = self._by_short_name.get(name) or self._beside(name, importer)
         return max(candidates, key=lambda module: _common(module.relative, importer.relative), default=None)
 
+    def _means_library(self, top: str, importer: Module) -> bool:
+        """Tell whether a file beside another one, in a package, is not what that imports by a bare name."""
+        package = importer.name if importer.is_package else importer.name.rpartition(".")[0]
+        inside = package in self._by_name and self._by_name[package].is_package
+        return top in self._libraries and inside and not importer.facts.is_script
+
     def _beside(self, name: str, importer: Module) -> list[Module]:
-        """Find files outside of packages that lie in a folder around the importing file."""
-        if "." in name or name in sys.stdlib_module_names:
+        """Find files that lie in a folder around the importing file, and have no name of a library."""
+        if "." in name or name in sys.stdlib_module_names or name in self._libraries:
             return []
         return [
             module
