@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import parts
+from fsrace_lint.project.names.bindings import source_of
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.paths.forms import Path, Symbol
 from fsrace_lint.project.records import Record
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMATTED: Final = "opaque"
 _RESULT: Final = "result"
-_BOUND: Final = "bound"
 
 
 class FileName(Record, frozen=True):
@@ -197,9 +197,9 @@ def _symbol_words(symbols: Iterable[Symbol]) -> Iterator[str]:
     return (word for symbol in symbols for text in (symbol.text, *_told(symbol)) for word in _words(text))
 
 
-def _told(symbol: Symbol) -> Iterator[str]:
+def _told(symbol: Symbol) -> tuple[str, ...]:
     """Give what else is said of a variable: how the source spells what it is an element or a part of."""
-    return (part for part in symbol.key[1:] if isinstance(part, str) and symbol.key[0] == _BOUND)
+    return () if symbol.made_of is None else (source_of(symbol.made_of),)
 
 
 def _texts(expr: m.Expr) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.names.bindings import source_of, target_name
+from fsrace_lint.project.names.bindings import target_name
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
 from fsrace_lint.project.names.given import given, passed
 from fsrace_lint.project.names.values import (
@@ -71,6 +71,8 @@ _PURE_METHODS: Final = frozenset(
     }
 )  # fmt: skip
 _COUNTING: Final = frozenset({"range", "itertools.count", "tqdm.trange", "tqdm.auto.trange"})
+_IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
+"""What goes over the same, in the same order, for the same that it is given."""
 _CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
@@ -361,8 +363,19 @@ class Paths:
                 origins = self.privacy.origins_of(binding)
                 certain = self._is_certain(binding, expr, depth + 1)
                 varies = isinstance(binding, Element) and not certain
-                element = ("bound", id(binding), name, source_of(binding))
-                return (Symbol(element, name, origins, certain, varies=varies, made_of=binding),)
+                bound = self._one_of(binding, depth + 1) or ("bound", id(binding), name)
+                return (Symbol(bound, name, origins, certain, varies=varies, made_of=binding),)
+
+    def _one_of(self, binding: Binding, depth: int) -> tuple[object, ...] | None:
+        """Give the key of an element: in two loops over the same it stands for the same."""
+        if not isinstance(binding, Element) or depth > _DEEPEST:
+            return None
+        expr, scope = binding.iterable.expr, binding.iterable.scope
+        if isinstance(expr, m.Call) and self.resolver.qualify(expr.function, scope) in _IN_ORDER:
+            given_to = tuple(form for _, form in self._given(expr, scope, depth))
+            return None if None in given_to else ("element", spell(expr.function), given_to, binding.index)
+        iterable = self._pieces(expr, scope, depth)
+        return None if iterable is None else ("element", iterable, binding.index)
 
     def _makes(self, call: m.Call, scope: Scope) -> bool:
         """Tell whether a call makes a file or folder that is a process's own."""
