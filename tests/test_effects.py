@@ -152,7 +152,7 @@ def test_every_effect_finds_its_path_by_keyword(name: str, entry: Effect) -> Non
         pytest.param(name, entry, key, word, id=f"{name}-{key}-{word}")
         for name, entry in entries()
         for key in ("tolerant", "exclusive", "atomic")
-        if isinstance(getattr(entry, key), str)
+        if isinstance(getattr(entry, key), str) and not (key == "tolerant" and entry.tree)
         for word in getattr(entry, key).split()
     ],
 )
@@ -204,6 +204,8 @@ def test_every_program_runner_is_recognized(name: str) -> None:
         ("(Path(p) / 'a').mkdir(parents=True)", ("mkdir", "Path(p) / 'a'")),
         ("Path(p).parent.mkdir()", ("mkdir", "Path(p).parent")),
         ("shutil.copytree(q, p)", ("mkdir", "p")),
+        ("shutil.copytree(q, p, dirs_exist_ok=False)", ("mkdir", "p")),
+        ("shutil.copytree(q, p, dirs_exist_ok=True)", ("copy", "p")),
         ("shutil.rmtree(p)", ("delete", "p")),
         ("os.remove(p)", ("delete", "p")),
         ("Path(p).unlink()", ("delete", "Path(p)")),
@@ -273,7 +275,7 @@ def test_calls(call: str, expected: tuple[str, str] | None) -> None:
         ("shutil.rmtree(p, onerror=q)", True),
         ("shutil.rmtree(p, onerror=None)", False),
         ("shutil.rmtree(p, onexc=q)", True),
-        ("shutil.copytree(q, p, dirs_exist_ok=True)", True),
+        ("shutil.copytree(q, p, dirs_exist_ok=True)", False),
         ("Path(p).touch()", True),
         ("Path(p).touch(exist_ok=True)", True),
         ("Path(p).touch(exist_ok=flag)", True),
@@ -533,7 +535,17 @@ def test_unpacking_programs_spelled_otherwise(call: str, expected: str) -> None:
         pytest.param("os.system(f'aws s3 cp {p} {q}')", None, id="aws, who knows"),
         pytest.param("subprocess.run(['gsutil', '-m', 'cp', f'gs://{b}/a', p])", "p", id="gsutil"),
         pytest.param("os.system(f'hdfs dfs -get {u} {p}')", "p", id="hdfs"),
-        pytest.param("os.system('git clone ' + u)", None, id="another program"),
+        pytest.param("os.system('git clone ' + u)", "'.'", id="git, here"),
+        pytest.param("os.system(f'git clone --depth 1 {u} {p}')", "p", id="git"),
+        pytest.param("subprocess.run(['git', '-C', q, 'clone', u, p])", 'f"{q}/{p}"', id="git, there"),
+        pytest.param(
+            "subprocess.run(['git', 'clone', u, '/opt/x'], cwd=q)", "'/opt/x'", id="git, from the root"
+        ),
+        pytest.param(
+            "subprocess.run(['git', '-C', q, 'clone', '-b', 'main', u])", "q", id="git, in a folder"
+        ),
+        pytest.param("os.system('git pull')", None, id="git, no clone"),
+        pytest.param("os.system('rsync ' + u)", None, id="another program"),
     ],
 )
 def test_downloading_programs(call: str, expected: str | None) -> None:
