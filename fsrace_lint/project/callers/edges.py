@@ -66,12 +66,17 @@ class Edge(Record, frozen=True, eq=False):
 
     @property
     def is_on_self(self) -> bool:
-        """Whether the caller calls another method of its own object."""
+        """Whether the caller calls another method of its own object, or of one that its class makes."""
         called, caller = self.event.call.function, self.event.function
         if not isinstance(called, m.Attribute) or not caller.takes_object or not caller.facts.parameters:
             return False
-        owner = called.value
-        return is_super(owner) or owner == m.Name(caller.facts.parameters[0].name)
+        owner, own = called.value, m.Name(caller.facts.parameters[0].name)
+        bound = self.event.state.scope.get(owner.id) if isinstance(owner, m.Name) else None
+        made = bound.expr if isinstance(bound, Value) else owner
+        builds = m.Name("classmethod") in caller.facts.decorators
+        return (
+            is_super(owner) or owner == own or (builds and isinstance(made, m.Call) and made.function == own)
+        )
 
     @property
     def starts_several(self) -> bool:
