@@ -1068,6 +1068,17 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
+        "a delete of what is unpacked",
+        "unknown",
+        "what first holds could not be followed",
+        """\
+        def clean(store):
+            dist.barrier()
+            first, second = store.pair
+            os.remove(first)  # SITE
+        """,
+    ),
+    one(
         "a delete, only by the strict profile",
         "strict",
         "FSR202: every process deletes 'd', and all but the first fail",
