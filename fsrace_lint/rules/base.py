@@ -15,6 +15,7 @@ from fsrace_lint.spans import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fsrace_lint.project.acts.vanishing import Listing
     from fsrace_lint.project.model import Misuse, Probe, Site
     from fsrace_lint.project.order.divergence import Divergence
     from fsrace_lint.project.order.sequences import Step as Happening
@@ -132,11 +133,11 @@ def done_at(site: Site) -> tuple[Related, ...]:
     )
 
 
-def both_pass(probe: Probe, site: Site, error: str) -> Witness:
+def both_pass(probe: Probe | Listing, site: Site, error: str) -> Witness:
     """Tell how two processes get the same answer from a test, and the second fails in the act.
 
     Args:
-        probe: The test.
+        probe: The test, or the listing.
         site: The act.
         error: The exception that the second process dies with.
 

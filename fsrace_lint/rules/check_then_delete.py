@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Fix, Related, Rule, Step, Witness, both_pass, tested
+from fsrace_lint.rules.base import Applicability, Fix, Related, Rule, both_pass, tested
 from fsrace_lint.rules.remedies import MISSING_OK
 
 if TYPE_CHECKING:
@@ -77,14 +77,7 @@ def check(project: Project) -> Iterator[Finding]:
             yield RULE.finding(
                 delete,
                 f"another process can delete {delete.spelled} after {listing.spelled} has found it",
-                witness=Witness(
-                    (
-                        *(Step(each, listing.spelled, "finds it") for each in (0, 1)),
-                        Step(0, delete.told, "done"),
-                        Step(1, delete.told, "FileNotFoundError"),
-                    ),
-                    "process 1 dies with FileNotFoundError",
-                ),
+                witness=both_pass(listing, delete, "FileNotFoundError"),
                 related=[Related(listing.place, "found here")],
                 fix=MISSING_OK.at(delete),
             )

@@ -82,7 +82,7 @@ def check(project: Project) -> Iterator[Finding]:
 def _all(project: Project) -> Iterator[Finding]:
     for pair in project.unordered():
         said, harm = _SAID[pair.kind]
-        late, early = (0, 1) if pair.kind in {"made", "deleted", "seen"} else (1, 0)
+        late, early = (0, 1) if pair.alone is pair.before else (1, 0)
         yield RULE.finding(
             pair.alone,
             f"{said.format(path=pair.path)}, with no barrier in between",

@@ -61,8 +61,7 @@ RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDEN
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
-    anew = project.pairs({"delete"}, {"mkdir", "copy"})
-    elsewhere = {gone.event for gone, made in anew if made.act.op == "mkdir" or made.act.tree}
+    elsewhere = {gone.event for gone, _ in project.resets()}
     created = project.pairs({"write", "create"}, {"delete", "rename"})
     elsewhere |= {delete.event for before, delete in created if before.act.exclusive}
     elsewhere |= {delete.event for _, delete in project.listed_then_deleted()}

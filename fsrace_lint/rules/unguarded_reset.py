@@ -57,9 +57,8 @@ RULE = Rule(code="FSR203", name="unguarded-reset", default_from=Evidence.EVIDENT
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process deletes and makes anew; one delete is one finding."""
     found: dict[Site, list[Site]] = {}
-    for removal, mkdir in project.pairs({"delete"}, {"mkdir", "copy"}):
-        is_tree = removal.act.tree and (mkdir.act.op == "mkdir" or mkdir.act.tree)
-        if is_tree and removal.is_contended and mkdir.is_contended:
+    for removal, mkdir in project.resets():
+        if removal.act.tree and removal.is_contended and mkdir.is_contended:
             found.setdefault(removal, []).append(mkdir)
     for removal, made in found.items():
         yield _finding(removal, made)

@@ -286,9 +286,9 @@ class Sites:
 
     def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function
-        if site.path is None or not self._is_parameterized(site.path, function):
+        if site.path is None or self._saves_for_all(function):
             return False
-        if self._saves_for_all(function):
+        if not self._is_parameterized(site.path, function):
             return False
         edges = self.propagation.edges(function)
         return bool(edges) and not any(edge.handed for edge in edges)

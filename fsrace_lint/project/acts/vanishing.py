@@ -34,6 +34,8 @@ class Listing(Record, frozen=True, eq=False):
     call: m.Call
     folder: Path | None
     file: str
+    answer: str = "finds it"
+    """What it says of what it lists, as a test says whether something is there."""
 
     @property
     def place(self) -> Place:

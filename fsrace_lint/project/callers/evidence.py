@@ -214,8 +214,9 @@ class Evidences:
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
         for event in self.linker.events(function):
-            asks = isinstance(event.call.function, (m.Name, m.Attribute)) and not self._converts(event)
-            if asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED:
+            asks = isinstance(event.call.function, (m.Name, m.Attribute))
+            asks = asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED
+            if asks and not self._converts(event):
                 what = f"{spell(event.call)} asks for the number of the process"
                 yield _sign(function, event.call.span, what), event.state.literals
 

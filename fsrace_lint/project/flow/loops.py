@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.names.bindings import evaluated, suites, target_name, targets_of, within
-from fsrace_lint.project.names.values import Unknown
+from fsrace_lint.project.names.values import Argument, Either, Element, Selected, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsrace_lint.project.names.values import Binding, Scope
+
 Loop: TypeAlias = "m.While | m.For"
+_FOLLOWED: Final = (Argument, Either, Element, Selected, Value)
+"""What may be a number to count on from."""
 
 
 def loops_in(statements: Sequence[m.Statement]) -> Iterator[Loop]:
@@ -43,7 +47,19 @@ def all_in(statements: Sequence[m.Statement]) -> Iterator[m.Statement]:
             yield from all_in(suite)
 
 
-def counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:
+def amid_rounds(loop: Loop, scope: Scope) -> Scope:
+    """Give the names as they stand in some round of a loop: what it counts is one of a range of numbers."""
+    bound = {name: scope.get(name) for name in loop.binds}
+    rounds: dict[str, Binding] = dict.fromkeys(loop.binds, Unknown())
+    if any(isinstance(binding, _FOLLOWED) for binding in bound.values()):
+        for name, target in _counted_in(loop.body).items():
+            if isinstance(bound.get(name), _FOLLOWED):
+                call = m.Call(m.Name("range"), (target,), (), loop.span)
+                rounds[name] = Element(Value(call, scope))
+    return scope.bind(rounds)
+
+
+def _counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:
     """Give the targets that some statements only count up or down, as `step += 1` does, by their names."""
     counted: dict[str, m.Expr] = {}
     others: set[str] = set()

@@ -8,21 +8,12 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.evaluate import Evaluator, Loop
-from fsrace_lint.project.flow.loops import counted_in
+from fsrace_lint.project.flow.loops import amid_rounds
 from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Exit, Flow, Literal, Net, State, caught_by, join, join_all
 from fsrace_lint.project.names.bindings import assigned, bound_names, targets_of
-from fsrace_lint.project.names.values import (
-    Argument,
-    Either,
-    Element,
-    Entered,
-    Selected,
-    Unknown,
-    Value,
-    merge,
-)
+from fsrace_lint.project.names.values import Element, Entered, Value, merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +23,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Binding, Scope
 
 _REPEATED_FINALLY: Final = 3
-_FOLLOWED: Final = (Argument, Either, Element, Selected, Value)
-"""What may be a number to count on from."""
 
 
 class Walker(Evaluator):
@@ -159,7 +148,7 @@ class Walker(Evaluator):
 
     def _while(self, statement: m.While, state: State) -> State | None:
         names = statement.binds
-        entry = self.test(statement.test, replace(state, scope=_amid_rounds(statement, state.scope)))
+        entry = self.test(statement.test, replace(state, scope=amid_rounds(statement, state.scope)))
         over = Value(statement.test, state.scope)
         loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
@@ -170,7 +159,7 @@ class Walker(Evaluator):
         if before is None:
             return None
         names = statement.binds
-        entry = replace(before, scope=_amid_rounds(statement, before.scope))
+        entry = replace(before, scope=amid_rounds(statement, before.scope))
         iterable = Value(statement.iterable, before.scope)
         inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, Element(iterable))))
         loop = self._loop(iterable, statement.body, inside)
@@ -374,18 +363,6 @@ def _implications(end: State | None, before: State, otherwise: m.Expr) -> Iterat
         if literal.exit:
             held = literal.test if literal.truth else m.Not(literal.test)
             yield Literal(m.Boolean("or", (otherwise, held)), truth=True, scope=before.scope)
-
-
-def _amid_rounds(loop: m.While | m.For, scope: Scope) -> Scope:
-    """Give the names as they stand in some round of a loop: what it counts is one of a range of numbers."""
-    bound = {name: scope.get(name) for name in loop.binds}
-    rounds: dict[str, Binding] = dict.fromkeys(loop.binds, Unknown())
-    if any(isinstance(binding, _FOLLOWED) for binding in bound.values()):
-        for name, target in counted_in(loop.body).items():
-            if isinstance(bound.get(name), _FOLLOWED):
-                call = m.Call(m.Name("range"), (target,), (), loop.span)
-                rounds[name] = Element(Value(call, scope))
-    return scope.bind(rounds)
 
 
 def _is_augmented(target: m.Expr, value: m.Expr) -> bool:

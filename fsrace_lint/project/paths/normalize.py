@@ -30,9 +30,9 @@ from fsrace_lint.project.paths.forms import (
     renamed,
     symbols_of,
 )
-from fsrace_lint.project.paths.listings import SHOWING, Listings
 from fsrace_lint.project.paths.node_local import NodeLocal
 from fsrace_lint.project.paths.privacy import is_given
+from fsrace_lint.project.paths.rounds import IN_ORDER, Rounds
 from fsrace_lint.project.paths.templates import filled_by_format, filled_by_percent
 
 if TYPE_CHECKING:
@@ -70,9 +70,6 @@ _PURE_METHODS: Final = frozenset(
         "with_suffix", "with_name", "with_stem", "as_posix", "zfill",
     }
 )  # fmt: skip
-_COUNTING: Final = frozenset({"range", "itertools.count", "tqdm.trange", "tqdm.auto.trange"})
-_IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
-"""What goes over the same, in the same order, for the same that it is given."""
 _CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
@@ -90,7 +87,7 @@ class Paths:
         self.privacy = privacy
         self.node_local = NodeLocal(resolver, guards, catalog)
         self.dealt = DealtOut(guards, catalog)
-        self._listings = Listings(resolver, guards, catalog)
+        self._rounds = Rounds(resolver, guards, catalog, privacy)
         self._known: dict[tuple[int, Scope], tuple[m.Expr, Path | None]] = {}
 
     def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
@@ -371,7 +368,7 @@ class Paths:
         if not isinstance(binding, Element) or depth > _DEEPEST:
             return None
         expr, scope = binding.iterable.expr, binding.iterable.scope
-        if isinstance(expr, m.Call) and self.resolver.qualify(expr.function, scope) in _IN_ORDER:
+        if isinstance(expr, m.Call) and self.resolver.qualify(expr.function, scope) in IN_ORDER:
             given_to = tuple(form for _, form in self._given(expr, scope, depth))
             return None if None in given_to else ("element", spell(expr.function), given_to, binding.index)
         iterable = self._pieces(expr, scope, depth)
@@ -385,10 +382,8 @@ class Paths:
     def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
         """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
         match binding:
-            case Element(iterable=iterable, index=None) if self._is_equal_for_all(iterable):
-                return True
-            case Element(iterable=Value(expr=iterable, scope=scope), index=index):
-                return self._counts_rounds(iterable, scope, index)
+            case Element():
+                return self._rounds.are_equal(binding)
             case Selected(then=then, otherwise=otherwise):
                 options: tuple[Binding, ...] = (then, otherwise)
             case Either():
@@ -397,23 +392,6 @@ class Paths:
                 return False
         forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
         return all(map(all_certain, forms))
-
-    def _counts_rounds(self, iterable: m.Expr, scope: Scope, index: int | None) -> bool:
-        """Tell whether what a loop goes over is numbers that it counts, or its part `index` is."""
-        while isinstance(iterable, m.Call):
-            name = self.resolver.qualify(iterable.function, scope) or ""
-            if name not in SHOWING:
-                return name in _COUNTING if index is None else name == "enumerate" and index == 0
-            iterable = given(iterable, "0:iterable") or m.Constant(None)
-        return False
-
-    def _is_equal_for_all(self, iterable: Value) -> bool:
-        """Tell whether each process goes over the same: what is written out there, or found in one folder."""
-        if self._listings.is_listing(iterable.expr, iterable.scope):
-            return not self.privacy.origins(iterable.expr, iterable.scope)
-        known = self.guards.known(iterable.expr, iterable.scope)
-        expr = known.expr if isinstance(known, Value) else iterable.expr
-        return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""

@@ -137,6 +137,12 @@ class SiteQueries(Linked):
                     if other is not None:
                         yield other, site
 
+    def resets(self) -> Iterator[tuple[Site, Site]]:
+        """Give the deletes of what the same function then makes a directory again, and what makes it."""
+        for gone, made in self.pairs({"delete"}, {"mkdir", "copy"}):
+            if made.act.op == "mkdir" or made.act.tree:
+                yield gone, made
+
     def _everywhere(self, ops: Container[Op]) -> Iterator[Site]:
         """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
         return (site for site in self.each_acting(self._found.seen) if site.act.op in ops)
