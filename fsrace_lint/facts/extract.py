@@ -335,7 +335,7 @@ class Extractor:
         scope.owner = outer_owner
         del scope.bound[mark:]
         methods = tuple(
-            (function.name, statement.function)
+            (_key(function), statement.function)
             for statement in _definitions(body)
             if (function := self.functions[statement.function]) is not None
         )
@@ -356,6 +356,14 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
         elif isinstance(statement, m.If):
             yield from _definitions(statement.body)
             yield from _definitions(statement.orelse)
+
+
+def _key(function: m.Function) -> str:
+    """Name a function as its class holds it: what sets or deletes a property leaves its getter in place."""
+    for decorator in function.decorators:
+        if isinstance(decorator, m.Attribute) and decorator.name in {"setter", "deleter"}:
+            return f"{function.name}.{decorator.name}"
+    return function.name
 
 
 _STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {

@@ -324,7 +324,7 @@ class Lock(Record, frozen=True, eq=False):
     def is_private(self) -> bool:
         """Whether each process of a node has another name for it."""
         symbols = () if self.site.path is None else self.site.path.symbols()
-        return any(symbol.private and symbol.key != ("rank", "local") for symbol in symbols)
+        return any(symbol.private and not symbol.is_local_rank for symbol in symbols)
 
 
 class Probe(Record, frozen=True, eq=False):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.project.acts.vanishing import Listing
+    from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.model import Misuse, Probe, Site
     from fsrace_lint.project.order.divergence import Divergence
     from fsrace_lint.project.order.sequences import Step as Happening
@@ -36,6 +37,7 @@ __all__ = [
     "both_make",
     "both_pass",
     "both_remake",
+    "called",
     "done_at",
     "missed",
     "related",
@@ -104,9 +106,14 @@ def _reached(site: Site | Happening | Misuse) -> Iterable[Related]:
     evident = site.evidence is Evidence.EVIDENT
     message = "several processes come here by this call" if evident else "reached by this call"
     for event in site.way[:_SHOWN_CALLS]:
-        yield Related(Place(event.function.module.path, event.call.span), message)
+        yield called(event, message)
     if site.sign is not None:
         yield Related(site.sign.place, f"several processes run this: {site.sign.text}")
+
+
+def called(event: Event, message: str) -> Related:
+    """Point at a call."""
+    return Related(Place(event.function.module.path, event.call.span), message)
 
 
 def related(site: Site, message: str) -> Related:
@@ -124,13 +131,7 @@ def done_at(site: Site) -> tuple[Related, ...]:
     """Point at the call that does it, where a site is seen from a call that leads there."""
     if site.event is site.origin:
         return ()
-    origin = site.origin
-    return (
-        Related(
-            Place(origin.function.module.path, origin.call.span),
-            f"{spell(origin.call.function)} does it here",
-        ),
-    )
+    return (called(site.origin, f"{spell(site.origin.call.function)} does it here"),)
 
 
 def both_pass(probe: Probe | Listing, site: Site, error: str) -> Witness:
@@ -207,9 +208,15 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
             ),
             f"process {here} waits until the process group times out",
         ),
-        related=[Related(divergence.place, "this decides who comes")],
+        related=[Related(divergence.place, "this decides who comes"), *_waiting_at(meeting)],
         strict=not divergence.certain,
     )
+
+
+def _waiting_at(meeting: Happening) -> Iterable[Related]:
+    """Point at the collective itself, where a call leads there."""
+    if meeting.origin is not meeting.event:
+        yield called(meeting.origin, "here they wait")
 
 
 def both_make(probe: Probe, site: Site) -> Witness:

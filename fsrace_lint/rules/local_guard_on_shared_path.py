@@ -1,9 +1,8 @@
 """One process of every node writes a path that the nodes share.
 
-The local rank counts the processes of one node, so that each node has a process
-with local rank 0. On a job of several nodes they all pass the test and write,
-rename or delete the same path at once: a checkpoint holds a mixture, and the
-second delete or rename dies with FileNotFoundError.
+The local rank counts the processes of one node, so that each node has a process with
+local rank 0, and one of each name made of it. On several nodes they write, rename or
+delete the same path at once: a checkpoint holds a mixture, the second rename fails.
 
 Bad:
     import os
@@ -26,12 +25,11 @@ Good:
             torch.save(model.state_dict(), f"{output_dir}/model.pt")
 
 Silent when: each node has the path for itself, as below `/tmp`, under `local-paths` or with
-`filesystem = "local"`; the path holds the number or the name of the node; losing the race is
-accepted or handled; a lock is held. Reported are by default checkpoints, logs and results, and
-what `shared-paths` or `filesystem = "shared"` says is shared; in the strict profile the rest:
-caches and data, which each node may have, what is appended or replaced, and written by a rank
-that counts once a filesystem. What a test wants for each node (`save_on_each_node`, `node_rank`)
-or a framework calls once on each (`prepare_data`) is not reported.
+`filesystem = "local"`; the path holds the number or name of the node; losing the race is handled; a lock
+is held; a test wants it on each node (`save_on_each_node`, `node_rank`), or a framework calls it so
+(`prepare_data`). By default checkpoints, logs and results are reported, and what `shared-paths` or
+`filesystem = "shared"` says is shared; in the strict profile caches and data, which each node may have,
+what is appended or replaced, and written by a rank that counts once a filesystem.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.order.per_node import PerNodeAct
     from fsrace_lint.project.queries import Project
 
 RULE = Rule(code="FSR405", name="local-guard-on-shared-path", remedies=(GLOBAL_GUARD,))
@@ -82,17 +80,18 @@ def check(project: Project) -> Iterator[Finding]:
         yield RULE.finding(
             site,
             f"{_WHO[claim.by]} {verb} {site.spelled}, which the nodes {may}share",
-            witness=_witness(site, second, error),
+            witness=_witness(claim, second, error),
             related=done_at(site),
             strict=bearable or not (claim.is_known_shared or claim.is_plain),
         )
 
 
-def _witness(site: Site, second: str, error: str) -> Witness:
+def _witness(claim: PerNodeAct, second: str, error: str) -> Witness:
+    site, who = claim.site, "has this local rank on" if claim.by == "path" else "is the first process of"
     return Witness(
         (
-            Step(0, "is the first process of node 0"),
-            Step(1, "is the first process of node 1"),
+            Step(0, f"{who} node 0"),
+            Step(1, f"{who} node 1"),
             Step(0, site.told, "done" if error else "truncates the file and writes"),
             Step(1, site.told, second),
         ),

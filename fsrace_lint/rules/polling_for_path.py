@@ -28,14 +28,14 @@ Silent when: each process waits for a path of its own; what is waited for is tha
 Only the strict profile reports it where nothing shows that several processes run it, unless it waits for
 ever for a file whose name is written out, where one waits, where it takes ten minutes or more (as a
 collective does), or nobody knows how long, where they met before, so that only the view of a filesystem
-can lag, until a path is gone, and where a helper is handed the path.
+can lag, until a path is gone, and where a helper is handed the path, which somebody removes.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Evidence, Place, Related, Rule, Step, Witness, done_at
+from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness, called, done_at
 from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 
 if TYPE_CHECKING:
@@ -63,20 +63,20 @@ def check(project: Project) -> Iterator[Finding]:
             f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
             related=_seen(poll),
-            strict=is_patient or alone or poll.is_for_one or until_gone or poll.at_call,
+            strict=is_patient or alone or poll.is_for_one or until_gone or (poll.at_call and not poll.is_left),
         )
 
 
 def _seen(poll: Poll) -> tuple[Related, ...]:
     site, looked = poll.site, poll.looked
-    before = () if looked is None else (Related(Place(site.file, looked.call.span), "looks here before"),)
+    before = () if looked is None else (called(looked, "looks here before"),)
     return (*done_at(site), *before)
 
 
 def _end(poll: Poll) -> str:
     seconds = poll.limit.seconds
-    if not poll.is_for_presence:
-        return "go on when they find it gone"
+    if not poll.is_for_presence or poll.is_left:
+        return "find what an earlier run has left" if poll.is_left else "go on when they find it gone"
     return "take it as they find it" if seconds is None else f"each gives up by itself after {seconds:g} s"
 
 

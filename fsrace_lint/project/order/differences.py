@@ -45,10 +45,13 @@ class Difference(Record, frozen=True):
     `rank`: it tells the processes apart. `files`: it is an answer of the
     filesystem, which may change in between. `own`: a clock, a random number,
     a process id, the name of the node. `error`: whether an exception came up.
+    `is_between_ranks` says that two numbers of the process are compared, as that in one
+    group with that in another.
     """
 
     kind: Literal["rank", "files", "own", "error"]
     expr: m.Expr
+    is_between_ranks: bool = False
 
 
 class Differences:
@@ -186,12 +189,17 @@ class Differences:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
         return self.linker.guards.rank_scope(expr, scope) not in {None, "worker"}
 
+    def _is_own_rank(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a value is the number of this process, and none that a loop counts."""
+        return self._is_rank(expr, scope) and not isinstance(self.linker.guards.known(expr, scope), Element)
+
     def _compared(self, expr: m.Compare, scope: Scope) -> Difference | None:
         split = self.linker.guards.split(expr, scope)
         if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
             return None
-        if _tells_apart(split):
-            return Difference("rank", expr)
+        between = all(self._is_own_rank(side, scope) for side in (expr.left, *expr.rights))
+        if between or _tells_apart(split):
+            return Difference("rank", expr, is_between_ranks=between)
         if _is_about_none(expr) and self._is_made(expr.left, scope):
             return None
         return self._first((expr.left, *expr.rights), scope)

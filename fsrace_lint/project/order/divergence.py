@@ -162,7 +162,8 @@ class Divergences:
             if certain is None:
                 continue
             if by_rank:
-                certain = certain and _is_first_or_rest(meeting.comers)
+                chosen = difference.is_between_ranks or _is_first_or_rest(meeting.comers)
+                certain = certain and chosen
             elif difference.kind == "files":
                 other_kind = counted.meets_on_other_side(meeting, literal)
                 certain = certain and not other_kind and not self._is_misuse(meeting, literal)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 By = Literal["test", "path", "filesystem"]
 
 _COUNT: Final = re.compile(r"(?:gpu|proc|device|rank|worker|task|size)(?:es|s)?_?per_?node", re.IGNORECASE)
-_LOCAL_RANK: Final = ("rank", "local")
 # Clocks of nodes that start a job together show the same second.
 _BY_CLOCK: Final = frozenset({"clock"})
 _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
@@ -61,13 +60,18 @@ class PerNode:
     def of(self, function: LinkedFunction) -> Iterator[PerNodeAct]:
         """Give such acts of a function.
 
-        An act stands where its processes are chosen, else where its path is decided.
+        An act stands where its processes are chosen, by a test or by the name of its file, else where its
+        path is decided.
         Nothing is said of what a framework calls once a node by itself, nor of what a
         test wants for each node: `save_on_each_node`, `node_rank == 0`.
         """
-        for site in sorted(self.sites.chosen(function), key=lambda site: site.span):
+        chosen = frozenset(self.sites.chosen(function))
+        for site in sorted(chosen.union(self.sites.seen(function)), key=lambda site: site.span):
             by = self._chosen_by(site)
-            if by is not None and not site.locked and not self._is_meant(site):
+            stands_here = (
+                site in chosen if by != "path" else site.below is None or not _has_local_rank(site.below)
+            )
+            if by is not None and stands_here and not site.locked and not self._is_meant(site):
                 known, plain = self._is_known_shared(site), self._is_plain(site, by)
                 yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
 
@@ -86,7 +90,7 @@ class PerNode:
         if site.reach is Reach.PRIVATE:
             if path is None or self.sites.shared_by(path, site.spelled) is not Reach.SHARED:
                 return None
-            if private and all(symbol.key == _LOCAL_RANK for symbol in private):
+            if private and all(symbol.is_local_rank for symbol in private):
                 return "path" if site.runs_several else None
             if not private or path.origins != _BY_CLOCK:
                 return None
@@ -138,6 +142,10 @@ class PerNode:
             if any(self.linker.guards.split(value, scope)[0] == MAIN for value, scope in values):
                 return True
         return False
+
+
+def _has_local_rank(site: Site) -> bool:
+    return site.path is not None and any(symbol.is_local_rank for symbol in site.path.symbols())
 
 
 def _identifiers(expr: m.Expr) -> Iterator[str]:

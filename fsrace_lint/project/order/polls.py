@@ -39,7 +39,8 @@ class Poll(Record, frozen=True, eq=False):
     at most, and `is_ordered` that all processes met before it, with nothing made since.
     `looked` is the call that looked before the loop began; `at_call` says that `site`
     is the call of a function that waits for the path it is handed, `is_named` that a part of the
-    file's name is written out, here or where the path is handed over.
+    file's name is written out, here or where the path is handed over. `is_left` says that the function
+    makes the path itself, under a name that is written out, and never removes it.
     """
 
     site: Site
@@ -49,6 +50,7 @@ class Poll(Record, frozen=True, eq=False):
     looked: Event | None = None
     at_call: bool = False
     is_named: bool = False
+    is_left: bool = False
 
     @property
     def is_for_others(self) -> bool:
@@ -189,8 +191,17 @@ class Polls:
             seen = self.sites.seen_at_call(event, callee, poll.site)
             if seen.path is not None:
                 limit = self.limits.passed(poll.limit, event, callee)
-                ordered = self.sites.is_settled_before(event)
-                yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered)
+                ordered, left = self.sites.is_settled_before(event), self._is_left(seen)
+                yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered, is_left=left)
+
+    def _is_left(self, site: Site) -> bool:
+        """Tell whether its function makes a path before it waits for it, and leaves it there for the next run."""
+        path = site.path
+        if path is None or not path.spells_its_last_part:
+            return False
+        others = [other for other in self.sites.seen(site.event.function) if other.path == path]
+        made = any(other.act.op in {"write", "create"} and site.comes_after(other) for other in others)
+        return made and not any(other.act.op in {"delete", "rename"} for other in others)
 
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
         """Give the loops of a function that wait for a path which its callers hand to it."""

@@ -20,6 +20,10 @@ Origins: TypeAlias = frozenset[str]
 """By what a text differs between processes: `rank`, or an origin of the catalog; empty if it does not."""
 
 NO_ORIGINS: Final[Origins] = frozenset()
+RANK_ALONE: Final[Origins] = frozenset({"rank"})
+
+LOCAL_RANK: Final = ("rank", "local")
+"""The key of the number of a process on its node."""
 
 PART: Final = "part"
 """How the key begins of what is unpacked from what a function is handed."""
@@ -50,6 +54,14 @@ class Symbol(Record, frozen=True, eq=False):
     def private(self) -> bool:
         """Whether the text differs from process to process."""
         return bool(self.origins)
+
+    @property
+    def is_local_rank(self) -> bool:
+        """Whether the number of the process on its node is all by which its text differs."""
+        if self.key == LOCAL_RANK:
+            return True
+        told = [symbol for symbol in symbols_of(self.key) if symbol.private]
+        return self.origins == RANK_ALONE and bool(told) and all(symbol.is_local_rank for symbol in told)
 
     @property
     def is_part(self) -> bool:

@@ -22,6 +22,7 @@ from fsrace_lint.project.names.values import (
 from fsrace_lint.project.paths.dealt import DealtOut
 from fsrace_lint.project.paths.forms import (
     NO_ORIGINS,
+    RANK_ALONE,
     Path,
     Symbol,
     all_certain,
@@ -158,9 +159,7 @@ class Paths:
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
             here = rank == "node"
-            return Symbol(
-                ("rank", rank), spell(expr), NO_ORIGINS if here else frozenset({"rank"}), local=here
-            )
+            return Symbol(("rank", rank), spell(expr), NO_ORIGINS if here else RANK_ALONE, local=here)
         place = self.node_local.place(expr, scope)
         return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
 

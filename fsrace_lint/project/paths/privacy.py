@@ -9,7 +9,7 @@ from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.entities import is_property
 from fsrace_lint.project.names.values import Either, Element, Entered, Selected, Unpacked, Value
-from fsrace_lint.project.paths.forms import NO_ORIGINS
+from fsrace_lint.project.paths.forms import NO_ORIGINS, RANK_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Origins
     from fsrace_lint.project.ranks.guards import Guards
 
-_RANK: Final = frozenset({"rank"})
 # What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
 _READING: Final = frozenset(
     {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
@@ -82,7 +81,7 @@ class Privacy:
     def _find(self, expr: m.Expr, scope: Scope) -> Origins:
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
-            return NO_ORIGINS if rank == "node" else _RANK
+            return NO_ORIGINS if rank == "node" else RANK_ALONE
         if isinstance(expr, (m.Name, m.Attribute)):
             binding = self.guards.known(expr, scope)
             if binding is not None:

@@ -27,6 +27,8 @@ _RESULT: Final = frozenset(
         "summary", "weights",
     }
 )  # fmt: skip
+_CHECKPOINT: Final = frozenset({"checkpoint", "checkpointer", "checkpoints", "ckpt", "ckpts"})
+_OF_CHECKPOINTS_TOO: Final = frozenset({"shard", "shards"})
 
 
 class Purpose(enum.Enum):
@@ -47,6 +49,8 @@ def purpose(texts: Iterable[str]) -> Purpose:
         The purpose; where some words speak for a cache and others for a result, a cache.
     """
     words = {word.lower() for text in texts for word in _WORD.findall(text)}
+    if words & _CHECKPOINT:
+        words -= _OF_CHECKPOINTS_TOO
     if words & _CACHE:
         return Purpose.CACHE
     return Purpose.RESULT if words & _RESULT else Purpose.UNKNOWN

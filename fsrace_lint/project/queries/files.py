@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.project.model import Evidence, Reach
-from fsrace_lint.project.paths.forms import Path
+from fsrace_lint.project.paths.forms import RANK_ALONE, Path
 from fsrace_lint.project.queries.sites import SiteQueries
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class FileQueries(SiteQueries):
         if site.path is None or not site.path.private:
             return site.reach is Reach.PRIVATE or not self.origins(site) <= {"rank"}
         name, folder = Path(site.path.components[-1:]), Path(site.path.components[:-1])
-        return not (name.origins <= {"rank"} and folder.origins <= {"rank", "clock", "chance"})
+        return not (name.origins <= RANK_ALONE and folder.origins <= {"rank", "clock", "chance"})
 
     def written_in_place(self) -> Iterator[Site]:
         """Give what is written in place, where its path is decided, or, under a lock, where it stands.
