@@ -49,6 +49,7 @@ class Catalog:
             kind: frozenset(name.rpartition(".")[2] for name in table) for kind, table in self._tables.items()
         }
         self._listed = frozenset(name for table in self._tables.values() for name in table)
+        self._any: dict[tuple[tuple[str, ...], str], bool] = {}
         self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
         self.libraries = frozenset(name.partition(".")[0] for name in self._listed if "." in name)
         """The topmost packages of what has an entry."""
@@ -86,9 +87,14 @@ class Catalog:
         """Tell whether there is an entry of any kind for this very name."""
         return name in self._listed
 
-    def is_any(self, kinds: Iterable[str], name: str | None) -> bool:
+    def is_any(self, kinds: tuple[str, ...], name: str | None) -> bool:
         """Tell whether a name has an entry of one of the kinds."""
-        return any(self.find(kind, name) is not None for kind in kinds)
+        if name is None:
+            return False
+        key = kinds, name
+        if key not in self._any:
+            self._any[key] = any(self.find(kind, name) is not None for kind in kinds)
+        return self._any[key]
 
     def is_in_process(self, name: str) -> bool:
         """Tell whether a name belongs to a module for the threads or tasks of one process."""

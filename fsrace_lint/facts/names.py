@@ -22,11 +22,13 @@ def dotted(expr: m.Expr) -> str | None:
 
 def last_name(expr: m.Expr) -> str:
     """Give the last name of what is called or read: `c` of `a.b.c`, `a.b.c(…)` and `a.b.c[…]`."""
-    while isinstance(expr, (m.Call, m.Subscript)):
-        expr = expr.function if isinstance(expr, m.Call) else expr.value
     if isinstance(expr, m.Attribute):
         return expr.name
-    return expr.id if isinstance(expr, m.Name) else ""
+    if isinstance(expr, m.Name):
+        return expr.id
+    if isinstance(expr, m.Call):
+        return last_name(expr.function)
+    return last_name(expr.value) if isinstance(expr, m.Subscript) else ""
 
 
 def unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:

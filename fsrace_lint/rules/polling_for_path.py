@@ -63,7 +63,7 @@ def check(project: Project) -> Iterator[Finding]:
             f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
             related=_seen(poll),
-            strict=is_patient or alone or poll.is_for_one or until_gone or (poll.at_call and not poll.is_left),
+            strict=is_patient or alone or poll.is_for_one or until_gone or poll.is_handed,
         )
 
 

@@ -95,8 +95,9 @@ class Resolver(Members):
         if depth:
             return self._entity(expr, scope, depth)
         key = id(expr), scope
-        if key in self._entities:
-            return self._entities[key][1]
+        remembered = self._entities.get(key)
+        if remembered is not None:
+            return remembered[1]
         incomplete = self._circle.incomplete
         found = self._entity(expr, scope, depth)
         if incomplete == self._circle.incomplete:

@@ -58,6 +58,11 @@ class Poll(Record, frozen=True, eq=False):
         return self.site.reach is not Reach.PRIVATE and not self.site.locked
 
     @property
+    def is_handed(self) -> bool:
+        """Whether a helper is handed the path, and somebody else decides how long it stays."""
+        return self.at_call and not self.is_left
+
+    @property
     def is_for_one(self) -> bool:
         """Whether one process of the job waits, for the others or for another job."""
         return self.site.runs is Runs.ONE
@@ -195,7 +200,7 @@ class Polls:
                 yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered, is_left=left)
 
     def _is_left(self, site: Site) -> bool:
-        """Tell whether its function makes a path before it waits for it, and leaves it there for the next run."""
+        """Tell whether its function makes a path before it waits for it, and never removes it."""
         path = site.path
         if path is None or not path.spells_its_last_part:
             return False
