@@ -408,7 +408,7 @@ class Function(_Node, frozen=True):
 
 
 class Class(_Node, frozen=True):
-    """A class: its bases, and the functions defined in its body by name."""
+    """A class: its bases, and the functions defined in its body by name, setters as `name.setter`."""
 
     name: str
     qualname: str

@@ -95,6 +95,6 @@ def _witness(poll: Poll, *, is_short: bool) -> Witness:
     )
     if not poll.is_for_presence:
         return Witness(gone, f"process 1 never sees that {path} was gone")
-    if is_short:
+    if is_short and not poll.is_left:
         return Witness(late, "process 0 waits there for process 1, which has left")
     return Witness(early, f"process 1 works with half of {path}, as it would with an old one")

@@ -68,9 +68,7 @@ class PerNode:
         chosen = frozenset(self.sites.chosen(function))
         for site in sorted(chosen.union(self.sites.seen(function)), key=lambda site: site.span):
             by = self._chosen_by(site)
-            stands_here = (
-                site in chosen if by != "path" else site.below is None or not _has_local_rank(site.below)
-            )
+            stands_here = _is_named_here(site) if by == "path" else site in chosen
             if by is not None and stands_here and not site.locked and not self._is_meant(site):
                 known, plain = self._is_known_shared(site), self._is_plain(site, by)
                 yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
@@ -144,8 +142,10 @@ class PerNode:
         return False
 
 
-def _has_local_rank(site: Site) -> bool:
-    return site.path is not None and any(symbol.is_local_rank for symbol in site.path.symbols())
+def _is_named_here(site: Site) -> bool:
+    """Tell whether the local rank is put into a path here, and not in a function called."""
+    path = None if site.below is None else site.below.path
+    return path is None or not any(symbol.is_local_rank for symbol in path.symbols())
 
 
 def _identifiers(expr: m.Expr) -> Iterator[str]:

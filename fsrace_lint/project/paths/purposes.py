@@ -47,6 +47,7 @@ def purpose(texts: Iterable[str]) -> Purpose:
 
     Returns:
         The purpose; where some words speak for a cache and others for a result, a cache.
+        Beside a checkpoint a shard is a part of it, and speaks for neither.
     """
     words = {word.lower() for text in texts for word in _WORD.findall(text)}
     if words & _CHECKPOINT:

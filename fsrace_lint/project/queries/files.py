@@ -57,7 +57,7 @@ class FileQueries(SiteQueries):
         One that holds a rank is not, nor one in the folder of a run, whose name the time or chance made.
         """
         if site.path is None or not site.path.private:
-            return site.reach is Reach.PRIVATE or not self.origins(site) <= {"rank"}
+            return site.reach is Reach.PRIVATE or not self.origins(site) <= RANK_ALONE
         name, folder = Path(site.path.components[-1:]), Path(site.path.components[:-1])
         return not (name.origins <= RANK_ALONE and folder.origins <= {"rank", "clock", "chance"})
 
