@@ -365,7 +365,7 @@ def made_late():
         pytest.param("x: Path", "", "x.mkdir", "pathlib.Path.mkdir", id="library annotation"),
         pytest.param("x: str | Path", "", "x.mkdir", "pathlib.Path.mkdir", id="a text or a path"),
         pytest.param("x: list[Helper]", "", "x.act", None, id="a list of it"),
-        pytest.param("x=Path('a')", "", "x.mkdir", None, id="default alone"),
+        pytest.param("x=Path('a')", "", "x.mkdir", "pathlib.Path.mkdir", id="default alone"),
         pytest.param("x", "x = Helper()", "x.act", "lib.Helper.act", id="local"),
         pytest.param("x", "x: Helper = x", "x.act", None, id="annotated local"),
         pytest.param("x", "x = made()", "x.act", "lib.Helper.act", id="returned"),

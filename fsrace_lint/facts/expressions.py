@@ -103,7 +103,11 @@ class Expressions:
     def _kind(self, target: m.Name | m.Attribute) -> str:
         if isinstance(target, m.Name):
             return "local" if self.scope.is_local(target.id) else "name"
-        return "own" if target.value == m.Name(self.scope.first) else "attribute"
+        return "own" if self.is_own(target) else "attribute"
+
+    def is_own(self, target: m.Attribute) -> bool:
+        """Tell whether an attribute is one of the first parameter: in a method, of its object."""
+        return target.value == m.Name(self.scope.first)
 
     def returned(self, value: m.Expr | None) -> None:
         """Note that a call of the function being read gives what a value denotes."""

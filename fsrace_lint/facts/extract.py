@@ -72,6 +72,8 @@ class Extractor:
         self.functions: list[m.Function | None] = [None]
         self.classes: list[m.Class | None] = []
         self.class_names: list[str] = []
+        self.annotated: list[dict[str, m.Expr]] = []
+        self.method_of = -1
         self.imports: list[m.Import] = []
         self.expressions = Expressions(columns, self._lambda)
 
@@ -135,7 +137,16 @@ class Extractor:
         value = self.expressions.optional(node.value)
         target = self._target(node.target)
         self.expressions.bound(target, value)
-        return m.Assign((target,), value, self.expressions.read(node.annotation))
+        annotation = self.expressions.read(node.annotation)
+        if self.scope.owner >= 0 and isinstance(target, m.Name):
+            self.annotated[self.scope.owner].setdefault(target.id, annotation)
+        elif (
+            isinstance(target, m.Attribute)
+            and target.value == m.Name(self.scope.first)
+            and self.method_of >= 0
+        ):
+            self.annotated[self.method_of].setdefault(target.name, annotation)
+        return m.Assign((target,), value, annotation)
 
     def _augmented(self, node: ast.AugAssign) -> m.Statement:
         target = self._target(node.target)
@@ -271,16 +282,19 @@ class Extractor:
         index = len(self.functions)
         self.functions.append(None)
         parameters = self._parameters(node.args)
-        enclosing = self.scope
+        returns = None if isinstance(node, ast.Lambda) else self._result_of(node)
+        enclosing, outer_class = self.scope, self.method_of
         scope = Scope(index, self._qualname(name))
         scope.first = parameters[0].name if parameters else ""
         scope.parameters = enclosing.parameters.union(parameter.name for parameter in parameters)
-        self.expressions.scope = scope
+        self.expressions.scope, self.method_of = scope, enclosing.owner
+        for parameter in parameters:
+            self.expressions.bound(m.Name(parameter.name), parameter.default)
         statements = self.block(body)
         check_length(scope, node.lineno)
         if not scope.yields:
             self.expressions.returned(only_result(statements))
-        self.expressions.scope = enclosing
+        self.expressions.scope, self.method_of = enclosing, outer_class
         self.functions[index] = function = m.Function(
             name,
             scope.qualname,
@@ -298,8 +312,14 @@ class Extractor:
             scope.has_context,
             tuple(scope.runs),
             tuple(scope.aliases),
+            returns,
         )
         return index, function
+
+    def _result_of(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> m.Expr | None:
+        """Read what is annotated as the result of a function, if that is anything."""
+        returns = self.expressions.optional(node.returns)
+        return None if returns == m.Constant(None) else returns
 
     def _parameters(self, arguments: ast.arguments) -> tuple[m.Parameter, ...]:
         positional = [*arguments.posonlyargs, *arguments.args]
@@ -327,6 +347,7 @@ class Extractor:
         decorators = self.expressions.several(node.decorator_list)
         index = len(self.classes)
         self.classes.append(None)
+        self.annotated.append({})
         qualname = self._qualname(node.name)
         self.class_names.append(qualname)
         scope, outer_owner, mark = self.scope, self.scope.owner, len(self.scope.bound)
@@ -339,7 +360,8 @@ class Extractor:
             for statement in _definitions(body)
             if (function := self.functions[statement.function]) is not None
         )
-        self.classes[index] = m.Class(node.name, qualname, scope.index, bases, decorators, methods)
+        annotated = tuple(self.annotated[index].items())
+        self.classes[index] = m.Class(node.name, qualname, scope.index, bases, decorators, methods, annotated)
         return m.DefineClass(index, body)
 
     def _qualname(self, name: str) -> str:

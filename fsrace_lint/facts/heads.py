@@ -25,7 +25,7 @@ class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
     one, and `results` those whose calls give what is given one. `denoting` are all by which functions
     and classes are known: their own, further ones, and the first parameters of methods. `renamed` are
     imports under another name, as pairs of both. `bases` are the last names of the bases of classes,
-    and `imported` those of the modules that may be imported.
+    `imported` those of the modules that may be imported, and `classes` the names of the classes.
     """
 
     mentions: tuple[str, ...] = ()
@@ -35,6 +35,7 @@ class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
     renamed: tuple[tuple[str, str], ...] = ()
     bases: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 class Gathered:
@@ -87,6 +88,11 @@ class Gathered:
     def imported(self) -> tuple[str, ...]:
         """The last names of modules that may be imported."""
         return _sorted(_imported(self._facts.imports))
+
+    @functools.cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return _sorted(class_.name for class_ in self._facts.classes)
 
 
 def head_of(facts: m.FileFacts) -> Head:

@@ -387,6 +387,7 @@ class Function(_Node, frozen=True):
     in `(f or g)()`. `attributes` holds the names it assigns as attributes
     (`x` for `self.x = …`), sorted; `aliases` what else it calls what its names denote;
     `runs` the parameters that it calls, its own and those of functions around it.
+    `returns` is the annotation of its result.
     """
 
     name: str
@@ -405,10 +406,14 @@ class Function(_Node, frozen=True):
     has_context: bool = False
     runs: tuple[str, ...] = ()
     aliases: tuple[Alias, ...] = ()
+    returns: Expr | None = None
 
 
 class Class(_Node, frozen=True):
-    """A class: its bases, and the functions defined in its body by name, setters as `name.setter`."""
+    """A class: its bases, and the functions defined in its body by name, setters as `name.setter`.
+
+    `annotated` are the attributes that its body, or `self.x: …` in its methods, annotates, by name.
+    """
 
     name: str
     qualname: str
@@ -416,6 +421,7 @@ class Class(_Node, frozen=True):
     bases: tuple[Expr, ...]
     decorators: tuple[Expr, ...]
     methods: tuple[tuple[str, int], ...]
+    annotated: tuple[tuple[str, Expr], ...] = ()
 
 
 class Import(_Node, frozen=True):

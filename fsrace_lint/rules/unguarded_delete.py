@@ -62,14 +62,15 @@ RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDEN
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
     elsewhere = {gone.event for gone, _ in project.resets()}
-    created = project.pairs({"write", "create"}, {"delete", "rename"})
-    elsewhere |= {delete.event for before, delete in created if before.act.exclusive}
+    pairs = project.pairs({"write", "create"}, {"delete", "rename"})
+    created = {site.event: before for before, site in pairs}
+    elsewhere |= {event for event, before in created.items() if before.act.exclusive}
     elsewhere |= {delete.event for _, delete in project.listed_then_deleted()}
     for event, group in itertools.groupby(project.exposed("delete", "rename"), key=lambda site: site.event):
         found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
         plain = [site for site in found if not _is_strict(project, site)]
         if found:
-            yield _finding(project, (plain or found)[0])
+            yield _finding(project, project.shown_by(created.get(event), (plain or found)[0]))
 
 
 def _is_hazard(project: Project, site: Site) -> bool:

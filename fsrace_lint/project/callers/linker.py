@@ -68,7 +68,7 @@ class Linker:
         self.table = ModuleTable(modules, also, catalog.libraries)
         self.mentions = Mentions(self.table, asks_few=asks_few)
         self.circle = Circle()
-        self.resolver = Resolver(self.table, catalog, self.final_scope, self.circle)
+        self.resolver = Resolver(self.table, catalog, self.final_scope, self.results, self.circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
@@ -140,6 +140,11 @@ class Linker:
         """Give the ways out of a function; none are known while it is being followed."""
         flow = self.flow(function)
         return () if flow is None else flow.exits
+
+    def results(self, function: LinkedFunction) -> tuple[Value, ...]:
+        """Give what a function returns, each with the names there; nothing while it is being followed."""
+        ways = self.exits(function)
+        return tuple(Value(way.value, way.state.scope) for way in ways if way.value is not None)
 
     def returned(self, function: LinkedFunction) -> Split:
         """Tell which processes can see a function return something true, and which something false."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
 from fsrace_lint.project.names.bindings import bound_names
+from fsrace_lint.project.names.elements import DEEPEST
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
-from fsrace_lint.project.names.resolve import DEEPEST
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:

@@ -324,6 +324,15 @@ class ModuleTable:
                 found.setdefault(name, set()).add(local)
         return found
 
+    @functools.cached_property
+    def _defining(self) -> dict[str, list[Module]]:
+        return where((module, module.head.classes) for module in self.modules)
+
+    def classes_named(self, name: str) -> tuple[LinkedClass, ...]:
+        """Give the classes of a name that stand in no function and no other class."""
+        found = (module.top_classes.get(name) for module in self._defining.get(name, ()))
+        return tuple(class_ for class_ in found if class_ is not None)
+
     def deriving(self, name: str) -> list[Module]:
         """Give the modules in which a class may have a base that has a name where it is defined."""
         names, waiting = {name}, [name]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.annotations import class_names
-from fsrace_lint.facts.names import dotted, only_result
+from fsrace_lint.facts.annotations import EACH, class_names
+from fsrace_lint.facts.names import dotted, last_name, only_result
+from fsrace_lint.project.names.elements import DEEPEST, Elements, step_to
 from fsrace_lint.project.names.entities import (
     Entity,
     Global,
@@ -14,6 +15,7 @@ from fsrace_lint.project.names.entities import (
     Library,
     as_function,
     is_property,
+    package_of,
     qualified_name,
 )
 from fsrace_lint.project.names.members import Members
@@ -22,6 +24,7 @@ from fsrace_lint.project.names.values import (
     REBOUND,
     Argument,
     Either,
+    Element,
     Entered,
     Scope,
     Selected,
@@ -36,8 +39,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.values import Binding
 
-DEEPEST: Final = 16
-"""How many steps are taken from an expression to what it denotes."""
+_CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
+_TYPING: Final = frozenset({"typing", "typing_extensions"})
+"""What these have names no class of an object."""
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
 _REMEMBERED: Final = 20_000
@@ -52,6 +56,7 @@ class Resolver(Members):
         table: ModuleTable,
         catalog: Catalog,
         final_scope: Callable[[LinkedFunction], Scope | None],
+        results: Callable[[LinkedFunction], tuple[Value, ...]],
         circle: Circle,
     ) -> None:
         """Prepare for a project.
@@ -61,10 +66,13 @@ class Resolver(Members):
             catalog: What library names mean.
             final_scope: Gives the bindings at the end of a function's code, or
                 None while that very code is being followed.
+            results: Gives what a function returns, each with the names there.
             circle: Tells whether what was found is final.
         """
         super().__init__(table, final_scope)
         self.catalog = catalog
+        self.results = results
+        self.elements = Elements(self)
         self._circle = circle
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
@@ -125,17 +133,23 @@ class Resolver(Members):
                 return _first(self.entity(value, scope, depth + 1) for value in values)
             case m.Walrus(value=value):
                 return self.entity(value, scope, depth + 1)
-            case m.Subscript(value=value):
+            case m.Subscript(value=value, index=index):
                 of = self.entity(value, scope, depth + 1)
-                return of if isinstance(of, LinkedClass) or _is_library_class(of) else None
+                if isinstance(of, LinkedClass) or _is_library_class(of):
+                    return of
+                return self.elements.part(value, scope, (step_to(index),), depth + 1)
             case _:
                 return None
 
     def of_binding(self, binding: Binding, depth: int = 0) -> Entity | None:
         """Find what a bound name denotes."""
         match binding:
-            case Value(expr=expr, scope=scope) | Entered(context=Value(expr=expr, scope=scope)):
+            case Value(expr=expr, scope=scope):
                 return self.entity(expr, scope, depth + 1)
+            case Entered(context=context):
+                return self._entered(context, depth + 1)
+            case Element():
+                return self.elements.bound(binding, (), depth + 1)
             case Argument(function=function, parameter=parameter):
                 return self._argument(function, parameter, depth + 1)
             case Selected(then=then, otherwise=otherwise):
@@ -144,10 +158,26 @@ class Resolver(Members):
                 return _first(self.of_binding(option, depth + 1) for option in options)
             case Unpacked(whole=Value(expr=m.Call(function=called), scope=scope), index=int(index)):
                 entity = self.entity(called, scope, depth + 1)
-                entry = self.catalog.exact("returns", entity.name) if isinstance(entity, Library) else None
+                if not isinstance(entity, Library):
+                    return self.elements.bound(binding, (), depth + 1)
+                entry = self.catalog.exact("returns", entity.name)
                 return None if entry is None or entry.item != str(index) else Instance(Library(entry.type))
+            case Unpacked():
+                return self.elements.bound(binding, (), depth + 1)
             case _:
                 return None
+
+    def _entered(self, context: Value, depth: int) -> Entity | None:
+        """Find what `with context as name` binds: what `__enter__` returns, or what is yielded."""
+        expr, scope = context.expr, context.scope
+        entity = self.entity(expr, scope, depth)
+        class_ = self.class_of(entity) if isinstance(entity, Instance) else None
+        enter = None if class_ is None else class_.method("__enter__")
+        if enter is not None:
+            return self._returned_by(enter, depth)
+        if entity is None and isinstance(expr, m.Call):
+            return self.elements.part(expr, scope, (EACH,), depth)
+        return entity
 
     def binding(self, name: str, scope: Scope) -> Binding | None:
         """Find the binding of a variable: local, of an enclosing function, or of the module."""
@@ -217,7 +247,17 @@ class Resolver(Members):
                 return self.of_binding(bound, depth)
         if is_super(value):
             return self._inherited(scope.function, name)
-        return self._step(self.entity(value, scope, depth), name, depth)
+        owner = self.entity(value, scope, depth)
+        return self._step(self._namesake(value, scope) if owner is None else owner, name, depth)
+
+    def _namesake(self, value: m.Expr, scope: Scope) -> Instance | None:
+        """Give an object of the only class that has the name of what nothing else is known of."""
+        if isinstance(value, m.Name):
+            bound = scope.get(value.id)
+            if isinstance(bound, Argument) and bound.parameter.annotation is not None:
+                return None
+        named = self.table.classes_named(_as_class(last_name(value))) if _is_variable(value) else ()
+        return Instance(named[0]) if len(named) == 1 else None
 
     @staticmethod
     def _inherited(function: LinkedFunction | None, name: str) -> Entity | None:
@@ -283,7 +323,8 @@ class Resolver(Members):
 
     def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
         values = self.attribute_values(class_, name)
-        return _first(self.of_binding(value, depth + 1) for value in values)
+        found = _first(self.of_binding(value, depth + 1) for value in values)
+        return found or self.elements.attribute(class_, name, (), depth + 1)
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
@@ -318,6 +359,8 @@ class Resolver(Members):
                 entry = self.catalog.exact("returns", name)
                 if entry is not None:
                     return Instance(Library(entry.type)) if not entry.item else None
+                if name in _CASTS and call.arguments:
+                    return self.annotated(call.arguments[0], scope.function, depth)
                 return Instance(entity) if _is_library_class(entity) else None
             case LinkedFunction():
                 found = self._returned_by(entity, depth) or self._listed(entity)
@@ -337,9 +380,13 @@ class Resolver(Members):
         return None if class_ is None else Instance(class_)
 
     def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
-        result = None if function.facts.is_generator else only_result(function.facts.body)
+        if function.facts.is_generator:
+            return None
+        result = only_result(function.facts.body)
         final = None if result is None else self.final_scope(function)
-        return None if result is None or final is None else self.entity(result, final, depth + 2)
+        found = None if result is None or final is None else self.entity(result, final, depth + 2)
+        is_object = found is None or isinstance(found, Instance)
+        return self.elements.result(function, found, depth + 2) if is_object else found
 
     def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
         path = Instance(Library("pathlib.Path"))
@@ -353,19 +400,40 @@ class Resolver(Members):
             decorators = {dotted(decorator) for decorator in function.facts.decorators}
             if "staticmethod" not in decorators:
                 return function.owner if "classmethod" in decorators else Instance(function.owner)
-        if parameter.annotation is None or parameter.kind in {"args", "kwargs"}:
+        if parameter.kind in {"args", "kwargs"}:
             return None
-        return self._annotated(parameter.annotation, function, depth)
+        declared = parameter.annotation and self.annotated(parameter.annotation, function, depth)
+        return declared or self._default(function, parameter, depth)
 
-    def _annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
+    def _default(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
+        """Find the function, class or object that a parameter is where it is not given."""
+        if not isinstance(parameter.default, (m.Name, m.Attribute, m.Call)):
+            return None
+        outer = None if function.enclosing is None else self.final_scope(function.enclosing)
+        return None if outer is None else self.entity(parameter.default, outer, depth + 1)
+
+    def annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
+        """Find the object of which an annotation in a function names the class, or that class itself."""
+        if isinstance(annotation, m.Subscript) and last_name(annotation.value) in {"Type", "type"}:
+            object_ = self.annotated(annotation.index, function, depth)
+            return object_.of if isinstance(object_, Instance) else None
         for name in class_names(annotation):
             first, *rest = name.split(".")
             entity = self.member(function.module, first, depth)
             for part in rest:
                 entity = self._step(entity, part, depth)
-            if isinstance(entity, (Library, LinkedClass)):
+            if isinstance(entity, (Library, LinkedClass)) and not _is_of_typing(entity):
                 return Instance(entity)
         return None
+
+
+def _is_variable(value: m.Expr) -> bool:
+    return isinstance(value, (m.Name, m.Attribute))
+
+
+def _as_class(name: str) -> str:
+    """Spell the name of a variable as that of a class: `_data_loader` becomes `DataLoader`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
@@ -373,6 +441,10 @@ def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
     decorators = {dotted(decorator) for decorator in function.facts.decorators}
     owner = function.owner
     return owner is not None and "classmethod" in decorators and found == Instance(owner)
+
+
+def _is_of_typing(entity: Entity) -> bool:
+    return isinstance(entity, Library) and package_of(entity.name) in _TYPING
 
 
 def _is_library_class(entity: Entity | None) -> bool:

@@ -91,11 +91,10 @@ class Privacy:
                 return own
         elif isinstance(expr, m.Call):
             callee = self.resolver.callee(expr, scope)
-            own = self._source(expr.function, scope) or self.returned_by(callee)
-            if own:
+            is_read = last_name(expr.function) in _READING
+            own = self._source(expr.function, scope) or (NO_ORIGINS if is_read else self.returned_by(callee))
+            if own or is_read or self.is_agreed(expr, callee):
                 return own
-            if last_name(expr.function) in _READING or self.is_agreed(expr, callee):
-                return NO_ORIGINS
         elif isinstance(expr, m.Boolean) and is_given(expr):
             setting, *fallbacks = (self.origins(value, scope) for value in expr.values)
             return setting if "rank" in fallbacks[-1] else setting.union(*fallbacks)

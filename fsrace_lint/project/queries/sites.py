@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fsrace_lint.project.acts.probes import related
+from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.flow.states import are_apart
-from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.model import Evidence, Sign, Trace
 from fsrace_lint.project.queries.linked import Linked
+from fsrace_lint.spans import Place
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -136,6 +138,22 @@ class SiteQueries(Linked):
                     other = next((other for other in before if are_one_after_another(other, site)), None)
                     if other is not None:
                         yield other, site
+
+    def shown_by(self, before: Site | None, site: Site) -> Site:
+        """Give a site as evident where one process alone, of several, makes what it then deals with.
+
+        Args:
+            before: What is done to its path before, in the same function.
+            site: The site.
+
+        Returns:
+            The site; its trace leads to the call that lets one process alone make it.
+        """
+        if before is None or before.runs is not Runs.ONE or site.evidence is Evidence.EVIDENT:
+            return site
+        place = Place(before.event.function.module.path, before.span)
+        sign = Sign(place, f"{before.callee} lets one process alone make it")
+        return replace(site, trace=lambda: Trace(Evidence.EVIDENT, (), sign))
 
     def resets(self) -> Iterator[tuple[Site, Site]]:
         """Give the deletes of what the same function then makes a directory again, and what makes it."""
