@@ -17,8 +17,8 @@ from fsrace_lint.facts.extract import extract
 from fsrace_lint.facts.heads import Gathered, Head, head_of
 from fsrace_lint.facts.model import LAMBDA, FileFacts
 from fsrace_lint.pipeline import Cached
+from fsrace_lint.project.names.imports import ModuleTable
 from fsrace_lint.project.names.mentions import Mentions
-from fsrace_lint.project.names.modules import LinkedClass, Module, ModuleTable
 from fsrace_lint.project.names.tables import Headed, Tables
 from fsrace_lint.project.queries import Project
 from fsrace_lint.source import digest_of, of_text
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.project.names.modules import LinkedClass, Module
 
 ROOT: Final = Path(__file__).parent.parent
 GUARDED: Final = """\

@@ -13,8 +13,8 @@ from fsrace_lint.project.flow.processes import ALL, ANOTHER, MAIN, NOBODY, TWO, 
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.walk import Walker
 from fsrace_lint.project.memo import Circle, Memo
+from fsrace_lint.project.names.imports import ModuleTable
 from fsrace_lint.project.names.mentions import Mentions
-from fsrace_lint.project.names.modules import ModuleTable
 from fsrace_lint.project.names.resolve import Resolver
 from fsrace_lint.project.names.values import Value
 from fsrace_lint.project.paths.normalize import Paths

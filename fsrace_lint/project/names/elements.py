@@ -14,6 +14,7 @@ from fsrace_lint.project.names.values import Argument, Either, Element, Selected
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fsrace_lint.project.names.declared import Declared
     from fsrace_lint.project.names.entities import Entity
     from fsrace_lint.project.names.values import Binding, Scope
 
@@ -42,9 +43,6 @@ class Names(Protocol):
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Give what a class and its relatives bind an attribute to."""
 
-    def annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
-        """Find the object of which an annotation names the class."""
-
     def results(self, function: LinkedFunction) -> tuple[Value, ...]:
         """Give what a function returns."""
 
@@ -52,9 +50,10 @@ class Names(Protocol):
 class Elements:
     """Finds what a part of an expression's value denotes."""
 
-    def __init__(self, names: Names) -> None:
-        """Take what resolves the expressions that parts are written as."""
+    def __init__(self, names: Names, declared: Declared) -> None:
+        """Take what resolves the expressions that parts are written as, and what reads annotations."""
         self._names = names
+        self._objects = declared
 
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Entity | None:
         """Find what a part of what a name is bound to denotes."""
@@ -186,7 +185,7 @@ class Elements:
         if annotation is None:
             return None
         if not path:
-            return self._names.annotated(annotation, function, depth)
+            return self._objects.object_of(annotation, function, depth)
         inner = parts_of(annotation, path[0])
         return common(self._declared(each, function, path[1:], depth) for each in inner)
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts.names import dotted
 from fsrace_lint.project.names.entities import Entity, Global, Library
-from fsrace_lint.project.names.modules import LinkedClass, Module, ModuleTable
+from fsrace_lint.project.names.modules import LinkedClass, Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Scope
 

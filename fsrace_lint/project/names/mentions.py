@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from fsrace_lint.facts import model as m
-    from fsrace_lint.project.names.modules import Module, ModuleTable
+    from fsrace_lint.project.names.imports import ModuleTable
+    from fsrace_lint.project.names.modules import Module
 
 _Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
 _LIBRARY: Final = "library"

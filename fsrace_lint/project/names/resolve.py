@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.annotations import EACH, class_names
-from fsrace_lint.facts.names import dotted, last_name, only_result
+from fsrace_lint.facts.annotations import EACH
+from fsrace_lint.facts.names import dotted, only_result
+from fsrace_lint.project.names.declared import Declared
 from fsrace_lint.project.names.elements import DEEPEST, Elements, step_to
 from fsrace_lint.project.names.entities import (
     Entity,
@@ -15,11 +16,10 @@ from fsrace_lint.project.names.entities import (
     Library,
     as_function,
     is_property,
-    package_of,
     qualified_name,
 )
 from fsrace_lint.project.names.members import Members
-from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module, ModuleTable
+from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
 from fsrace_lint.project.names.values import (
     REBOUND,
     Argument,
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.memo import Circle
+    from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.values import Binding
 
 _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
-_TYPING: Final = frozenset({"typing", "typing_extensions"})
-"""What these have names no class of an object."""
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
 _REMEMBERED: Final = 20_000
@@ -72,7 +71,8 @@ class Resolver(Members):
         super().__init__(table, final_scope)
         self.catalog = catalog
         self.results = results
-        self.elements = Elements(self)
+        self.declared = Declared(self)
+        self.elements = Elements(self, self.declared)
         self._circle = circle
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
@@ -151,7 +151,7 @@ class Resolver(Members):
             case Element():
                 return self.elements.bound(binding, (), depth + 1)
             case Argument(function=function, parameter=parameter):
-                return self._argument(function, parameter, depth + 1)
+                return self.declared.argument(function, parameter, depth + 1)
             case Selected(then=then, otherwise=otherwise):
                 return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
             case Either(options=options):
@@ -248,16 +248,7 @@ class Resolver(Members):
         if is_super(value):
             return self._inherited(scope.function, name)
         owner = self.entity(value, scope, depth)
-        return self._step(self._namesake(value, scope) if owner is None else owner, name, depth)
-
-    def _namesake(self, value: m.Expr, scope: Scope) -> Instance | None:
-        """Give an object of the only class that has the name of what nothing else is known of."""
-        if isinstance(value, m.Name):
-            bound = scope.get(value.id)
-            if isinstance(bound, Argument) and bound.parameter.annotation is not None:
-                return None
-        named = self.table.classes_named(_as_class(last_name(value))) if _is_variable(value) else ()
-        return Instance(named[0]) if len(named) == 1 else None
+        return self._step(self.declared.namesake(value, scope) if owner is None else owner, name, depth)
 
     @staticmethod
     def _inherited(function: LinkedFunction | None, name: str) -> Entity | None:
@@ -360,7 +351,7 @@ class Resolver(Members):
                 if entry is not None:
                     return Instance(Library(entry.type)) if not entry.item else None
                 if name in _CASTS and call.arguments:
-                    return self.annotated(call.arguments[0], scope.function, depth)
+                    return self.declared.object_of(call.arguments[0], scope.function, depth)
                 return Instance(entity) if _is_library_class(entity) else None
             case LinkedFunction():
                 found = self._returned_by(entity, depth) or self._listed(entity)
@@ -394,46 +385,13 @@ class Resolver(Members):
             return path
         return path if path in {self.entity(left, scope, depth), self.entity(right, scope, depth)} else None
 
-    def _argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
-        first = function.facts.parameters[0].name if function.facts.parameters else None
-        if function.owner is not None and parameter.name == first:
-            decorators = {dotted(decorator) for decorator in function.facts.decorators}
-            if "staticmethod" not in decorators:
-                return function.owner if "classmethod" in decorators else Instance(function.owner)
-        if parameter.kind in {"args", "kwargs"}:
-            return None
-        declared = parameter.annotation and self.annotated(parameter.annotation, function, depth)
-        return declared or self._default(function, parameter, depth)
-
-    def _default(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
-        """Find the function, class or object that a parameter is where it is not given."""
-        if not isinstance(parameter.default, (m.Name, m.Attribute, m.Call)):
-            return None
-        outer = None if function.enclosing is None else self.final_scope(function.enclosing)
-        return None if outer is None else self.entity(parameter.default, outer, depth + 1)
-
-    def annotated(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
-        """Find the object of which an annotation in a function names the class, or that class itself."""
-        if isinstance(annotation, m.Subscript) and last_name(annotation.value) in {"Type", "type"}:
-            object_ = self.annotated(annotation.index, function, depth)
-            return object_.of if isinstance(object_, Instance) else None
-        for name in class_names(annotation):
-            first, *rest = name.split(".")
-            entity = self.member(function.module, first, depth)
-            for part in rest:
-                entity = self._step(entity, part, depth)
-            if isinstance(entity, (Library, LinkedClass)) and not _is_of_typing(entity):
-                return Instance(entity)
-        return None
-
-
-def _is_variable(value: m.Expr) -> bool:
-    return isinstance(value, (m.Name, m.Attribute))
-
-
-def _as_class(name: str) -> str:
-    """Spell the name of a variable as that of a class: `_data_loader` becomes `DataLoader`."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    def named(self, chain: str, module: Module, depth: int) -> Entity | None:
+        """Find what `a.b.c` denotes in the code of a module."""
+        first, *rest = chain.split(".")
+        entity = self.member(module, first, depth)
+        for name in rest:
+            entity = self._step(entity, name, depth)
+        return entity
 
 
 def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
@@ -441,10 +399,6 @@ def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
     decorators = {dotted(decorator) for decorator in function.facts.decorators}
     owner = function.owner
     return owner is not None and "classmethod" in decorators and found == Instance(owner)
-
-
-def _is_of_typing(entity: Entity) -> bool:
-    return isinstance(entity, Library) and package_of(entity.name) in _TYPING
 
 
 def _is_library_class(entity: Entity | None) -> bool:

@@ -314,7 +314,7 @@ class Paths:
 
     def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         binding = self.guards.known(expr, scope)
-        if binding is not None:
+        if binding is not None and not self._is_setting(expr, binding, scope):
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
             own = self.privacy.of_property(expr, scope)
@@ -330,6 +330,14 @@ class Paths:
         name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
         divided = self.dealt.is_data(expr.id)
         return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
+
+    def _is_setting(self, expr: m.Name | m.Attribute, binding: Binding, scope: Scope) -> bool:
+        """Tell whether an attribute is a field that its object is given, which a method may only convert."""
+        if not (isinstance(expr, m.Attribute) and isinstance(binding, Either)):
+            return False
+        class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
+        kept = any(isinstance(option, Unknown) for option in binding.options)
+        return kept and class_ is not None and class_.declares(expr.name)
 
     def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
         name = target_name(expr) or spell(expr)
