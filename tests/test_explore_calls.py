@@ -116,6 +116,26 @@ def opener(root: Path) -> object:
     return names, text, os.listdir(root)
 
 
+def makes_nameless() -> bool:
+    """Tell whether this system and the filesystem of the tests know files without a name."""
+    try:
+        os.close(os.open(tempfile.gettempdir(), getattr(os, "O_TMPFILE", 0) | os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
+def nameless(root: Path) -> object:
+    file = os.open(root, os.O_TMPFILE | os.O_RDWR, 0o644)
+    os.write(file, b"one")
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    before = os.listdir(root), os.fstat(file).st_nlink
+    # a descriptor of a directory lets it follow the link
+    os.link(f"/proc/self/fd/{file}", root / "named", src_dir_fd=file)
+    os.close(file)
+    return before, os.listdir(root), (root / "named").read_text()
+
+
 def relative(root: Path) -> object:
     before = os.getcwd()
     os.chdir(root)
@@ -266,7 +286,7 @@ def copied(root: Path) -> object:
 
 PROGRAMS = (
     kinds, attributes, descriptors, file_objects, opener, relative, trees, archives, temporary, entries,
-    locks, errors, paths, copied,
+    locks, errors, paths, copied, *([nameless] if makes_nameless() else []),
 )  # fmt: skip
 named = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 
@@ -370,6 +390,26 @@ def written(root: Path) -> None:
 )
 def test_what_a_call_is_called(program: Callable[[Path], object], expected: list[str]) -> None:
     assert steps(program) == expected
+
+
+@pytest.mark.skipif(not makes_nameless(), reason="no files without a name here")
+def test_a_file_without_a_name_is_the_same_in_every_run() -> None:
+    """FileLock asks by one whether the filesystem has flock, since filelock 4.3."""
+    assert steps(nameless)[:3] == [
+        "open[O_TMPFILE] . -> created",
+        "write a file without a name -> 3 bytes",
+        "flock[EX|NB] a file without a name -> done",
+    ]
+
+    def locked(root: Path, rank: int) -> None:
+        file = os.open(root, os.O_TMPFILE | os.O_RDWR)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (root / f"{rank}.txt").touch()
+        os.close(file)
+
+    result = explore(locked)
+    result.assert_ok()
+    assert (result.exhaustive, result.schedules) == (True, 1)
 
 
 def stored(root: Path, rank: int) -> None:

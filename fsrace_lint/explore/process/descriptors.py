@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FLAGS = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_EXCL", "O_TRUNC", "O_APPEND", "O_DIRECTORY")
 _ATTRIBUTES = ("fchmod", "fchown")
+_NAMELESS: int = getattr(os, "O_TMPFILE", 0)
 
 
 class DescriptorCalls(Calls):
@@ -59,6 +60,8 @@ class DescriptorCalls(Calls):
         place = self._gate.place(path, dir_fd)
         if place is None:
             return posix.open(path, flags, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
+        if _NAMELESS and flags & _NAMELESS == _NAMELESS:
+            return self._open_nameless(place, (path, dir_fd), flags, mode)
         words = "|".join(name for name in _FLAGS if flags & getattr(os, name)) or "O_RDONLY"
         return self.open_place(place, (path, dir_fd), flags, mode, words)
 
@@ -95,6 +98,20 @@ class DescriptorCalls(Calls):
 
         mutates = bool(flags & (os.O_CREAT | os.O_TRUNC))
         return self._gate.step(f"open[{words}]", self._gate.shown(place), act, mutates=mutates)
+
+    def _open_nameless(self, place: str, given: tuple[Any, int | None], flags: int, mode: int) -> int:
+        """Make a file in a directory that nobody finds there: open(2) on `O_TMPFILE`."""
+
+        def act(recorder: Recorder, _: Go) -> int:
+            recorder.look(*given)
+            descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
+            recorder.made.append(posix.fstat(descriptor).st_ino)
+            self._gate.stamp(descriptor)
+            self._gate.opened(descriptor, is_nameless=True)
+            recorder.result = "created"
+            return descriptor
+
+        return self._gate.step("open[O_TMPFILE]", self._gate.shown(place), act, mutates=False)
 
     def close(self, descriptor: int) -> None:
         """Close a file; this drops its locks."""

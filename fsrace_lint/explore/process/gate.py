@@ -40,10 +40,12 @@ class Open:
         number: Tells it from the others of this process.
         flock: The lock that it holds, or None.
         descriptors: How many there are.
+        is_nameless: Whether it was made without a name (`O_TMPFILE`).
     """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, is_nameless: bool = False) -> None:
         self.number = number
+        self.is_nameless = is_nameless
         self.flock: Held | None = None
         self.descriptors = 1
 
@@ -141,10 +143,10 @@ class Gate:
             return text
         return None
 
-    def opened(self, descriptor: int) -> None:
+    def opened(self, descriptor: int, *, is_nameless: bool = False) -> None:
         """Remember an open file."""
         self._opened += 1
-        self.files[descriptor] = Open(self._opened)
+        self.files[descriptor] = Open(self._opened, is_nameless=is_nameless)
 
     def share(self, descriptor: int, new: int) -> None:
         """Remember that an open file has another descriptor."""
@@ -162,6 +164,8 @@ class Gate:
 
     def name_of(self, descriptor: int) -> str:
         """Give the path of an open file as reports show it."""
+        if self.files[descriptor].is_nameless:
+            return "a file without a name"
         try:
             return self.shown(descriptor_path(descriptor))
         except OSError:
