@@ -116,6 +116,8 @@ class Privacy:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.origins(expr, scope)
+            case Unpacked(whole=Value(expr=m.Call(function=function))) if last_name(function) in _READING:
+                return NO_ORIGINS
             case Unpacked() if parts := tuple(self.guards.parts(binding)):
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
             case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
