@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import parts
+from fsrace_lint.project.acts.collected import Collected
 from fsrace_lint.project.names.bindings import source_of
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.paths.forms import Path, Symbol
@@ -85,6 +86,7 @@ class FileNames:
         """Prepare for a project."""
         self.linker = linker
         self.catalog = linker.catalog
+        self._collections = Collected(linker.resolver)
 
     def of(self, site: Site) -> FileName:
         """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
@@ -93,7 +95,7 @@ class FileNames:
 
     def _guessed(self, expr: m.Expr) -> FileName:
         texts = list(_texts(expr))
-        means = self._meanings(_words(texts[-1] if texts else ""))
+        means = self._meanings(_words(_end_of(expr)))
         scratch = "scratch" in self._meanings(word for text in texts for word in _words(text))
         nothing: frozenset[str] = frozenset()
         return FileName(
@@ -110,7 +112,7 @@ class FileNames:
     def _read(self, path: Path) -> FileName:
         last = path.components[-1] if path.components else ()
         folders = path.components[:-1]
-        means = self._meanings(_literal_words(last)) | self._returned(last)
+        means = self._meanings(_literal_words(last)) | self._returned(last) | self._collected(last)
         folder = [symbol for component in folders for symbol in _symbols(component)]
         named = (path.text, *(told for symbol in path.symbols() for told in _told(symbol)))
         return FileName(
@@ -142,6 +144,12 @@ class FileNames:
                 if path is not None and path.components:
                     made |= self._meanings(_literal_words(path.components[-1]))
         return made
+
+    def _collected(self, last: Component) -> frozenset[str]:
+        """What is said by the names of which it is one: those that a collection holds."""
+        made_of = (symbol.made_of for symbol in _symbols(last) if symbol.made_of is not None)
+        named = (_end_of(expr) for binding in made_of for expr in self._collections.elements_for(binding))
+        return self._meanings(word for text in named for word in _words(text))
 
     def _is_numbered(self, symbols: Iterable[Symbol]) -> bool:
         """Tell whether a name holds a number that is another one each time; one that is formatted is."""
@@ -200,6 +208,11 @@ def _symbol_words(symbols: Iterable[Symbol]) -> Iterator[str]:
 def _told(symbol: Symbol) -> tuple[str, ...]:
     """Give what else is said of a variable: how the source spells what it is an element or a part of."""
     return () if symbol.made_of is None else (source_of(symbol.made_of),)
+
+
+def _end_of(expr: m.Expr) -> str:
+    """Give the last text in an expression, which tells most of a path."""
+    return next(iter(list(_texts(expr))[::-1]), "")
 
 
 def _texts(expr: m.Expr) -> Iterator[str]:

@@ -28,7 +28,8 @@ class FileQueries(SiteQueries):
 
     def is_surely_raced(self, site: Site) -> bool:
         """Tell whether it is evident that several processes do it at once to one path."""
-        return site.certain and site.evidence is Evidence.EVIDENT and self.is_raced(site)
+        sure = site.certain and not site.is_one_of_group
+        return sure and site.evidence is Evidence.EVIDENT and self.is_raced(site)
 
     def is_opened_at_once(self, site: Site) -> bool:
         """Tell whether what a call gives is the path that another opens, and nothing else sees it."""
