@@ -203,15 +203,16 @@ def _chosen(items: tuple[m.Expr, ...], step: int | str) -> tuple[m.Expr, ...]:
 
 
 def common(entities: Iterable[Entity | None]) -> Entity | None:
-    """Give what some entities have in common: they are one, or objects of classes with one ancestor.
+    """Give what some entities have in common: they are one object, or of classes with one ancestor.
 
     Args:
-        entities: The entities; what is not known is left out.
+        entities: The entities; what is not known to be an object is left out. A function or a class in
+            a collection would be called by names that no search for its callers goes through.
 
     Returns:
-        That one, or an object of the nearest common class; the first entity where there is none.
+        That one, or an object of the nearest common class; the first object where there is none.
     """
-    known = [entity for entity in dict.fromkeys(entities) if entity is not None]
+    known = [entity for entity in dict.fromkeys(entities) if isinstance(entity, Instance)]
     classes = list(_classes(known))
     if len(known) > 1 and len(classes) == len(known):
         for ancestor in classes[0].ancestors():
@@ -220,7 +221,7 @@ def common(entities: Iterable[Entity | None]) -> Entity | None:
     return known[0] if known else None
 
 
-def _classes(entities: Iterable[Entity]) -> Iterator[LinkedClass]:
-    for entity in entities:
-        if isinstance(entity, Instance) and isinstance(entity.of, LinkedClass):
-            yield entity.of
+def _classes(objects: Iterable[Instance]) -> Iterator[LinkedClass]:
+    for each in objects:
+        if isinstance(each.of, LinkedClass):
+            yield each.of
