@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -14,6 +14,7 @@ from fsrace_lint.project.model import Evidence, Sign, Trace
 from fsrace_lint.project.names.constants import refutes
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import given
+from fsrace_lint.project.names.values import Either, Selected, Value
 from fsrace_lint.project.ranks.ranks import TRANSPARENT
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.states import Event, Literal
     from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+    from fsrace_lint.project.names.values import Binding
     from fsrace_lint.spans import Span
 
 _HELPERS_DEPTH: Final = 3
@@ -38,14 +40,24 @@ _RUN_BY_HAND: Final = frozenset(
 )
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
-_Step: TypeAlias = "tuple[Event, LinkedClass | None]"
-"""A call on the way, and the class of the object whose method it stands in."""
-
 _Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
 """A function on the way, and the class of the object whose method it is there."""
 
 _Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
 """A sign, and what was tested before it."""
+
+
+class _Step(NamedTuple):
+    """A call on the way.
+
+    `owner` is the class of the object whose method it stands in; `enters` says that the way goes on in the
+    function that it calls, and `called` is the class of the object whose method that is.
+    """
+
+    event: Event
+    owner: LinkedClass | None
+    enters: bool = False
+    called: LinkedClass | None = None
 
 
 class _Call(Record, frozen=True, eq=False):
@@ -59,6 +71,11 @@ class _Call(Record, frozen=True, eq=False):
     callee: LinkedFunction | None
     meets: bool
     launch: Launch | None
+
+    @property
+    def launches(self) -> bool:
+        """Whether it starts or prepares several processes in any case."""
+        return self.launch is not None and self.launch.certain
 
 
 class Evidences:
@@ -91,7 +108,7 @@ class Evidences:
         and a sign counts only where a process can pass both it and the call. Nobody is
         known to come where every call passes a constant that rules it out.
         """
-        start: _Step = (event, event.function.owner)
+        start = _Step(event, event.function.owner)
         ways: dict[_Step, tuple[Event, ...]] = {start: ()}
         waiting = [start]
         callers: dict[_Caller, tuple[Event, ...]] = {}
@@ -100,11 +117,11 @@ class Evidences:
         alone: tuple[Event, ...] | None = None
         while waiting:
             step = waiting.pop(0)
-            (here, class_), way = step, ways[step]
+            here, class_, way = step.event, step.owner, ways[step]
             if self._runs_alone(here.function):
                 alone = way
                 continue
-            sign = self._sign(here) or self._sign_around(here, len(way))
+            sign = self._sign(step) or self._sign_around(here, len(way))
             if sign is not None:
                 return Trace(Evidence.EVIDENT, way, sign)
             caller = here.function, class_
@@ -159,12 +176,33 @@ class Evidences:
         launches = (call.launch for call in self._calls_of(function))
         return any(launch is not None and not launch.certain for launch in launches)
 
-    def _sign(self, event: Event) -> Sign | None:
-        """Find what shows that several processes come to a call, in its own function."""
-        for sign, before in self._signs_of(event.function):
-            if not are_apart(before, event.state.literals):
+    def _sign(self, step: _Step) -> Sign | None:
+        """Find what shows that several processes come to a call, in its own function.
+
+        What the call leads to shows it only where the way passes it.
+        """
+        entered = step.event.call.span if step.enters and not self._is_sign(step.event) else None
+        for sign, before in self._signs_of(step.event.function):
+            passed = sign.place.span != entered and not are_apart(before, step.event.state.literals)
+            if passed and not self._makes_another(sign, step):
                 return sign
         return None
+
+    def _is_sign(self, event: Event) -> bool:
+        """Tell whether a call launches or synchronizes processes, whatever it leads to."""
+        return any(
+            call.event is event and (call.meets or call.launches) for call in self._calls_of(event.function)
+        )
+
+    def _makes_another(self, sign: Sign, step: _Step) -> bool:
+        """Tell whether a sign is that the object of a call is made, but in a branch for another class."""
+        function, scope = step.event.call.function, step.event.state.scope
+        on = function.value if step.called is not None and isinstance(function, m.Attribute) else None
+        for made in _choices(scope.get(on.id) if isinstance(on, m.Name) else None):
+            if isinstance(made.expr, m.Call) and made.expr.span == sign.place.span:
+                class_ = self.linker.resolver.class_of(self.linker.resolver.of_binding(made))
+                return class_ is not None and step.called not in class_.relatives
+        return False
 
     def _signs_of(self, function: LinkedFunction) -> tuple[_Placed, ...]:
         """Give all signs in a function, each with what was tested before it."""
@@ -255,9 +293,8 @@ class Evidences:
 
     def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
         for call in self._calls_of(function):
-            meets = depth <= _WRAPPERS_DEPTH and call.meets
-            launches = call.launch is not None and call.launch.certain
-            if meets or launches or self._leads(call, depth + 1):
+            shows = call.launches or (depth <= _WRAPPERS_DEPTH and call.meets)
+            if shows or self._leads(call, depth + 1):
                 yield call.event
 
     def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
@@ -361,7 +398,23 @@ def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
         if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
             return None
         class_ = class_ if receiver in class_.ancestors() else receiver
-    return edge.event, class_ if edge.is_on_self and not edge.handed else function.owner
+    if edge.is_on_self and not edge.handed:
+        return _Step(edge.event, class_, enters=True)
+    called = class_ if edge.receiver is not None else None
+    return _Step(edge.event, function.owner, not edge.handed, called)
+
+
+def _choices(binding: Binding | None) -> Iterator[Value]:
+    """Give what a name is bound to, each where it depends on tests which it is."""
+    match binding:
+        case Value():
+            yield binding
+        case Selected(then=then, otherwise=otherwise):
+            yield from _choices(then)
+            yield from _choices(otherwise)
+        case Either(options=options):
+            for option in options:
+                yield from _choices(option)
 
 
 def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:

@@ -154,11 +154,12 @@ class LockMisuses:
             if step.act is None or step.path is None or not self.locks.is_held(lock, step.event):
                 continue
             moved = index > 0 and steps[index - 1].op == "rename" and steps[index - 1].origin is step.origin
-            if step.op not in _MAKING or moved or _is_idempotent(step.act):
-                continue
-            probe = self._absent(step, outside, step.path)
+            makes = step.op in _MAKING and not moved and not _is_idempotent(step.act)
+            probe = self._absent(step, outside, step.path) if makes or step.op == "delete" else None
             inside = step.literals[len(outside) :]
             if probe is None or any(self._is_another_test(literal) for literal in inside):
+                continue
+            if not makes and probe.path != step.path:
                 continue
             if any(self._looks(lock, other, probe.path) for other in steps[:index]):
                 continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.project.names.entities import as_function, qualified_name
-from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Unpacked, Value
+from fsrace_lint.project.names.values import Argument, Either, Element, Scope, Selected, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEEPEST: Final = 12
 _GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
+_SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 
 
@@ -170,11 +171,7 @@ class Ranks:
             found = self._bound_rank(known, depth + 1)
             if found is not None:
                 return found
-            if (
-                isinstance(known, Value)
-                and isinstance(known.expr, m.Constant)
-                and known.expr.value is not None
-            ):
+            if self._is_no_rank(known, depth + 1):
                 return None
         if isinstance(expr, m.Attribute):
             entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
@@ -182,6 +179,44 @@ class Ranks:
                 return str(entry.scope)
         variable = self.catalog.find("variable", last_name(expr))
         return variable.scope if variable is not None and variable.means == "rank" else None
+
+    def _is_no_rank(self, binding: Binding, depth: int) -> bool:
+        """Tell whether a variable holds a constant, one number of many in a loop, or what a text says."""
+        if depth > DEEPEST:
+            return False
+        match binding:
+            case Value(expr=m.Constant(value=value)):
+                return value is not None
+            case Value(expr=expr, scope=scope):
+                return self._is_read_from_text(expr, scope, depth + 1)
+            case Element():
+                return True
+            case Selected(then=then, otherwise=otherwise):
+                return self._are_no_ranks((then, otherwise), depth + 1)
+            case Either(options=options):
+                return self._are_no_ranks(options, depth + 1)
+            case _:
+                return False
+
+    def _are_no_ranks(self, options: tuple[Binding, ...], depth: int) -> bool:
+        """Tell whether none of several bindings is a rank; None stands for what comes later."""
+        known = [each for each in options if not (isinstance(each, Value) and _is_none(each.expr))]
+        return bool(known) and all(self._is_no_rank(each, depth) for each in known)
+
+    def _is_read_from_text(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether a number is a part of a text, as of the name of a file."""
+        match expr:
+            case m.Call(function=m.Name(id=name), arguments=[value]) if name in TRANSPARENT:
+                return self._is_read_from_text(value, scope, depth)
+            case m.Call(function=m.Attribute(name=name)):
+                return name in _SPLITTING
+            case m.Subscript(value=value):
+                return self._is_read_from_text(value, scope, depth)
+            case m.Name(id=name):
+                bound = self.resolver.binding(name, scope)
+                return isinstance(bound, Value) and self._is_no_rank(bound, depth)
+            case _:
+                return False
 
     def _bound_rank(self, binding: Binding, depth: int) -> str | None:
         if depth > DEEPEST:
