@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, NODE_FIRSTS, Processes
+from fsrace_lint.project.flow.processes import ALL, FIRST, MAIN, NOBODY, NODE_FIRSTS, Processes
 from fsrace_lint.project.memo import Memo, once
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import arguments_of, received
@@ -127,6 +128,9 @@ class Summaries:
     def _find_first(self, function: LinkedFunction) -> str | None:
         if not function.facts.is_generator:
             return None
+        taking_turns = self._find_turns(function)
+        if taking_turns is not None:
+            return taking_turns
         waiting = [e.state.processes for e in self.linker.events(function) if self.waits(e)]
         if any(processes == MAIN for processes in waiting) and any(
             not processes & MAIN for processes in waiting
@@ -135,6 +139,19 @@ class Summaries:
         first = [p for p in waiting if p & MAIN and not p & ~NODE_FIRSTS]
         return "local" if first and any(not processes & MAIN for processes in waiting) else None
 
+    def _find_turns(self, function: LinkedFunction) -> str | None:
+        """Find who gets to the body first where a context yields twice, with a barrier for all in between."""
+        arms = [branch for branch in function.facts.body if isinstance(branch, m.If) and _yields(branch.body)]
+        for one, other in itertools.pairwise(arms):
+            between = [e for e in self.linker.events(function) if one.span < e.call.span < other.span]
+            for event in between:
+                if event.state.processes == ALL and self.waits(event):
+                    before, _ = self.linker.guards.split(one.test, event.state.scope)
+                    after, _ = self.linker.guards.split(other.test, event.state.scope)
+                    scopes = (scope for scope in ("global", "local") if before == FIRST[scope])
+                    return None if after & MAIN else next(scopes, None)
+        return None
+
     def _called_parameter(self, event: Event, within: Container[LinkedFunction]) -> str | None:
         """Name the parameter of one of some functions that a call runs."""
         called = event.call.function
@@ -142,6 +159,11 @@ class Summaries:
             self.linker.resolver.binding(called.id, event.state.scope) if isinstance(called, m.Name) else None
         )
         return bound.parameter.name if isinstance(bound, Argument) and bound.function in within else None
+
+
+def _yields(body: Iterable[m.Statement]) -> bool:
+    """Tell whether a suite yields nothing, as the context manager does that is entered by no name."""
+    return any(isinstance(each, m.Evaluate) and each.value == m.Opaque() for each in body)
 
 
 def _handed_on(events: Iterable[Event]) -> Iterator[_HandedOn]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import EACH, VALUE, parts_of
 from fsrace_lint.project.names.bindings import targets_of
-from fsrace_lint.project.names.entities import Instance, is_property
+from fsrace_lint.project.names.entities import Instance, Kind, is_property
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.values import Argument, Either, Element, Selected, Unpacked, Value
 
@@ -202,26 +202,27 @@ def _chosen(items: tuple[m.Expr, ...], step: int | str) -> tuple[m.Expr, ...]:
     return items[step : step + 1]
 
 
-def common(entities: Iterable[Entity | None]) -> Entity | None:
+def common(entities: Iterable[Entity | None]) -> Instance | Kind | None:
     """Give what some entities have in common: they are one object, or of classes with one ancestor.
 
     Args:
-        entities: The entities; what is not known to be an object is left out. A function or a class in
-            a collection would be called by names that no search for its callers goes through.
+        entities: The entities; what is known to be neither an object nor a class is left out. A function
+            in a collection would be called by names that no search for its callers goes through.
 
     Returns:
-        That one, or an object of the nearest common class; the first object where there is none.
+        That one, or an object of the nearest common class, or that class; else the first of them.
     """
-    known = [entity for entity in dict.fromkeys(entities) if isinstance(entity, Instance)]
+    parts = (Kind(entity) if isinstance(entity, LinkedClass) else entity for entity in entities)
+    known = [part for part in dict.fromkeys(parts) if isinstance(part, (Instance, Kind))]
     classes = list(_classes(known))
     if len(known) > 1 and len(classes) == len(known):
         for ancestor in classes[0].ancestors():
             if all(ancestor in class_.ancestors() for class_ in classes):
-                return Instance(ancestor)
+                return type(known[0])(ancestor)
     return known[0] if known else None
 
 
-def _classes(objects: Iterable[Instance]) -> Iterator[LinkedClass]:
-    for each in objects:
+def _classes(parts: Iterable[Instance | Kind]) -> Iterator[LinkedClass]:
+    for each in parts:
         if isinstance(each.of, LinkedClass):
             yield each.of

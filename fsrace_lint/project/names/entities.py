@@ -23,6 +23,12 @@ class Instance(Record, frozen=True):
     of: Library | LinkedClass
 
 
+class Kind(Record, frozen=True):
+    """A class that is a part of a collection; what calls it there is found under none of its names."""
+
+    of: LinkedClass
+
+
 class Global(Record, frozen=True):
     """A variable of a module of the project."""
 
@@ -30,7 +36,7 @@ class Global(Record, frozen=True):
     name: str
 
 
-Entity: TypeAlias = Library | Instance | Global | Module | LinkedFunction | LinkedClass
+Entity: TypeAlias = Library | Instance | Kind | Global | Module | LinkedFunction | LinkedClass
 
 
 def qualified_name(entity: Entity | None) -> str | None:

@@ -13,6 +13,7 @@ from fsrace_lint.project.names.entities import (
     Entity,
     Global,
     Instance,
+    Kind,
     Library,
     as_function,
     is_property,
@@ -221,7 +222,7 @@ class Resolver(Members):
     @staticmethod
     def class_of(entity: Entity | None) -> LinkedClass | None:
         """Give the class of the project that an object belongs to, or the class itself."""
-        if isinstance(entity, Instance):
+        if isinstance(entity, (Instance, Kind)):
             entity = entity.of
         return entity if isinstance(entity, LinkedClass) else None
 
@@ -266,8 +267,8 @@ class Resolver(Members):
                 return self.member(entity, name, depth) or Library(f"{entity.name}.{name}")
             case Library(name=owner):
                 return Library(f"{owner}.{name}")
-            case LinkedClass():
-                return entity.method(name)
+            case (LinkedClass() as class_) | Kind(of=class_):
+                return class_.method(name)
             case Instance(of=LinkedClass() as class_):
                 own = class_.method(name) or self._attribute_of_class(class_, name, depth)
                 return own or self._from_library(class_, name, depth)
@@ -344,8 +345,8 @@ class Resolver(Members):
     def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
         entity = self.entity(call.function, scope, depth)
         match entity:
-            case LinkedClass():
-                return Instance(entity)
+            case (LinkedClass() as class_) | Kind(of=class_):
+                return Instance(class_)
             case Library(name=name):
                 entry = self.catalog.exact("returns", name)
                 if entry is not None:

@@ -15,6 +15,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.processes import ALL, ANOTHER, NOBODY, TWO, Processes
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.names.given import arguments_of
+from fsrace_lint.project.ranks.ranks import WORLDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _KINDS: Final = tuple(kind for kind in Processes if kind)
 _GROUP: Final = re.compile(r"(?:^|_)(?:group|pg|mesh|parallel_mode)$")
-_WORLD: Final = frozenset({"WORLD", "world_group", "default_group", "get_world_group"})
 _POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
 
 
@@ -120,7 +120,7 @@ def names_a_group(meeting: Step) -> bool:
     given = [(name or last_name(value), value) for _, name, value in arguments_of(call)]
     return any(
         (_GROUP.search(name) or _GROUP.search(last_name(value)))
-        and last_name(value) not in _WORLD
+        and last_name(value) not in WORLDS
         and not (isinstance(value, m.Constant) and value.value is None)
         for name, value in given
     )

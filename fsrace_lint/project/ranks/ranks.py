@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 DEEPEST: Final = 12
 _GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
+WORLDS: Final = frozenset(
+    {"WORLD", "world_group", "world_pg", "default_group", "default_pg", "get_world_group"}
+)
+"""Names of the group of all processes."""
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
@@ -84,7 +88,7 @@ class Ranks:
                 if name in ENVIRONMENT_CALLS and arguments:
                     return self.environment(arguments[0], "rank")
                 found = self._called_rank(name or last_name(function), as_function(entity), depth)
-                return "group" if found in {"global", "local"} and _names_a_group(expr) else found
+                return "group" if found in {"global", "local"} and _names_a_group(expr, scope) else found
             case m.Subscript(value=value, index=index):
                 if self.resolver.qualify(value, scope) == "os.environ":
                     return self.environment(index, "rank")
@@ -252,14 +256,23 @@ class Ranks:
             yield from ((item, names) for item in items[binding.index :][:1])
 
 
-def _names_a_group(call: m.Call) -> bool:
-    """Tell whether a call asks for the number within a group that it is given, as `get_rank(group)` does."""
-    given = [dotted(value) or "" for value in call.arguments]
-    given += [keyword.name or "" for keyword in call.keywords if not _is_none(keyword.value)]
-    return any(_GROUP.search(name) is not None for name in given)
+def _names_a_group(call: m.Call, scope: Scope) -> bool:
+    """Tell whether a call asks for the number within a group that it is given, as `get_rank(group)` does.
+
+    One that may be left out is the group of all, but for who gives another one.
+    """
+    given = [(dotted(value) or "", value) for value in call.arguments]
+    given += [(keyword.name or "", keyword.value) for keyword in call.keywords]
+    return any(_GROUP.search(name) and not _is_of_all(value, scope) for name, value in given)
 
 
-def _is_none(expr: m.Expr) -> bool:
+def _is_of_all(group: m.Expr, scope: Scope) -> bool:
+    bound = scope.get(group.id) if isinstance(group, m.Name) else None
+    is_optional = isinstance(bound, Argument) and _is_none(bound.parameter.default)
+    return is_optional or _is_none(group) or last_name(group) in WORLDS
+
+
+def _is_none(expr: m.Expr | None) -> bool:
     return isinstance(expr, m.Constant) and expr.value is None
 
 
