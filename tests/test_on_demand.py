@@ -170,6 +170,20 @@ def using(code: str) -> dict[str, str]:
     return {"lib.py": LIBRARY, "use.py": f"{IMPORTS}import lib\nfrom lib import {', '.join(OWN)}\n{code}\n"}
 
 
+def test_what_a_circle_of_callers_brings_along_does_not_depend_on_who_is_asked_first() -> None:
+    made = "    if not os.path.exists(out):\n        os.makedirs(out)\n"
+    called = f"{IMPORTS}\ndef work(out):\n{made}"
+    circle = (
+        f"{IMPORTS}from called import work\n\ndef here(out):\n{made}"
+        "    if dist.get_rank() == 0:\n        work(out + '/first')\n    there(out)\n"
+        "\ndef there(out):\n    here(out + '/next')\n"
+    )
+    files = {"called.py": called, "circle.py": circle}
+    assert differing(files) == []
+    assert ("FSR101", "here") in codes(files, "circle.py")
+    assert codes(files, "called.py") == set()
+
+
 @pytest.mark.parametrize("case", WAYS)
 def test_a_function_is_found_under_its_other_names(case: str) -> None:
     function, code = WAYS[case]

@@ -199,8 +199,17 @@ class Propagation:
             unreached = {function for function in functions if function not in contexts}
             if not unreached:
                 break
-            open_ended |= unreached
+            open_ended |= self._called_in_circles(unreached)
         self._contexts.update(contexts)
+
+    def _called_in_circles(self, functions: set[LinkedFunction]) -> set[LinkedFunction]:
+        """Give those of some functions that only call each other in turn; there is one where none is free."""
+
+        def ways(function: LinkedFunction) -> tuple[Edge, ...]:
+            return tuple(edge for edge in self.edges(function) if edge.event.function in functions)
+
+        above = {function: frozenset(self.upward(function, ways)) for function in functions}
+        return {one for one, callers in above.items() if all(above[each] == callers for each in callers)}
 
     def _join(
         self,
