@@ -289,14 +289,14 @@ class Resolver(Members):
         entry = self.catalog.exact("returns", qualified)
         return None if entry is None or not entry.is_property else Instance(Library(entry.type))
 
-    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> Library | None:
-        """Find the method of a library's class that a class of the project inherits, if the catalog has it.
+    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> Library | Instance | None:
+        """Find what a class of the project inherits from a library's, if the catalog has it.
 
         It may have it under the name of the class itself: the project may be the library.
         """
         for owner in self._known_as(class_, depth):
             if self.catalog.is_listed(f"{owner}.{name}"):
-                return Library(f"{owner}.{name}")
+                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
         return None
 
     def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:

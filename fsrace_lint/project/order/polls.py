@@ -227,7 +227,9 @@ class Polls:
             entity = event.function.module.functions[value.function]
         inner = [(m.Call(value, (), (), event.call.span), scope)]
         if isinstance(entity, LinkedFunction):
-            inner = [(each.call, each.state.scope) for each in self.linker.events(entity)]
+            # a lambda of nothing is called at once, with the names as they stand
+            here = isinstance(value, m.Lambda) and not entity.facts.parameters
+            inner = [(each.call, scope if here else each.state.scope) for each in self.linker.events(entity)]
         for call, names in inner:
             act = self._look(call, names)
             if act is not None:
