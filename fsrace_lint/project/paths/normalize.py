@@ -56,12 +56,15 @@ _REMEMBERED: Final = 1_000
 _SAME_PATH: Final = frozenset(
     {
         "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
-        "pathlib.Path.absolute", "pathlib.Path.resolve", "pathlib.Path.as_posix",
+        "pathlib.Path.absolute", "pathlib.Path.resolve", "pathlib.Path.as_posix", "os.path.expanduser",
+        "pathlib.Path.expanduser",
     }
 )  # fmt: skip
+_STRIPPING: Final = frozenset({"strip", "rstrip", "lstrip"})
+"""Methods that take slashes, or what is no part of a name, from the ends of a path."""
 _PURE: Final = frozenset(
     {
-        "os.path.basename", "os.path.splitext", "os.path.expanduser", "os.path.relpath", "os.path.commonpath",
+        "os.path.basename", "os.path.splitext", "os.path.relpath", "os.path.commonpath",
         "len", "os.getcwd", "pathlib.Path.cwd", "pathlib.Path.home", "copy.copy", "copy.deepcopy",
     }
 )  # fmt: skip
@@ -224,6 +227,8 @@ class Paths:
                 return self._joined((receiver, *call.arguments), scope, depth)
             if call.function.name == "format":
                 return self._formatted(call, receiver, scope, depth)
+            if call.function.name in _STRIPPING and call.arguments in {(), (m.Constant("/"),)}:
+                return self._pieces(receiver, scope, depth)
         if name == "os.path.dirname" and call.arguments:
             return self._parent(call.arguments[0], call, scope, depth)
         own = self.catalog.find("private", name)
