@@ -103,6 +103,8 @@ class Divergences:
         for meeting in meetings:
             ways = self._by_function(meeting) if alone else self._found(meeting, flow, counted)
             found = next(ways, None)
+            if found is not None and not found.certain:
+                found = next((way for way in ways if way.certain), found)
             if found is not None:
                 found = replace(found, certain=found.certain and meeting.certain)
                 if found.place not in first or (found.certain and not first[found.place].certain):
