@@ -46,6 +46,7 @@ KNOWN: Final = {
         "context-never-entered: Hazards / A lock of the project's own",
         "context-never-entered: Look-alikes / A function of the project that has the name of a context",
         "shared-download: Hazards / A method that is there to be overridden",
+        "paths: Made up / By the object whose method is handed the item",
     ),
 }
 """What is known to differ, and why: docs/limits.md tells it."""
