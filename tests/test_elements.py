@@ -200,6 +200,12 @@ def test_annotated_parameters(annotation: str, part: str, expected: str | None) 
     assert denoted(f"def main(a: {annotation}, b):\n    mark({part})\n") == expected
 
 
+@pytest.mark.parametrize(("depth", "expected"), [(2, "lib.One"), (20, None)])
+def test_a_part_is_followed_so_deep_and_no_deeper(depth: int, expected: str | None) -> None:
+    inside = "[" * depth + "One()" + "]" * depth + "[0]" * depth
+    assert denoted(f"def main(a, b):\n    mark({inside})\n") == expected
+
+
 @pytest.mark.parametrize(
     ("loop", "expr", "expected"),
     [
