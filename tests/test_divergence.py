@@ -416,3 +416,50 @@ class TestSequences:
                     one(path)
         """
         assert {found.how for found in project.divergences(text)} == {"branch"}
+
+
+class TestOthersUnderOneGuard:
+    """The first meeting that is missed names those in the same branch that are missed with it."""
+
+    def test_all_in_the_branch_are_named(self, project: Maker) -> None:
+        [found] = project.divergences(
+            """
+            def collect(batch, boxes):
+                dist.barrier()
+                if dist.get_rank() == 0:
+                    dist.barrier()
+                    for item in batch:
+                        dist.all_gather_object(boxes, item)
+                    meet()
+
+            def meet():
+                dist.barrier()
+            """
+        )
+        assert found.meeting.span.line == 8
+        assert [later.span.line for later in found.later] == [10, 11]
+
+    def test_what_stands_behind_the_branch_is_not(self, project: Maker) -> None:
+        [found] = project.divergences(
+            """
+            def collect(ready):
+                dist.barrier()
+                if dist.get_rank() == 0:
+                    dist.barrier()
+                dist.barrier()
+            """
+        )
+        assert found.later == ()
+
+    def test_what_stands_behind_a_way_out_is_not(self, project: Maker) -> None:
+        [found] = project.divergences(
+            """
+            def collect():
+                dist.barrier()
+                if dist.get_rank() == 0:
+                    return
+                dist.barrier()
+                dist.barrier()
+            """
+        )
+        assert (found.how, found.later) == ("exit", ())

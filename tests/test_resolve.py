@@ -743,3 +743,25 @@ def test_a_guard_survives_a_chain_of_calls() -> None:
         f"import os\ndef main(rank, x):\n    if rank == 0: f0(x)\n{calls}def f200(x):\n    os.makedirs(x)\n"
     )
     assert runs({"main.py": text}) is Runs.ONE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pkg\nclass D(pkg.models.Base): pass\n",
+        "from pkg import models\nclass D(models.Base): pass\n",
+        "from pkg import again\nclass D(again.Base): pass\n",
+        "from pkg import again\nclass D(again.models.Base): pass\n",
+    ],
+    ids=["by the package", "by the module", "by a module that imports it", "by a module in a module"],
+)
+def test_a_base_is_found_by_a_dotted_name(text: str) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/models.py": "class Base: pass\n",
+        "pkg/again.py": "from pkg import models\nfrom pkg.models import Base\n",
+    }
+    linked = project({**files, "main.py": text})
+    everything(linked)
+    (derived,) = next(m for m in linked.linker.table.modules if m.name == "main").classes
+    assert [base.facts.name for base in derived.bases] == ["Base"]

@@ -1128,13 +1128,13 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
         "dist.barrier()\nos.symlink('d', 'e')  # SITE\n",
     ),
     one(
-        "a test whose other branch raises",
+        "a test whose other branch raises before all meet",
         "unexposed",
         "no rule that is on reports this mkdir",
         """\
-        dist.barrier()
         if os.path.exists('d'):
             raise SystemExit('in use')
+        dist.barrier()
         os.mkdir('d')  # SITE
         """,
     ),

@@ -94,3 +94,15 @@ def denoted(expr: m.Expr) -> Iterator[tuple[str, bool, str]]:
             yield from denoted(value)
         case _:
             return
+
+
+def variable_of(expr: m.Expr) -> str:
+    """Name the variable that an expression reads: `x` of `x[0]` and `x.item()`, `self.x` of `self.x[0]`."""
+    while isinstance(expr, (m.Subscript, m.Call)):
+        inner = expr.value if isinstance(expr, m.Subscript) else expr.function
+        if isinstance(expr, m.Call) and isinstance(inner, m.Attribute):
+            inner = inner.value
+        expr = inner
+    if isinstance(expr, m.Attribute) and isinstance(expr.value, m.Name):
+        return f"{expr.value.id}.{expr.name}"
+    return expr.id if isinstance(expr, m.Name) else ""

@@ -348,6 +348,11 @@ class Probe(Record, frozen=True, eq=False):
     asks: str
 
     @property
+    def refuses(self) -> bool:
+        """Whether the code is given up where it came out otherwise."""
+        return self.exit in {"raise", "exit"}
+
+    @property
     def asks_presence(self) -> bool:
         """Whether it asks whether anything, or a directory, is there."""
         return self.asks in _PRESENCE_TESTS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.acts.vanishing import Listing
     from fsrace_lint.project.flow.states import Event
-    from fsrace_lint.project.model import Misuse, Probe, Site
+    from fsrace_lint.project.model import AtCall, Misuse, Probe, Site
     from fsrace_lint.project.order.divergence import Divergence
     from fsrace_lint.project.order.sequences import Step as Happening
 
@@ -116,8 +116,8 @@ def called(event: Event, message: str) -> Related:
     return Related(Place(event.function.module.path, event.call.span), message)
 
 
-def related(site: Site, message: str) -> Related:
-    """Point at another site."""
+def related(site: AtCall, message: str) -> Related:
+    """Point at another site, or at a step."""
     return Related(Place(site.file, site.span), message)
 
 
@@ -208,7 +208,11 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
             ),
             f"process {here} waits until the process group times out",
         ),
-        related=[Related(divergence.place, "this decides who comes"), *_waiting_at(meeting)],
+        related=[
+            Related(divergence.place, "this decides who comes"),
+            *_waiting_at(meeting),
+            *(related(later, "nor do they reach this") for later in divergence.later),
+        ],
         strict=not divergence.certain,
     )
 
@@ -234,7 +238,7 @@ def both_make(probe: Probe, site: Site) -> Witness:
         return both_pass(probe, site, "FileExistsError")
     first = Step(0, probe.spelled, probe.answer)
     made = Step(0, site.told, "done")
-    if probe.exit in {"raise", "exit"}:
+    if probe.refuses:
         refused = Step(1, probe.spelled, str(probe.absent))
         return Witness((first, made, refused), f"process 1 refuses {site.spelled}, which process 0 has made")
     spoiled = (

@@ -79,7 +79,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
     unmet = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
-    unsure = not unmet if probe.exit in {"raise", "exit"} else site.act.appends
+    unsure = not unmet if probe.refuses else site.act.appends
     return unsure or project.comes_in_order(site)
 
 

@@ -55,7 +55,7 @@ RULE = Rule(code="FSR103", name="check-then-delete", cwe=367)
 def check(project: Project) -> Iterator[Finding]:
     """Find deletes of a path that another process can delete first."""
     for probe, delete in project.probe_then("delete", absent=False):
-        if _is_hazard(delete) and probe.exit not in {"raise", "exit"}:
+        if _is_hazard(delete) and not probe.refuses:
             is_tree = delete.act.api == "shutil.rmtree"
             told = delete.path is not None and probe.path.is_within(delete.path)
             exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree

@@ -26,18 +26,19 @@ no such flag, becomes `Path(…).mkdir(exist_ok=True)`, or stands in a `try` tha
 FileExistsError for a directory: both make one level as before. A check for a directory
 goes. One that asks `exists` stays: it is also true of a file, which `makedirs` refuses.
 
-Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception
-is handled or suppressed; one process of the job runs it, or runs it before all
-others (`main_process_first`); a lock is held; the path belongs to one process;
-the branch for an existing path raises, so that failing is what the author
-wants. In a script that one process runs, only the strict profile reports it.
+Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception is handled or suppressed;
+one process of the job runs it, or runs it before all others (`main_process_first`); a lock is held; the path
+belongs to one process; the branch for an existing path raises, so that failing is what the author wants,
+unless the processes of one job evidently run it, of which the slower refuse what the first one made. In a
+script that one process runs, only the strict profile reports it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Fix, Rule, both_pass, tested
+from fsrace_lint.rules.base import Applicability, Evidence, Fix, Rule, both_make, both_pass, tested
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,23 +53,41 @@ RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that two processes can both find missing."""
     for probe, mkdir in project.probe_then("mkdir", absent=True):
-        if not mkdir.is_contended or mkdir.is_ordered or mkdir.tolerates("FileExistsError"):
+        if not mkdir.is_contended or mkdir.is_ordered or mkdir.act.tree:
             continue
-        if probe.exit in {"raise", "exit"} or mkdir.act.tree:
-            continue
-        yield RULE.finding(
-            mkdir,
-            f"another process can create {mkdir.spelled} after the check on line {probe.span.line}",
-            witness=both_pass(probe, mkdir, "FileExistsError"),
-            related=[tested(probe, mkdir)],
-            fix=Fix(
-                "exist-ok",
-                mkdir.span,
-                _applicability(probe, mkdir),
-                "accept a directory that is there already",
-                probe.span if probe.is_whole_test else None,
-            ),
-        )
+        if probe.refuses and _is_refused(project, probe, mkdir):
+            yield _refused(probe, mkdir)
+        elif not probe.refuses and not mkdir.tolerates("FileExistsError"):
+            yield RULE.finding(
+                mkdir,
+                f"another process can create {mkdir.spelled} after the check on line {probe.span.line}",
+                witness=both_pass(probe, mkdir, "FileExistsError"),
+                related=[tested(probe, mkdir)],
+                fix=Fix(
+                    "exist-ok",
+                    mkdir.span,
+                    _applicability(probe, mkdir),
+                    "accept a directory that is there already",
+                    probe.span if probe.is_whole_test else None,
+                ),
+            )
+
+
+def _is_refused(project: Project, probe: Probe, mkdir: Site) -> bool:
+    """Tell whether the processes of one job, which do not meet in between, refuse what one of them made."""
+    asked = probe.asks_presence and probe.is_implied and probe.path == mkdir.path
+    by_all = mkdir.evidence is Evidence.EVIDENT and not mkdir.is_one_of_group
+    return asked and by_all and not (project.is_met_between(probe, mkdir) or project.comes_in_order(mkdir))
+
+
+def _refused(probe: Probe, mkdir: Site) -> Finding:
+    return RULE.finding(
+        mkdir,
+        f"a process that comes later refuses {mkdir.spelled}, which another one has created",
+        witness=both_make(probe, mkdir),
+        related=[tested(probe, mkdir)],
+        fix=DECIDE_ON_MAIN.at(mkdir),
+    )
 
 
 def _applicability(probe: Probe, mkdir: Site) -> Applicability:

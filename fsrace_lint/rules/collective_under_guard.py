@@ -28,7 +28,8 @@ Good:
 Calls of the project's own functions count where they lead to a collective. It
 is found in a branch, behind a return or a raise of some ranks, in a context
 such as `main_process_first()`, in a handler of exceptions, and in a function
-that a decorator or `run_on_main` lets one rank into.
+that a decorator or `run_on_main` lets one rank into. The first in a branch is
+reported, and shows the others.
 
 Silent when: the test comes out equal on all ranks (a setting, the number of
 processes, `is_initialized()`, what was broadcast or gathered before); the other

@@ -64,7 +64,7 @@ def _is_trusted(project: Project, write: Site) -> bool:
         return False
     name, skipped = project.name_of(write), project.probe_of_itself(write)
     if skipped is not None:
-        return skipped.exit not in {"raise", "exit"}
+        return not skipped.refuses
     hinted = name.may_be_of_a_run or (write.act.op == "copy" and name.hints_checkpoint)
     return not write.locked and (name.may_be_read_back or name.is_read_back or hinted)
 

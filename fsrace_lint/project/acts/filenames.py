@@ -12,7 +12,7 @@ from fsrace_lint.facts.names import parts
 from fsrace_lint.project.acts.collected import Collected
 from fsrace_lint.project.names.bindings import source_of
 from fsrace_lint.project.names.modules import LinkedFunction
-from fsrace_lint.project.paths.forms import Path, Symbol
+from fsrace_lint.project.paths.forms import RESULT, Path, Symbol
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMATTED: Final = "opaque"
-_RESULT: Final = "result"
 
 
 class FileName(Record, frozen=True):
@@ -136,7 +135,7 @@ class FileNames:
         """What is said by the names that the project's own functions make up."""
         made: frozenset[str] = frozenset()
         for symbol in _symbols(last):
-            function = symbol.key[1] if symbol.key[0] == _RESULT else None
+            function = symbol.key[1] if symbol.key[0] == RESULT else None
             if not isinstance(function, LinkedFunction):
                 continue
             for way in self.linker.exits(function):
@@ -212,7 +211,7 @@ def _told(symbol: Symbol) -> tuple[str, ...]:
 
 def _end_of(expr: m.Expr) -> str:
     """Give the last text in an expression, which tells most of a path."""
-    return next(iter(list(_texts(expr))[::-1]), "")
+    return ["", *_texts(expr)][-1]
 
 
 def _texts(expr: m.Expr) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.project.callers.arguments import differs, given_by
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.paths.forms import handed_in
 
 if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
@@ -39,11 +40,11 @@ class Ownership:
             return False, False
         private, certain = path.private, path.certain
         names_the_file = path.names_its_last_part
-        for symbol in path.symbols():
+        private = private or any(self._is_dealt_out(each, function, depth) for each in path.symbols())
+        for symbol in handed_in(path.symbols()):
             parameter = self.paths.parameter_of(symbol, function)
-            private = private or self._is_dealt_out(symbol, function, depth)
             if parameter is None or private:
-                certain = certain and (not symbol.parameter or names_the_file)
+                certain = certain and names_the_file
                 continue
             if not self.propagation.edges(function):
                 certain = certain and names_the_file

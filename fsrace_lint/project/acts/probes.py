@@ -11,6 +11,7 @@ from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.model import Probe
 from fsrace_lint.project.names.given import arguments_of
 from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.paths.forms import Path
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
@@ -21,19 +22,22 @@ if TYPE_CHECKING:
     from fsrace_lint.project.flow.states import Event, Literal
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.names.values import Scope
-    from fsrace_lint.project.paths.forms import Path
 
 _ALIASES_DEPTH: Final = 4
 
 
 class _Answer(Record, frozen=True):
-    """An expression that came out one way; `implied` where the whole test could not come out so otherwise."""
+    """An expression that came out one way; `implied` where the whole test could not come out so otherwise.
+
+    Where it is a listing, `entry` is the name that was looked for in it.
+    """
 
     expr: m.Expr
     scope: Scope
     truth: bool
     implied: bool = True
     depth: int = 0
+    entry: Value | None = None
 
 
 class Probes:
@@ -105,17 +109,27 @@ class Probes:
             case m.Compare(left=left, operators=(operator,), rights=(m.Constant(value=bool() as value),)):
                 same = value == (operator in {"==", "is"})
                 yield from self._calls(replace(answer, expr=left, truth=answer.truth == same))
+            case m.Compare(left=left, operators=("in" | "not in" as operator,), rights=(entries,)):
+                truth, entry = answer.truth == (operator == "in"), Value(left, answer.scope)
+                yield from self._calls(replace(answer, expr=entries, truth=truth, entry=entry))
             case _:
                 return
 
     def _probe(self, call: m.Call, answer: _Answer, literal: Literal, then: m.Call) -> Probe | None:
         act = self.effects.act(call, answer.scope)
-        if act is None or act.op != "probe":
+        if act is None or act.op != ("probe" if answer.entry is None else "list"):
             return None
         path = self.linker.paths.normalize(act.path, answer.scope)
+        if answer.entry is not None:
+            path = self._in_folder(path, answer.entry)
         if path is None:
             return None
         return _made(call, path, answer, literal, then, asks=act.api.rpartition(".")[2])
+
+    def _in_folder(self, folder: Path | None, entry: Value) -> Path | None:
+        """Give the path of what has a name in a folder."""
+        name = self.linker.paths.normalize(entry.expr, entry.scope)
+        return None if folder is None or name is None else Path.of((*folder.pieces(), "/", *name.pieces()))
 
 
 def related(probed: Path, path: Path | None) -> bool:
@@ -131,7 +145,7 @@ def _made(
     test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
     return Probe(
         span=call.span,
-        spelled=spell(call),
+        spelled=spell(call) if answer.entry is None else f"{spell(answer.entry.expr)} in {spell(call)}",
         path=path,
         absent=not answer.truth,
         exit=literal.exit or _raised_otherwise(literal),

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import SYNCHRONIZING
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign, Trace
-from fsrace_lint.project.names.constants import refutes
 from fsrace_lint.project.names.entities import as_function
 from fsrace_lint.project.names.given import given
-from fsrace_lint.project.names.values import Either, Selected, Value
+from fsrace_lint.project.names.values import expressions_of
 from fsrace_lint.project.ranks.ranks import TRANSPARENT
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.states import Event, Literal
     from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
-    from fsrace_lint.project.names.values import Binding
     from fsrace_lint.spans import Span
 
 _HELPERS_DEPTH: Final = 3
@@ -181,9 +180,12 @@ class Evidences:
 
         What the call leads to shows it only where the way passes it.
         """
-        entered = step.event.call.span if step.enters and not self._is_sign(step.event) else None
-        for sign, before in self._signs_of(step.event.function):
-            passed = sign.place.span != entered and not are_apart(before, step.event.state.literals)
+        event = step.event
+        entered = (
+            _place(event.function, event.call.span) if step.enters and not self._is_sign(event) else None
+        )
+        for sign, before in self._signs_of(event.function):
+            passed = sign.place != entered and not are_apart(before, event.state.literals)
             if passed and not self._makes_another(sign, step):
                 return sign
         return None
@@ -196,10 +198,10 @@ class Evidences:
 
     def _makes_another(self, sign: Sign, step: _Step) -> bool:
         """Tell whether a sign is that the object of a call is made, but in a branch for another class."""
-        function, scope = step.event.call.function, step.event.state.scope
-        on = function.value if step.called is not None and isinstance(function, m.Attribute) else None
-        for made in _choices(scope.get(on.id) if isinstance(on, m.Name) else None):
-            if isinstance(made.expr, m.Call) and made.expr.span == sign.place.span:
+        called, scope = step.event.call.function, step.event.state.scope
+        on = called.value if step.called is not None and isinstance(called, m.Attribute) else None
+        for made in expressions_of(scope.get(on.id) if isinstance(on, m.Name) else None):
+            if isinstance(made.expr, m.Call) and _place(step.event.function, made.expr.span) == sign.place:
                 class_ = self.linker.resolver.class_of(self.linker.resolver.of_binding(made))
                 return class_ is not None and step.called not in class_.relatives
         return False
@@ -317,8 +319,7 @@ class Evidences:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""
         callee, passing = call.callee, call.event.call
         return callee is not None and any(
-            not any(refutes(passing, callee, x.test, x.scope, truth=x.truth) for x in inner.state.literals)
-            for inner in self._coordinating(callee, depth)
+            not excludes(passing, callee, inner.state) for inner in self._coordinating(callee, depth)
         )
 
     def _is_for_several(self, name: str) -> bool:
@@ -404,18 +405,9 @@ def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
     return _Step(edge.event, function.owner, not edge.handed, called)
 
 
-def _choices(binding: Binding | None) -> Iterator[Value]:
-    """Give what a name is bound to, each where it depends on tests which it is."""
-    match binding:
-        case Value():
-            yield binding
-        case Selected(then=then, otherwise=otherwise):
-            yield from _choices(then)
-            yield from _choices(otherwise)
-        case Either(options=options):
-            for option in options:
-                yield from _choices(option)
-
-
 def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
-    return Sign(Place(function.module.path, span), text)
+    return Sign(_place(function, span), text)
+
+
+def _place(function: LinkedFunction, span: Span) -> Place:
+    return Place(function.module.path, span)

@@ -19,6 +19,7 @@ from fsrace_lint.project.names.resolve import Resolver
 from fsrace_lint.project.names.values import Value
 from fsrace_lint.project.paths.normalize import Paths
 from fsrace_lint.project.paths.privacy import Privacy
+from fsrace_lint.project.paths.results import Results
 from fsrace_lint.project.ranks.guards import Guards
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ class Linker:
         self.circle = Circle()
         self.resolver = Resolver(self.table, catalog, self.final_scope, self.results, self.circle)
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
-        self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits)
-        self.paths = Paths(self.resolver, self.guards, catalog, self.privacy)
+        self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits, self.events)
+        results = Results(self.resolver, catalog, self.events)
+        self.paths = Paths(self.resolver, self.guards, catalog, self.privacy, results)
         self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
         self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, self.circle)
         self._walkers: dict[LinkedFunction, Walker] = {}

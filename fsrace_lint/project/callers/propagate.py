@@ -14,9 +14,9 @@ from fsrace_lint.project.callers.edges import Edges
 from fsrace_lint.project.callers.hooks import Hooks
 from fsrace_lint.project.callers.protection import Protection
 from fsrace_lint.project.callers.summarize import Summaries
+from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.names.constants import refutes
 from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
 from fsrace_lint.project.records import Record
@@ -162,13 +162,8 @@ class Propagation:
         Returns:
             Those that can lead to it.
         """
-        function, literals = event.function, event.state.literals
-        return tuple(
-            edge
-            for edge in edges
-            if edge.handed
-            or not any(refutes(edge.event.call, function, x.test, x.scope, truth=x.truth) for x in literals)
-        )
+        function, state = event.function, event.state
+        return tuple(edge for edge in edges if edge.handed or not excludes(edge.event.call, function, state))
 
     @staticmethod
     def upward(

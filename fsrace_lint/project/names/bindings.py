@@ -177,3 +177,8 @@ _CHILDREN: Final[dict[type, Callable[..., tuple[m.Expr, ...]]]] = {
     m.Walrus: lambda expr: (expr.value,),
     m.Opaque: lambda expr: expr.parts,
 }
+
+
+def is_none(binding: Binding) -> bool:
+    """Tell whether a name is bound to None, which stands for what comes later."""
+    return isinstance(binding, Value) and binding.expr == m.Constant(None)

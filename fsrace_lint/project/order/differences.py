@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.facts.names import last_name, parts, variable_of
 from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import LOOKING
@@ -117,7 +117,7 @@ class Differences:
             return None
         if _tells_apart(split) or self._is_rank(expr, scope):
             return Difference("rank", expr)
-        if _root(expr) in self._given_to_collectives(scope.function):
+        if variable_of(expr) in self._given_to_collectives(scope.function):
             return None
         if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
             return Difference("files", expr)
@@ -189,15 +189,11 @@ class Differences:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
         return self.linker.guards.rank_scope(expr, scope) not in {None, "worker"}
 
-    def _is_own_rank(self, expr: m.Expr, scope: Scope) -> bool:
-        """Tell whether a value is the number of this process, and none that a loop counts."""
-        return self._is_rank(expr, scope) and not isinstance(self.linker.guards.known(expr, scope), Element)
-
     def _compared(self, expr: m.Compare, scope: Scope) -> Difference | None:
         split = self.linker.guards.split(expr, scope)
         if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
             return None
-        between = all(self._is_own_rank(side, scope) for side in (expr.left, *expr.rights))
+        between = all(self._is_rank(side, scope) for side in (expr.left, *expr.rights))
         if between or _tells_apart(split):
             return Difference("rank", expr, is_between_ranks=between)
         if _is_about_none(expr) and self._is_made(expr.left, scope):
@@ -274,7 +270,7 @@ class Differences:
                 name = qualified_name(called) or f"*.{last_name(event.call.function)}"
                 if self.catalog.find("collective", name) is not None:
                     values = (*event.call.arguments, *(k.value for k in event.call.keywords))
-                    names |= {_root(value) for value in values}
+                    names |= {variable_of(value) for value in values}
             self._shared[function] = frozenset(names - {""})
         return self._shared[function]
 
@@ -306,18 +302,6 @@ def _picks_one(true: Processes, false: Processes) -> bool:
     """Tell whether a test is true, or false, for one certain process of whatever number."""
     one = true if false == ALL else false if true == ALL else ALL
     return one not in {ALL, NOBODY} and (true, false) not in _WHETHER_SET_UP
-
-
-def _root(expr: m.Expr) -> str:
-    """Name the variable that an expression reads: `x` of `x[0]` and `x.item()`, `self.x` of `self.x[0]`."""
-    while isinstance(expr, (m.Subscript, m.Call)):
-        inner = expr.value if isinstance(expr, m.Subscript) else expr.function
-        if isinstance(expr, m.Call) and isinstance(inner, m.Attribute):
-            inner = inner.value
-        expr = inner
-    if isinstance(expr, m.Attribute) and isinstance(expr.value, m.Name):
-        return f"{expr.value.id}.{expr.name}"
-    return expr.id if isinstance(expr, m.Name) else ""
 
 
 def _is_about_none(expr: m.Compare) -> bool:

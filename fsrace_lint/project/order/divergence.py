@@ -56,6 +56,7 @@ class Divergence(Record, frozen=True):
     processes come with different paths (`path`). `place` is what decides, `test` what
     differs there. `raises` says that those who miss it die; `certain` that nothing
     else decides; `is_any_error` that an exception does, which need not come from a file.
+    `later` are the meetings in the same branch, which they miss, too.
     """
 
     meeting: Step
@@ -66,6 +67,7 @@ class Divergence(Record, frozen=True):
     raises: bool = False
     certain: bool = True
     is_any_error: bool = False
+    later: tuple[Step, ...] = ()
 
     @property
     def is_by_files(self) -> bool:
@@ -88,8 +90,8 @@ class Divergences:
     def of(self, function: LinkedFunction) -> Iterator[Divergence]:
         """Give the meetings of a function that some of those that enter it miss.
 
-        Of several that are missed for the same reason it is the first: nobody gets
-        to the others.
+        Of several that are missed for the same reason it is the first, which
+        names the others: nobody gets to them.
         """
         meetings = list(meetings_of(self.sequences.of(function)))
         muted = self.propagation.muted_in(function) if meetings else frozenset()
@@ -107,8 +109,11 @@ class Divergences:
                 found = next((way for way in ways if way.certain), found)
             if found is not None:
                 found = replace(found, certain=found.certain and meeting.certain)
-                if found.place not in first or (found.certain and not first[found.place].certain):
+                known = first.get(found.place)
+                if known is None or (found.certain and not known.certain):
                     first[found.place] = found
+                elif known.how == found.how == "branch" and known.meeting.event is not meeting.event:
+                    first[found.place] = replace(known, later=(*known.later, meeting))
         yield from first.values()
 
     def _returns(self, meeting: Step, muted: frozenset[str]) -> bool:

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.callers.leading import leading
+from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import AtCall, Evidence
-from fsrace_lint.project.names.constants import constant_passed, refutes
+from fsrace_lint.project.names.constants import constant_passed
 from fsrace_lint.project.names.given import arguments_of, given_for, holds
 from fsrace_lint.project.records import Record
 
@@ -173,9 +174,8 @@ class Sequences:
 
     def _is_ruled_out(self, inner: Event, event: Event, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to another in the function."""
-        for literal in inner.state.literals:
-            if refutes(event.call, callee, literal.test, literal.scope, truth=literal.truth):
-                return True
+        if excludes(event.call, callee, inner.state):
+            return True
         first = self.catalog.find("first", self._name(inner))
         if first is None or not first.rank:
             return False

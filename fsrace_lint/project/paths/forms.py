@@ -25,6 +25,15 @@ RANK_ALONE: Final[Origins] = frozenset({"rank"})
 LOCAL_RANK: Final = ("rank", "local")
 """The key of the number of a process on its node."""
 
+RESULT: Final = "result"
+"""How the key begins of what a call makes of what it is given."""
+
+BOUND: Final = "bound"
+"""How the key begins of what a name is bound to on one way or another."""
+
+_FOLLOWED: Final = frozenset({RESULT, BOUND})
+"""Keys of what is sure only if all callers pass something sure for the parameters in it."""
+
 PART: Final = "part"
 """How the key begins of what is unpacked from what a function is handed."""
 
@@ -62,6 +71,13 @@ class Symbol(Record, frozen=True, eq=False):
             return True
         told = [symbol for symbol in symbols_of(self.key) if symbol.private]
         return self.origins == RANK_ALONE and bool(told) and all(symbol.is_local_rank for symbol in told)
+
+    @property
+    def handed(self) -> tuple[Symbol, ...]:
+        """The symbols of the parameters from which its text follows: itself, or what its key names."""
+        if self.parameter:
+            return (self,)
+        return handed_in(symbols_of(self.key)) if self.key[0] in _FOLLOWED else ()
 
     @property
     def is_part(self) -> bool:
@@ -149,9 +165,7 @@ class Path(msgspec.Struct, frozen=True):
     @property
     def names_its_last_part(self) -> bool:
         """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
-        return self.spells_its_last_part and not any(
-            isinstance(piece, Symbol) and piece.parameter for piece in self.components[-1]
-        )
+        return self.spells_its_last_part and not handed_in(self.components[-1])
 
     @property
     def names_a_lock(self) -> bool:
@@ -226,9 +240,10 @@ def all_certain(pieces: Iterable[Piece] | None) -> bool:
     return pieces is not None and all(piece.certain for piece in pieces if isinstance(piece, Symbol))
 
 
-def is_handed_in(pieces: Iterable[Piece]) -> bool:
-    """Tell whether a part of a path stands for a parameter."""
-    return any(isinstance(piece, Symbol) and bool(piece.parameter) for piece in pieces)
+def handed_in(pieces: Iterable[Piece]) -> tuple[Symbol, ...]:
+    """Give the symbols of the parameters from which some pieces follow, each one once."""
+    found = (each for piece in pieces if isinstance(piece, Symbol) for each in piece.handed)
+    return tuple(dict.fromkeys(found))
 
 
 def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:

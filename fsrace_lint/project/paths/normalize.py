@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.names.bindings import target_name
+from fsrace_lint.project.flow.passing import open_ways
+from fsrace_lint.project.names.bindings import is_none, target_name
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
 from fsrace_lint.project.names.given import given, passed
 from fsrace_lint.project.names.values import (
@@ -21,12 +22,14 @@ from fsrace_lint.project.names.values import (
 )
 from fsrace_lint.project.paths.dealt import DealtOut
 from fsrace_lint.project.paths.forms import (
+    BOUND,
     NO_ORIGINS,
     RANK_ALONE,
+    RESULT,
     Path,
     Symbol,
     all_certain,
-    is_handed_in,
+    handed_in,
     is_new,
     renamed,
     symbols_of,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Binding, Scope
     from fsrace_lint.project.paths.forms import Piece
     from fsrace_lint.project.paths.privacy import Privacy
+    from fsrace_lint.project.paths.results import Results
     from fsrace_lint.project.ranks.guards import Guards
 
 _Given: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
@@ -62,18 +66,6 @@ _SAME_PATH: Final = frozenset(
 )  # fmt: skip
 _STRIPPING: Final = frozenset({"strip", "rstrip", "lstrip"})
 """Methods that take slashes, or what is no part of a name, from the ends of a path."""
-_PURE: Final = frozenset(
-    {
-        "os.path.basename", "os.path.splitext", "os.path.relpath", "os.path.commonpath",
-        "len", "os.getcwd", "pathlib.Path.cwd", "pathlib.Path.home", "copy.copy", "copy.deepcopy",
-    }
-)  # fmt: skip
-_PURE_METHODS: Final = frozenset(
-    {
-        "replace", "strip", "rstrip", "lstrip", "lower", "upper", "removesuffix", "removeprefix", "join",
-        "with_suffix", "with_name", "with_stem", "as_posix", "zfill",
-    }
-)  # fmt: skip
 _CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
@@ -83,12 +75,15 @@ _JOINING: Final = frozenset(
 class Paths:
     """Normalizes path expressions in the scopes of a project."""
 
-    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog, privacy: Privacy) -> None:
+    def __init__(
+        self, resolver: Resolver, guards: Guards, catalog: Catalog, privacy: Privacy, results: Results
+    ) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
         self.privacy = privacy
+        self.results = results
         self.node_local = NodeLocal(resolver, guards, catalog)
         self.dealt = DealtOut(guards, catalog)
         self._rounds = Rounds(resolver, guards, catalog, privacy)
@@ -249,17 +244,24 @@ class Paths:
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         origins = self.privacy.origins(call, scope)
         function = self.resolver.callee(call, scope)
-        is_pure = function is None and self._is_pure(call, scope)
+        if self.privacy.sends(call):
+            return (Symbol(("call", id(call), id(scope)), spell(call), origins),)
+        is_pure = function is None and self.results.is_pure(call, scope)
         known = self._given(call, scope, depth) if is_pure or function is not None else ()
-        certain = is_pure and all(all_certain(form) and not is_handed_in(form or ()) for _, form in known)
+        forms = tuple(form for _, form in known)
+        certain = is_pure and all(map(all_certain, forms))
+        key: tuple[object, ...] = ("call", id(call), id(scope))
+        found_there: tuple[object, ...] = ()
         if function is not None:
             certain = self._is_followed(function, call, known, depth)
-        key: tuple[object, ...] = ("call", id(call), id(scope))
-        forms = tuple(form for _, form in known)
+            if not certain and all(map(all_certain, forms)) and self.results.follow(function):
+                certain, found_there = True, key
         if certain and None not in forms:
-            made_by = function or self.resolver.qualify(call.function, scope)
             names = tuple(keyword.name for keyword in call.keywords)
-            key = ("result", made_by, spell(call.function), forms, names)
+            made_by = function or self.resolver.qualify(call.function, scope)
+            object_ = 1 if function is not None and isinstance(call.function, m.Attribute) else 0
+            apart = (found_there, forms[:object_])
+            key = (RESULT, made_by, spell(call.function), names, apart, *forms[object_:])
         return (Symbol(key, spell(call), origins, certain, made_of=Value(call, scope)),)
 
     def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[_Given, ...]:
@@ -268,21 +270,16 @@ class Paths:
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
         return tuple((value, self._pieces(value, scope, depth)) for value in values)
 
-    def _is_pure(self, call: m.Call, scope: Scope) -> bool:
-        """Tell whether the result follows from what the call is given."""
-        is_method = isinstance(call.function, m.Attribute) and call.function.name in _PURE_METHODS
-        return is_method or self.resolver.qualify(call.function, scope) in _PURE
-
     def _is_followed(
         self, function: LinkedFunction, call: m.Call, known: tuple[_Given, ...], depth: int
     ) -> bool:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
-        ways = self.privacy.exits(function) if depth < _DEEPEST else ()
+        ways = open_ways(call, function, self.privacy.exits(function)) if depth < _DEEPEST else ()
         forms = [
             None if way.value is None else self._pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
-        symbols = {piece for pieces in forms for piece in pieces or () if isinstance(piece, Symbol)}
-        for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in symbols)):
+        handed = handed_in(piece for pieces in forms for piece in pieces or ())
+        for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in handed)):
             value = passed(call, parameter, function)
             if value is not None:
                 forms.append(next((form for other, form in known if other is value), None))
@@ -318,6 +315,8 @@ class Paths:
         return (self._derived("parent", (pieces,), whole, scope),)
 
     def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+        if self.privacy.is_sent(expr, scope.function):
+            return (Symbol(("sent", id(scope.function), spell(expr)), spell(expr)),)
         binding = self.guards.known(expr, scope)
         if binding is not None and not self._is_setting(expr, binding, scope):
             return self._bound(binding, expr, depth)
@@ -338,7 +337,11 @@ class Paths:
 
     def _is_setting(self, expr: m.Name | m.Attribute, binding: Binding, scope: Scope) -> bool:
         """Tell whether an attribute is a field that its object is given, which a method may only convert."""
-        if not (isinstance(expr, m.Attribute) and isinstance(binding, Either)):
+        if not isinstance(expr, m.Attribute):
+            return False
+        if is_none(binding):
+            return True
+        if not isinstance(binding, Either):
             return False
         class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
         kept = any(isinstance(option, Unknown) for option in binding.options)
@@ -370,9 +373,15 @@ class Paths:
                 return self.dealt.part(binding, expr)
             case _:
                 origins = self.privacy.origins_of(binding)
-                certain = self._is_certain(binding, expr, depth + 1)
+                options = self._options(binding, expr, depth + 1)
+                certain = (
+                    self._rounds.are_equal(binding)
+                    if isinstance(binding, Element)
+                    else (bool(options) and all(map(all_certain, options)))
+                )
                 varies = isinstance(binding, Element) and not certain
-                bound = self._one_of(binding, depth + 1) or ("bound", id(binding), name)
+                sources = handed_in(piece for form in options for piece in form or ())
+                bound = self._one_of(binding, depth + 1) or (BOUND, id(binding), name, sources)
                 return (Symbol(bound, name, origins, certain, varies=varies, made_of=binding),)
 
     def _one_of(self, binding: Binding, depth: int) -> tuple[object, ...] | None:
@@ -391,19 +400,17 @@ class Paths:
         entry = self.catalog.find("private", self.resolver.qualify(call.function, scope))
         return entry is not None and entry.folder != ""
 
-    def _is_certain(self, binding: Binding, expr: m.Expr, depth: int) -> bool:
-        """Tell whether what a name is bound to was followed far enough to be sure that it is not private."""
+    def _options(self, binding: Binding, expr: m.Expr, depth: int) -> list[tuple[Piece, ...] | None]:
+        """Give what a name is bound to on each way to where it is read as a path, which None is not."""
         match binding:
-            case Element():
-                return self._rounds.are_equal(binding)
             case Selected(then=then, otherwise=otherwise):
                 options: tuple[Binding, ...] = (then, otherwise)
             case Either():
                 options = binding.options
             case _:
-                return False
-        forms = [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in options]
-        return all(map(all_certain, forms))
+                options = ()
+        told = [option for option in options if not is_none(option)]
+        return [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in told]
 
     def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name, parts
+from fsrace_lint.facts.names import last_name, parts, variable_of
+from fsrace_lint.project.flow.passing import open_ways
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.entities import is_property
+from fsrace_lint.project.names.given import given
 from fsrace_lint.project.names.values import Either, Element, Entered, Selected, Unpacked, Value
 from fsrace_lint.project.paths.forms import NO_ORIGINS, RANK_ALONE
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.project.flow.states import Exit
+    from fsrace_lint.project.flow.states import Event, Exit
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Binding, Scope
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _READING: Final = frozenset(
     {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
 )
+_SENT: Final = ("0:object_list", "0:tensor")
+"""What a broadcast sends, in place."""
 _PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
 
 
@@ -38,18 +42,29 @@ class Privacy:
         guards: Guards,
         catalog: Catalog,
         exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+        events: Callable[[LinkedFunction], tuple[Event, ...]],
     ) -> None:
-        """Prepare for a project; `exits` gives the ways out of a function as far as they are known."""
+        """Prepare for a project.
+
+        Args:
+            resolver: Resolves its names.
+            guards: Reads its rank tests.
+            catalog: What library names mean.
+            exits: Gives the ways out of a function as far as they are known.
+            events: Gives the calls in a function.
+        """
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
         self.exits = exits
+        self.events = events
         self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self._sent: dict[LinkedFunction, frozenset[str]] = {}
         self.sources = frozenset(
             name.rpartition(".")[2]
             for name in catalog.names("collective")
-            if catalog.exact("collective", name).orders == "source"
+            if catalog.exact("collective", name).orders == "source" and "scatter" not in name
         )
 
     def is_private(self, expr: m.Expr, scope: Scope) -> bool:
@@ -83,6 +98,8 @@ class Privacy:
         if rank is not None:
             return NO_ORIGINS if rank == "node" else RANK_ALONE
         if isinstance(expr, (m.Name, m.Attribute)):
+            if self.is_sent(expr, scope.function):
+                return NO_ORIGINS
             binding = self.guards.known(expr, scope)
             if binding is not None:
                 return self.origins_of(binding)
@@ -92,7 +109,8 @@ class Privacy:
         elif isinstance(expr, m.Call):
             callee = self.resolver.callee(expr, scope)
             is_read = last_name(expr.function) in _READING
-            own = self._source(expr.function, scope) or (NO_ORIGINS if is_read else self.returned_by(callee))
+            returned = NO_ORIGINS if is_read else self.returned_by(callee, expr)
+            own = self._source(expr.function, scope) or returned
             if own or is_read or self.is_agreed(expr, callee):
                 return own
         elif isinstance(expr, m.Boolean) and is_given(expr):
@@ -103,13 +121,28 @@ class Privacy:
 
     def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
         """Tell whether the result of a call is what one process has sent to all others."""
-        if last_name(call.function) in self.sources:
-            return True
-        return callee is not None and not self.sources.isdisjoint(callee.facts.mentions)
+        return self.sends(call) or (callee is not None and self.agrees(callee))
 
     def agrees(self, function: LinkedFunction) -> bool:
         """Tell whether a function, by its own calls, sends to all processes what one of them has."""
         return not self.sources.isdisjoint(function.facts.mentions)
+
+    def is_sent(self, expr: m.Expr, function: LinkedFunction) -> bool:
+        """Tell whether a variable of a function holds what one process has sent to all others."""
+        if function not in self._sent:
+            self._sent[function] = self._sent_in(function) if self.agrees(function) else frozenset()
+        sent = self._sent[function]
+        return bool(sent) and variable_of(expr) in sent
+
+    def _sent_in(self, function: LinkedFunction) -> frozenset[str]:
+        """Name the variables that a function gives to a broadcast."""
+        sending = [event.call for event in self.events(function) if self.sends(event.call)]
+        values = (given(call, each) for call in sending for each in _SENT)
+        return frozenset(variable_of(value) for value in values if value is not None) - {""}
+
+    def sends(self, call: m.Call) -> bool:
+        """Tell whether a call sends what one process has to all others, and not to those of a group alone."""
+        return last_name(call.function) in self.sources and given(call, "2:group") is None
 
     def origins_of(self, binding: Binding) -> Origins:
         """Tell by what the value that a name is bound to differs from process to process."""
@@ -134,11 +167,17 @@ class Privacy:
         entity = self.resolver.entity(expr, scope) if isinstance(expr, m.Attribute) else None
         return self.returned_by(entity) if is_property(entity) else NO_ORIGINS
 
-    def returned_by(self, function: LinkedFunction | None) -> Origins:
-        """Tell by what that which a function returns differs from process to process."""
-        ways = () if function is None or self.agrees(function) else self.exits(function)
+    def returned_by(self, function: LinkedFunction | None, call: m.Call | None = None) -> Origins:
+        """Tell by what the result of a function, or of one call of it, differs from process to process.
+
+        One that sends something is taken to make up a name of its own only where it is alone.
+        """
+        ways = () if function is None else self.exits(function)
+        if function is not None and call is not None:
+            ways = open_ways(call, function, ways)
         found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)
-        return NO_ORIGINS.union(*found)
+        origins = NO_ORIGINS.union(*found)
+        return origins & RANK_ALONE if function is not None and self.agrees(function) else origins
 
     def _source(self, expr: m.Expr, scope: Scope) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.project.flow.passing import open_ways
 from fsrace_lint.project.flow.processes import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
 from fsrace_lint.project.flow.splits import (
     UNDIVIDED,
@@ -16,7 +17,7 @@ from fsrace_lint.project.flow.splits import (
     is_first,
     union,
 )
-from fsrace_lint.project.names.constants import constant_passed, refutes
+from fsrace_lint.project.names.constants import constant_passed
 from fsrace_lint.project.names.entities import as_function, is_property, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Value
 from fsrace_lint.project.ranks.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
@@ -138,14 +139,7 @@ class Guards(Ranks):
         """Read what a function returns where a constant that this call passes picks one of its results."""
         if not isinstance(test, m.Call) or not function.parameters:
             return None
-        ways = [
-            way
-            for way in self.exits(function)
-            if not any(
-                refutes(test, function, literal.test, literal.scope, truth=literal.truth)
-                for literal in way.state.literals
-            )
-        ]
+        ways = open_ways(test, function, self.exits(function))
         value = ways[0].value if len(ways) == 1 else None
         decided = len(ways) < len(self.exits(function))
         if isinstance(value, m.Conditional):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import dotted, last_name
+from fsrace_lint.project.names.bindings import is_none
 from fsrace_lint.project.names.entities import as_function, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Element, Scope, Selected, Unpacked, Value
 
@@ -204,7 +205,7 @@ class Ranks:
 
     def _are_no_ranks(self, options: tuple[Binding, ...], depth: int) -> bool:
         """Tell whether none of several bindings is a rank; None stands for what comes later."""
-        known = [each for each in options if not (isinstance(each, Value) and _is_none(each.expr))]
+        known = [each for each in options if not is_none(each)]
         return bool(known) and all(self._is_no_rank(each, depth) for each in known)
 
     def _is_read_from_text(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
