@@ -7,6 +7,10 @@ import os
 import shutil
 import signal
 import tempfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 # what runs in the background of a shell begins with it ignored, and so would all that tests start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,3 +20,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.pop("FSRACE_CACHE_KEY", None)
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fsrace-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Do not measure what the processes of the explorer run: to trace it takes longer than to run it."""
+    if item.path.name.startswith(("test_explore", "test_safe", "test_prove", "test_differential")):
+        item.add_marker("no_cover")

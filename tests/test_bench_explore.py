@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from types import ModuleType
 
+pytestmark = pytest.mark.one_python
+
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench_explore.py"
 
 

@@ -44,6 +44,7 @@ def test_case(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
+@pytest.mark.one_python
 def test_newlines_make_no_difference(case: Case, tmp_path: Path) -> None:
     shown = []
     for newline in ("\n", "\r\n"):
@@ -59,6 +60,7 @@ def test_newlines_make_no_difference(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if suppressible(case)], ids=name)
+@pytest.mark.one_python
 def test_noqa_on_each_reported_line_is_silence(case: Case, tmp_path: Path) -> None:
     wanted = suppressible(case)
     root = case.write(tmp_path)
@@ -72,6 +74,7 @@ def test_noqa_on_each_reported_line_is_silence(case: Case, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
+@pytest.mark.one_python
 def test_findings_are_fit_to_be_shown(case: Case, tmp_path: Path) -> None:
     """Each says one sentence, points into the file, and tells a schedule of two processes."""
     _, checked = run(case.write(tmp_path))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_cli import HAZARD, here, write
 
+pytestmark = pytest.mark.one_python
+
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 

@@ -22,6 +22,8 @@ from filelock import FileLock
 
 from fsrace_lint import __version__, catalog
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "fsrace_lint"
 OFFLINE = re.compile(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore import Result
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "incidents.md"
 INCIDENTS = Path(__file__).parent / "fixtures" / "explore" / "incidents"

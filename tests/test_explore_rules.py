@@ -15,7 +15,10 @@ from fsrace_lint.fixes.recipes import RECIPES
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the explorer takes fork")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="the explorer takes fork"),
+    pytest.mark.one_python,
+]
 
 NAMES = sorted(loaded.rule.name for loaded in LOADED)
 OUTSIDE = {loaded.rule.name for loaded in LOADED if loaded.check is None}

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.findings import Finding
 
+pytestmark = pytest.mark.one_python
+
 ROOT: Final = Path(__file__).parent.parent
 EXAMPLES: Final = ROOT / "examples"
 HOSTILE: Final = (

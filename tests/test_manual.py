@@ -26,6 +26,8 @@ from fsrace_lint.rules.references import ABOUT, CWES, HELPED
 if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
 
+pytestmark = pytest.mark.one_python
+
 __all__ = ["here"]
 
 DOCS = Path(__file__).parent.parent / "docs"

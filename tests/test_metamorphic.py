@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.spans import Span
 
+pytestmark = pytest.mark.one_python
+
 FIXTURES: Final = Path(__file__).parent / "fixtures"
 EXAMPLES: Final = Path(__file__).parent.parent / "examples"
 EVERY: Final = 40

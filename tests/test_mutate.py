@@ -16,6 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.one_python
+
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 OF_LIBRARY = "mutation_operators = []\n"
 ROOMS = ("facts", "project", "rules")

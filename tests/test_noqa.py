@@ -21,6 +21,8 @@ from test_cli import here, reported, run, write  # noqa: F401  # a fixture for a
 from fsrace_lint import noqa, rules
 from fsrace_lint.pipeline import comments
 
+pytestmark = pytest.mark.one_python
+
 NAMES = rules.codes()
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 

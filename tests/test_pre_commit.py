@@ -21,7 +21,10 @@ OFFLINE = re.compile(
     "|ConnectTimeoutError|ProxyError|Network is unreachable|NameResolutionError"
 )
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit needs git")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit needs git"),
+    pytest.mark.one_python,
+]
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Preview
     from fsrace_lint.source import Source
 
+pytestmark = pytest.mark.one_python
+
 LINES = st.lists(st.sampled_from(["a", "b", "é\U0001f40d", "", "    a", "x y"]), max_size=6)
 TEXTS = st.builds(
     lambda lines, ends: "".join(line + end for line, end in zip(lines, ends, strict=False)),

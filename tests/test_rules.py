@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.queries import Project
     from fsrace_lint.rules import LoadedRule
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "fixtures" / "rules"
 DOCS = ROOT / "docs" / "rules"
