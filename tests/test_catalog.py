@@ -94,7 +94,7 @@ def test_no_name_stands_twice_in_a_kind() -> None:
 def test_arguments_of_effects_are_well_formed() -> None:
     for file, _, entry in entries():
         if isinstance(entry, Effect):
-            assert re.fullmatch(r"(self|\d*:\w+|\d+)(=[\w.]+)?", entry.path), (file, entry.names)
+            assert re.fullmatch(r"(self|\d*:\w+|\d+)(=[\w.~/]+)?", entry.path), (file, entry.names)
             for which in (word for flag in entry.FLAGS for word in _words(getattr(entry, flag))):
                 assert re.fullmatch(r"(self|\d*:\w+|\d+)(=true)?", which), (file, entry.names, which)
 

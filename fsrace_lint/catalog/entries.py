@@ -100,6 +100,8 @@ class Effect(Entry, frozen=True, kw_only=True):
     """
     guard: First | None = None
     """Of what only the first process touches the path, whoever calls."""
+    globally: bool | str = False
+    """The flags of which any makes that the first process of all, as `4:global_master`."""
     synchronized: bool | str = False
     """The flags of which any lets several processes call it at once: it locks, or renames when done."""
     skips: bool | str = False
@@ -110,6 +112,7 @@ class Effect(Entry, frozen=True, kw_only=True):
         "tolerant",
         "exclusive",
         "atomic",
+        "globally",
         "synchronized",
         "skips",
         "condition",
@@ -290,6 +293,8 @@ class Spawn(Entry, frozen=True, kw_only=True):
     """Whether one call starts one process."""
     passes_rank: bool = False
     """Whether the function gets its number as its first argument."""
+    passes_object: bool = False
+    """Whether the function gets an object of the library as its first argument."""
     count: str = ""
     """The argument with the number of processes, as `2:nprocs`, or `2:nprocs=1` where that is the default."""
     each: bool = False

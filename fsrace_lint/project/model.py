@@ -148,8 +148,9 @@ class Site(AtCall, Record, frozen=True, eq=False):
     whose first process is let through before the others. `own` is who gets
     from `event` to `origin`, before what the callers bring; `runs` is the answer
     with them. `trace` finds how several processes come to the function of `event`.
-    `settled` says that it is judged here whoever calls, though callers hand over a part of its path.
-    `after` is a mkdir before it that leaves nothing to race for. `below` is the same act
+    `settled` says that it is judged here whoever calls, though callers hand over a part of its path;
+    `callers` are the calls that do.
+    `after` is what is made before it and leaves nothing to race for. `below` is the same act
     as the function that `event` calls has it, where that is not the call that does it.
     """
 
@@ -167,6 +168,7 @@ class Site(AtCall, Record, frozen=True, eq=False):
     certain: bool
     trace: Callable[[], Trace]
     settled: bool = False
+    callers: tuple[Event, ...] = ()
     after: Site | None = None
     below: Site | None = None
 
@@ -334,7 +336,8 @@ class Probe(Record, frozen=True, eq=False):
     where it came out otherwise (empty for a branch that does not raise). `is_whole_test` says that
     the branch tests nothing else, `guards_only_the_site` that the branch holds
     nothing but the site and has no `else`. `is_implied` says that the test cannot
-    come out that way otherwise; `asks` is the last name of what was called.
+    come out that way otherwise; `asks` is the last name of what was called, `answer`
+    what it answered, as a witness tells it.
     """
 
     span: Span
@@ -346,6 +349,7 @@ class Probe(Record, frozen=True, eq=False):
     guards_only_the_site: bool
     is_implied: bool
     asks: str
+    answer: str
 
     @property
     def refuses(self) -> bool:
@@ -361,11 +365,6 @@ class Probe(Record, frozen=True, eq=False):
     def asks_kind(self) -> bool:
         """Whether it asks what is there, so that it can be false of something that is."""
         return self.asks in _KIND_TESTS
-
-    @property
-    def answer(self) -> str:
-        """What the test answered, as a witness tells it."""
-        return str(not self.absent)
 
 
 class Misuse(AtCall, Record, frozen=True, eq=False):

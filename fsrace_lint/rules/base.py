@@ -8,7 +8,7 @@ import msgspec
 
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
-from fsrace_lint.project.model import Evidence
+from fsrace_lint.project.model import Evidence, Site
 from fsrace_lint.rules.remedies import Remedy
 from fsrace_lint.spans import Place
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.acts.vanishing import Listing
     from fsrace_lint.project.flow.states import Event
-    from fsrace_lint.project.model import AtCall, Misuse, Probe, Site
+    from fsrace_lint.project.model import AtCall, Misuse, Probe
     from fsrace_lint.project.order.divergence import Divergence
     from fsrace_lint.project.order.sequences import Step as Happening
 
@@ -107,6 +107,9 @@ def _reached(site: Site | Happening | Misuse) -> Iterable[Related]:
     message = "several processes come here by this call" if evident else "reached by this call"
     for event in site.way[:_SHOWN_CALLS]:
         yield called(event, message)
+    callers = site.callers if isinstance(site, Site) else ()
+    for event in [each for each in callers if each not in site.way][:_SHOWN_CALLS]:
+        yield called(event, "a part of its path is handed over here")
     if site.sign is not None:
         yield Related(site.sign.place, f"several processes run this: {site.sign.text}")
 
@@ -128,10 +131,11 @@ def tested(probe: Probe, site: Site) -> Related:
 
 
 def done_at(site: Site) -> tuple[Related, ...]:
-    """Point at the call that does it, where a site is seen from a call that leads there."""
+    """Point at the calls that lead to what does it, where a site is seen from another one."""
+    between = (called(event, "which leads on by this call") for event in site.chain[1:-1])
     if site.event is site.origin:
         return ()
-    return (called(site.origin, f"{spell(site.origin.call.function)} does it here"),)
+    return (*between, called(site.origin, f"{spell(site.origin.call.function)} does it here"))
 
 
 def both_pass(probe: Probe | Listing, site: Site, error: str) -> Witness:

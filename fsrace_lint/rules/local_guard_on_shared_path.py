@@ -67,11 +67,12 @@ _HARM: Final = {
 def check(project: Project) -> Iterator[Finding]:
     """Find what the first process of each node does to a path that may be the same on all nodes."""
     seen = set()
-    for claim in project.per_node():
+    for claim in sorted(project.per_node(), key=lambda claim: claim.site.act.appends):
         site = claim.site
         verb, error, second = _HARM.get(site.act.op, ("", "", ""))
         tolerant = site.tolerates(error) if error else site.act.tolerant
-        harmless = (tolerant and not claim.is_made_anew) or site.act.exclusive
+        wanted = site.act.exclusive and site.act.op != "link"
+        harmless = (tolerant and not claim.is_made_anew) or wanted
         if not verb or harmless or (site.file, site.span) in seen:
             continue
         seen.add((site.file, site.span))

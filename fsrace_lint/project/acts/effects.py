@@ -164,7 +164,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         atomic=holds(effect.atomic, call),
         synchronized=holds(effect.synchronized, call),
         skips=holds(effect.skips, call),
-        only=effect.guard,
+        only="global" if holds(effect.globally, call) else effect.guard,
         condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
         target=given(call, effect.target) if effect.target else None,
         tree=effect.tree,

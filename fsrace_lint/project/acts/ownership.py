@@ -27,19 +27,27 @@ class Ownership:
         """Prepare for a project; nothing is followed yet."""
         self.paths = paths
         self.propagation = propagation
-        self._passes: Memo[tuple[LinkedFunction, str, int], tuple[bool, bool]] = Memo((False, False))
+        self._passes: Memo[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = Memo((False, False))
         self._items: Memo[tuple[LinkedFunction, str, int], bool] = Memo(unknown=False)
 
-    def of(self, path: Path | None, function: LinkedFunction, depth: int = 0) -> tuple[bool, bool]:
+    def of(
+        self, path: Path | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
+    ) -> tuple[bool, bool]:
         """Tell whether a path is a process's own, and whether that answer is certain.
 
         A folder that an unknown caller hands over is taken for shared where the
-        name of the file in it is decided here.
+        name of the file in it is decided, here or by the function that it is passed to.
+
+        Args:
+            path: The path, as `function` has it.
+            function: The function.
+            depth: How many calls lead from it to the one that is asked about.
+            is_folder: Whether that one names a file in it.
         """
         if path is None:
             return False, False
         private, certain = path.private, path.certain
-        names_the_file = path.names_its_last_part
+        names_the_file = is_folder or path.names_its_last_part
         private = private or any(self._is_dealt_out(each, function, depth) for each in path.symbols())
         for symbol in handed_in(path.symbols()):
             parameter = self.paths.parameter_of(symbol, function)
@@ -49,7 +57,7 @@ class Ownership:
             if not self.propagation.edges(function):
                 certain = certain and names_the_file
                 continue
-            private, passed_certain = self._passed(parameter, function, depth)
+            private, passed_certain = self._passed(parameter, function, depth, is_folder=names_the_file)
             certain = certain and passed_certain
         return private, certain
 
@@ -78,12 +86,18 @@ class Ownership:
                 return False
         return bool(edges)
 
-    def _passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+    def _passed(
+        self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
+    ) -> tuple[bool, bool]:
         """Join over the callers what they pass for a parameter: private only if it is for all."""
-        key = (function, parameter.name, depth)
-        return self._passes.get(key, lambda: self._join_passed(parameter, function, depth))
+        key = (function, parameter.name, depth, is_folder)
+        return self._passes.get(
+            key, lambda: self._join_passed(parameter, function, depth, is_folder=is_folder)
+        )
 
-    def _join_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> tuple[bool, bool]:
+    def _join_passed(
+        self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
+    ) -> tuple[bool, bool]:
         answers = []
         for edge in self.propagation.edges(function):
             if depth > _DEEPEST:
@@ -93,10 +107,11 @@ class Ownership:
                 continue
             value = given_by(edge, parameter, function)
             if value is None and edge.handed:
-                return False, False
+                return False, is_folder
             if value is None:
                 answers.append((False, parameter.default is not None))
                 continue
             scope = edge.event.state.scope
-            answers.append(self.of(self.paths.normalize(value, scope), scope.function, depth + 1))
+            path = self.paths.normalize(value, scope)
+            answers.append(self.of(path, scope.function, depth + 1, is_folder=is_folder))
         return all(private for private, _ in answers), all(certain for _, certain in answers)

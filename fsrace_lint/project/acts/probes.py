@@ -10,12 +10,13 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.model import Probe
 from fsrace_lint.project.names.given import arguments_of
-from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.names.values import Selected, Value
 from fsrace_lint.project.paths.forms import Path
+from fsrace_lint.project.paths.passed import seen_at_call
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.project.acts.effects import Effects
     from fsrace_lint.project.callers.linker import Linker
@@ -29,7 +30,8 @@ _ALIASES_DEPTH: Final = 4
 class _Answer(Record, frozen=True):
     """An expression that came out one way; `implied` where the whole test could not come out so otherwise.
 
-    Where it is a listing, `entry` is the name that was looked for in it.
+    Where it is a listing, `entry` is the name that was looked for in it. `through` is the call of a
+    function of the project in which it is found, and the scope of that call; `said` is what that gave.
     """
 
     expr: m.Expr
@@ -38,6 +40,8 @@ class _Answer(Record, frozen=True):
     implied: bool = True
     depth: int = 0
     entry: Value | None = None
+    through: tuple[m.Call, Scope] | None = None
+    said: str = ""
 
 
 class Probes:
@@ -92,6 +96,8 @@ class Probes:
         match answer.expr:
             case m.Call() as call:
                 yield call, answer
+                asked = replace(answer, said=str(answer.truth))
+                yield from self._returned(call, asked, lambda value: bool(value) == answer.truth)
             case m.Not(value=value):
                 yield from self._calls(replace(answer, expr=value, truth=not answer.truth))
             case m.Boolean(operator=operator, values=values):
@@ -100,20 +106,86 @@ class Probes:
                     yield from self._calls(replace(answer, expr=value, implied=implied))
             case m.Walrus(value=value):
                 yield from self._calls(replace(answer, expr=value))
-            case m.Name() | m.Attribute():
-                bound = self.linker.guards.known(answer.expr, answer.scope)
-                if isinstance(bound, Value) and answer.depth < _ALIASES_DEPTH:
-                    yield from self._calls(
-                        replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
-                    )
-            case m.Compare(left=left, operators=(operator,), rights=(m.Constant(value=bool() as value),)):
-                same = value == (operator in {"==", "is"})
-                yield from self._calls(replace(answer, expr=left, truth=answer.truth == same))
-            case m.Compare(left=left, operators=("in" | "not in" as operator,), rights=(entries,)):
-                truth, entry = answer.truth == (operator == "in"), Value(left, answer.scope)
-                yield from self._calls(replace(answer, expr=entries, truth=truth, entry=entry))
+            case m.Name() | m.Attribute() if answer.depth < _ALIASES_DEPTH:
+                yield from self._named(answer)
+            case m.Compare(left=left, operators=(operator,), rights=(right,)):
+                yield from self._compared(answer, left, operator, right)
             case _:
                 return
+
+    def _named(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
+        bound = self.linker.guards.known(answer.expr, answer.scope)
+        if isinstance(bound, Value):
+            yield from self._calls(
+                replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
+            )
+        elif isinstance(bound, Selected):
+            yield from self._chosen(answer, bound, lambda value: bool(value) == answer.truth)
+
+    def _compared(
+        self, answer: _Answer, left: m.Expr, operator: str, right: m.Expr
+    ) -> Iterator[tuple[m.Call, _Answer]]:
+        holds = answer.truth == (operator in {"==", "is", "in"})
+        if operator in {"in", "not in"}:
+            yield from self._calls(replace(answer, expr=right, truth=holds, entry=Value(left, answer.scope)))
+        elif isinstance(right, m.Constant) and isinstance(right.value, bool):
+            yield from self._calls(replace(answer, expr=left, truth=right.value == holds))
+        elif right == m.Constant(None) and answer.depth < _ALIASES_DEPTH:
+            bound = self.linker.guards.known(left, answer.scope)
+            if isinstance(bound, Selected):
+                yield from self._chosen(answer, bound, lambda value: (value is None) == holds)
+            elif isinstance(bound, Value) and isinstance(bound.expr, m.Call) and holds:
+                asked = replace(answer, scope=bound.scope, said=str(None))
+                yield from self._returned(bound.expr, asked, lambda value: value is None)
+
+    def _chosen(
+        self, answer: _Answer, bound: Selected, fits: Callable[[object], bool]
+    ) -> Iterator[tuple[m.Call, _Answer]]:
+        """Give the calls in the test that chose what a name is bound to, by what it was then.
+
+        What is no constant, what was loaded for instance, is taken for neither None nor false, but
+        not surely so.
+        """
+        sides = [
+            side.expr if isinstance(side, Value) and isinstance(side.expr, m.Constant) else None
+            for side in (bound.then, bound.otherwise)
+        ]
+        may_be = [side is not None and fits(side.value) for side in sides]
+        implied = None not in sides
+        if not any(may_be):
+            may_be, implied = [side is None for side in sides], True
+        if may_be[0] != may_be[1]:
+            yield from self._calls(
+                replace(
+                    answer,
+                    expr=bound.test.expr,
+                    scope=bound.test.scope,
+                    truth=may_be[0],
+                    implied=answer.implied and implied,
+                    depth=answer.depth + 1,
+                )
+            )
+
+    def _returned(
+        self, call: m.Call, answer: _Answer, fits: Callable[[object], bool]
+    ) -> Iterator[tuple[m.Call, _Answer]]:
+        """Give the calls in what a function of the project returns, or in the tests that choose it.
+
+        Of several ways out it is left by one that returns a constant as it came out.
+        """
+        if answer.through is not None or answer.depth >= _ALIASES_DEPTH:
+            return
+        callee = self.linker.resolver.callee(call, answer.scope)
+        ways = () if callee is None else self.linker.exits(callee)
+        within = replace(answer, through=(call, answer.scope), depth=answer.depth + 1)
+        if len(ways) == 1 and ways[0].value is not None and not isinstance(ways[0].value, m.Constant):
+            yield from self._calls(replace(within, expr=ways[0].value, scope=ways[0].state.scope))
+            return
+        left = [way for way in ways if _is_constant(way.value) and fits(_constant(way.value))]
+        for way in left if len(left) == 1 < len(ways) else ():
+            for literal in reversed(way.state.literals):
+                told = replace(within, expr=literal.test, scope=literal.scope, truth=literal.truth)
+                yield from self._calls(replace(told, implied=False))
 
     def _probe(self, call: m.Call, answer: _Answer, literal: Literal, then: m.Call) -> Probe | None:
         act = self.effects.act(call, answer.scope)
@@ -122,6 +194,9 @@ class Probes:
         path = self.linker.paths.normalize(act.path, answer.scope)
         if answer.entry is not None:
             path = self._in_folder(path, answer.entry)
+        if answer.through is not None:
+            outer, scope = answer.through
+            path = seen_at_call(self.linker.paths, path, outer, scope, answer.scope.function)
         if path is None:
             return None
         return _made(call, path, answer, literal, then, asks=act.api.rpartition(".")[2])
@@ -130,6 +205,15 @@ class Probes:
         """Give the path of what has a name in a folder."""
         name = self.linker.paths.normalize(entry.expr, entry.scope)
         return None if folder is None or name is None else Path.of((*folder.pieces(), "/", *name.pieces()))
+
+
+def _is_constant(value: m.Expr | None) -> bool:
+    """Tell whether a way out of a function returns a constant; None at the end of the code."""
+    return value is None or isinstance(value, m.Constant)
+
+
+def _constant(value: m.Expr | None) -> object:
+    return value.value if isinstance(value, m.Constant) else None
 
 
 def related(probed: Path, path: Path | None) -> bool:
@@ -143,16 +227,19 @@ def _made(
     call: m.Call, path: Path, answer: _Answer, literal: Literal, then: m.Call, *, asks: str = ""
 ) -> Probe:
     test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
+    if answer.through is not None:
+        call = answer.through[0]
     return Probe(
         span=call.span,
         spelled=spell(call) if answer.entry is None else f"{spell(answer.entry.expr)} in {spell(call)}",
         path=path,
         absent=not answer.truth,
         exit=literal.exit or _raised_otherwise(literal),
-        is_whole_test=test is call,
+        is_whole_test=test is call and answer.through is None,
         guards_only_the_site=_guards_only(literal, then),
         is_implied=answer.implied,
         asks=asks,
+        answer=answer.said if answer.through is not None else str(answer.truth),
     )
 
 

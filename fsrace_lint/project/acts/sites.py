@@ -19,8 +19,7 @@ from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
 from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import ASKING, Reach, Site
-from fsrace_lint.project.names.given import taken
-from fsrace_lint.project.paths.forms import Path, Symbol
+from fsrace_lint.project.paths.passed import is_parameterized, seen_at_call
 from fsrace_lint.project.paths.storage import Storage
 
 if TYPE_CHECKING:
@@ -34,13 +33,16 @@ if TYPE_CHECKING:
     from fsrace_lint.project.model import Act
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Scope
-    from fsrace_lint.project.paths.forms import Piece
+    from fsrace_lint.project.paths.forms import Path
 
 _CALLERS_DEPTH: Final = 4
+_FOUND_THERE: Final = frozenset({"FileExistsError", "OSError", "IOError", "EnvironmentError"})
 _UNKNOWN_STORAGE: Final = Storage()
 _NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
 """What is mentioned in methods that are there to be overridden."""
 _DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+_OF_THE_KERNEL: Final = ("/proc/", "/sys/")
+"""Where each process sees itself, or nothing is kept."""
 _NONE: Final = spell(m.Constant(None))
 
 
@@ -131,7 +133,8 @@ class Sites:
             if site is not None:
                 site = replace(site, after=next((m for m in made if _leaves_nothing(m, site)), None))
                 yield self._settled(site)
-                made += [site] if site.act.op == "mkdir" else []
+                claims = site.act.op == "mkdir" or (site.act.exclusive and site.act.op != "link")
+                made = [*made, site] if claims else [m for m in made if not _gives_back(site, m)]
 
     def _site(self, event: Event) -> Site | None:
         act = self.act(event)
@@ -243,7 +246,9 @@ class Sites:
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
-        if isinstance(path, m.Constant) and path.value in _DEVICES:
+        first = path.parts[0] if isinstance(path, m.Format) and path.parts else path
+        text = first.value if isinstance(first, m.Constant) and isinstance(first.value, str) else ""
+        if text in _DEVICES or text.startswith(_OF_THE_KERNEL):
             return True
         resolver = self.linker.resolver
         name = resolver.type_name(resolver.entity(path, scope))
@@ -282,13 +287,13 @@ class Sites:
             if unknown or private or self.propagation.protection.locked(edge.event):
                 return site
             certain = certain or sure
-        return replace(site, certain=certain, settled=True)
+        return replace(site, certain=certain, settled=True, callers=tuple(edge.event for edge in edges))
 
     def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function
         if site.path is None or self._saves_for_all(function):
             return False
-        if not self._is_parameterized(site.path, function):
+        if not is_parameterized(self.linker.paths, site.path, function):
             return False
         edges = self.propagation.edges(function)
         return bool(edges) and not any(edge.handed for edge in edges)
@@ -335,42 +340,46 @@ class Sites:
         judged = self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
-        return replace(judged, below=site)
+        return replace(judged, below=site, after=site.after)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
-        if path is None or not self._is_parameterized(path, callee):
-            return path
-        pieces: list[Piece] = []
-        for piece in path.pieces():
-            parameter = self.linker.paths.parameter_of(piece, callee) if isinstance(piece, Symbol) else None
-            if parameter is None:
-                pieces.append(piece)
-                continue
-            value = taken(event.call, parameter, callee) or parameter.default
-            inner = None if value is None else self.linker.paths.normalize(value, event.state.scope)
-            if inner is None:
-                return None
-            pieces.extend(inner.pieces())
-        return Path.of(pieces)
-
-    def _is_parameterized(self, path: Path, function: LinkedFunction) -> bool:
-        """Tell whether a part of a path stands for a parameter of a function."""
-        parameter_of = self.linker.paths.parameter_of
-        return any(parameter_of(symbol, function) is not None for symbol in path.symbols())
+        return seen_at_call(self.linker.paths, path, event.call, event.state.scope, callee)
 
 
-def _leaves_nothing(mkdir: Site, site: Site) -> bool:
-    """Tell whether a mkdir that always comes first leaves nothing to race for.
+def _leaves_nothing(made: Site, site: Site) -> bool:
+    """Tell whether what is made before an act leaves nothing to race for.
 
-    It has made the folder that the site makes; or it fails for all processes but one,
-    which alone goes on to what lies in that folder. Not so for what is unpacked or
-    downloaded: those that find the folder and skip that work on half of it.
+    It is the folder that the act makes; or it is made by one process alone, which goes on to what
+    lies in it, or to anything where its name says that it is a lock. Not so in a folder for what is
+    unpacked or downloaded: those that find the folder and skip that work on half of it.
     """
-    before, here = mkdir.event.state.literals, site.event.state.literals
-    if mkdir.path is None or site.path is None or before != here[: len(before)]:
+    before, here = made.event.state.literals, site.event.state.literals
+    if made.path is None:
         return False
-    if site.act.op == "mkdir" and mkdir.path.is_within(site.path):
+    always = before == here[: len(before)]
+    if always and made.act.op == site.act.op == "mkdir" and site.path and made.path.is_within(site.path):
         return True
-    fails = not mkdir.tolerates("FileExistsError") and mkdir.is_surely_a_path
-    return fails and site.act.op not in {"extract", "download"} and site.path.is_within(mkdir.path)
+    fails = always and not made.tolerates("FileExistsError")
+    if not made.is_surely_a_path or not (fails or _losers_leave(made, site)):
+        return False
+    inside = site.path is not None and site.path.is_within(made.path)
+    return made.path.names_a_lock or (inside and site.act.op not in {"extract", "download"})
+
+
+def _gives_back(site: Site, made: Site) -> bool:
+    """Tell whether a lock that was made is taken away."""
+    lock = made.path
+    return site.act.op == "delete" and lock is not None and site.path == lock and lock.names_a_lock
+
+
+def _losers_leave(made: Site, site: Site) -> bool:
+    """Tell whether a process that finds there what is to be made never comes to an act behind it."""
+    return any(
+        literal.attempt is not None
+        and literal.exit != ""
+        and not literal.truth
+        and last_name(literal.test) in _FOUND_THERE
+        and any(net.handlers is literal.attempt.handlers for net in made.event.nets)
+        for literal in site.event.state.literals
+    )

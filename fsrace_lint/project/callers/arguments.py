@@ -115,6 +115,8 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
     if edge.spawn is not None and edge.spawn.passes_rank:
         packed = packed or next(iter(given), m.Sequence("tuple", ()))
         position -= 1
+    elif edge.spawn is not None and edge.spawn.passes_object:
+        position -= 1
     if packed is not None:
         given, keywords = packed.items if isinstance(packed, m.Sequence) else (), {}
     elif edge.position is None or (edge.spawn is not None and edge.spawn.each):

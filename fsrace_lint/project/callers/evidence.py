@@ -126,7 +126,7 @@ class Evidences:
             caller = here.function, class_
             if caller in complete:
                 continue
-            ways_in = self.propagation.ways_in(here.function)
+            ways_in = self.propagation.contended_ways_in(here.function, self.propagation.processes(here))
             edges = self.propagation.not_refuted(here, ways_in)
             if edges == ways_in:
                 complete.add(caller)

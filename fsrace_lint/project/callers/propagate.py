@@ -15,7 +15,7 @@ from fsrace_lint.project.callers.hooks import Hooks
 from fsrace_lint.project.callers.protection import Protection
 from fsrace_lint.project.callers.summarize import Summaries
 from fsrace_lint.project.flow.passing import excludes
-from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
+from fsrace_lint.project.flow.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
@@ -75,6 +75,7 @@ class Propagation:
         self.mentions = self._edges.mentions
         self._contexts: dict[LinkedFunction, Context] = {}
         self._decided: dict[tuple[int, int], tuple[Literal, Split]] = {}
+        self._undecided: dict[tuple[int, int], tuple[Literal, Split]] = {}
         self._decorated: dict[LinkedFunction, Processes] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
         linker.guards.arguments = Arguments(linker, self._edges.search)
@@ -126,12 +127,31 @@ class Propagation:
     def processes(self, event: Event) -> Processes:
         """Tell who reaches a call within its function, also by tests of what the callers pass.
 
-        `if chosen:` on a parameter divides the processes as what is passed for it does.
+        `if chosen:` on a parameter divides the processes as what is passed for it does; and where
+        the name of a parameter promised something else (`rank`, which is given the local rank), what
+        the code alone says of the way here does not hold.
         """
-        processes = event.state.processes
-        for literal in event.state.literals:
-            processes &= self.deciding(literal)
+        deciding = [self.deciding(literal) for literal in event.state.literals]
+        named_wrongly = any(
+            late & ~self._by_code_alone(literal) != NOBODY
+            for late, literal in zip(deciding, event.state.literals, strict=True)
+        )
+        processes = ALL if named_wrongly else event.state.processes
+        for late in deciding:
+            processes &= late
         return processes
+
+    def _by_code_alone(self, literal: Literal) -> Processes:
+        """Tell who can see a test come out as it did, by the code of the function alone."""
+        key = id(literal.test), id(literal.scope)
+        if key not in self._undecided:
+            guards = self.linker.guards
+            arguments, guards.arguments = guards.arguments, None
+            try:
+                self._undecided[key] = literal, guards.split(literal.test, literal.scope)
+            finally:
+                guards.arguments = arguments
+        return self._undecided[key][1][0 if literal.truth else 1] or ALL
 
     def deciding(self, literal: Literal) -> Processes:
         """Tell who can see a test come out as it did, now that all callers are known."""
@@ -144,12 +164,21 @@ class Propagation:
 
     def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give the ways into a function that several processes take."""
-        contended = []
-        for edge in self.edges(function):
-            processes = self.processes(edge.event) & edge.only & self.context(edge.event.function).processes
-            if runs(processes) is not Runs.ONE or (processes and edge.starts_several):
-                contended.append(edge)
-        return tuple(contended)
+        return tuple(edge for edge in self.edges(function) if self._who_takes(edge) is not Runs.ONE)
+
+    def contended_ways_in(self, function: LinkedFunction, reached: Processes) -> tuple[Edge, ...]:
+        """Give of the ways into a function those that let in as many as come to some point in it.
+
+        Where all processes come there, one that lets in one of each node does not show that they do.
+        """
+        ways = self.ways_in(function)
+        if runs(reached & self.context(function).processes) is Runs.PER_NODE:
+            return ways
+        return tuple(edge for edge in ways if self._who_takes(edge) is not Runs.PER_NODE) or ways
+
+    def _who_takes(self, edge: Edge) -> Runs:
+        processes = self.processes(edge.event) & edge.only & self.context(edge.event.function).processes
+        return Runs.MANY if processes and edge.starts_several else runs(processes)
 
     @staticmethod
     def not_refuted(event: Event, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:

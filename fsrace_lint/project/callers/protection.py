@@ -7,12 +7,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name, parts
-from fsrace_lint.project.flow.processes import FIRST, NOT_FIRST
+from fsrace_lint.facts.names import dotted, last_name, parts
+from fsrace_lint.project.flow.processes import ALL, FIRST, NOT_FIRST
 from fsrace_lint.project.flow.states import caught_by
 from fsrace_lint.project.names.entities import qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
-from fsrace_lint.project.names.values import Value
+from fsrace_lint.project.names.values import Either, Selected, Value, expressions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.values import Scope
 
 _ALIASES_DEPTH: Final = 4
+_ENDING: Final = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
 """Who waits while the first process of a scope goes first."""
 _LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
@@ -37,6 +38,7 @@ class Protection:
         self.catalog = linker.catalog
         self.summaries = summaries
         self._turns: dict[LinkedFunction, tuple[tuple[Event, Event, str], ...]] = {}
+        self._repetitions: dict[LinkedFunction, dict[Event, str]] = {}
 
     def caught(self, event: Event) -> frozenset[str]:
         """Name the exceptions that are handled around a call."""
@@ -74,9 +76,42 @@ class Protection:
         return (*event.state.locks, *contexts)
 
     def first(self, event: Event) -> str | None:
-        """Give the scope whose first process runs a call before the others, by a context or two barriers."""
+        """Give the scope whose first process runs a call before the others.
+
+        By a context; by two barriers; or as it alone makes the same call before, and all meet in between.
+        """
         context = next((scope for _, scope, _ in self._firsts(event)), None)
-        return context or self._between_barriers(event)
+        return context or self._between_barriers(event) or self._repeated(event)
+
+    def _repeated(self, event: Event) -> str | None:
+        """Give the scope whose first process makes a call before a meeting, behind which others make it."""
+        function = event.function
+        if function not in self._repetitions:
+            self._repetitions[function] = dict(self._find_repetitions(function))
+        return self._repetitions[function].get(event)
+
+    def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[Event, str]]:
+        events = self.linker.events(function)
+        alone = [
+            (event, scope)
+            for event in events
+            for scope in _OTHERS
+            if event.state.processes == FIRST[scope]
+            and self.linker.resolver.callee(event.call, event.state.scope)
+        ]
+        meetings = (
+            [event for event in events if event.state.processes == ALL and self.summaries.waits(event)]
+            if alone
+            else []
+        )
+        for first, scope in alone:
+            behind = [meeting.call.span for meeting in meetings if meeting.call.span > first.call.span]
+            again = [
+                event
+                for event in events
+                if behind and event.call.span > min(behind) and _is_same_call(first.call, event.call)
+            ]
+            yield from ((event, scope) for event in (first, *again) if again)
 
     def _between_barriers(self, event: Event) -> str | None:
         """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
@@ -138,7 +173,15 @@ class Protection:
         return next((found for found in scopes if found in {"global", "local"}), None)
 
     def is_lock(self, context: Value) -> bool:
-        """Tell whether a context is a lock between processes, of a library or of the project."""
+        """Tell whether a context is a lock between processes, of a library or of the project.
+
+        It may be made before, under a name, and be a lock on one of several ways.
+        """
+        bound = self.linker.guards.known(context.expr, context.scope)
+        made = expressions_of(bound) if isinstance(bound, (Value, Selected, Either)) else []
+        return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
+
+    def _is_lock(self, context: Value) -> bool:
         resolver = self.linker.resolver
         expr, scope = context.expr, context.scope
         entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
@@ -167,9 +210,32 @@ class Protection:
         return any(entry is not None and entry.kind != "within" for entry in entries)
 
 
+def _is_same_call(one: m.Call, other: m.Call) -> bool:
+    """Tell whether two calls are spelled alike."""
+    return (one.function, one.arguments, one.keywords) == (other.function, other.arguments, other.keywords)
+
+
 def gives_up(handler: m.Handler) -> bool:
-    """Tell whether a handler always raises again."""
-    return any(isinstance(statement, m.Raise) for statement in handler.body)
+    """Tell whether a handler always raises again, or ends the process."""
+    return any(isinstance(statement, m.Raise) or _ends(statement) for statement in handler.body)
+
+
+def _ends(statement: m.Statement) -> bool:
+    """Tell whether a statement ends the process, with a failure as far as it says."""
+    match statement:
+        case m.Evaluate(value=m.Call(function=called, arguments=arguments)):
+            return dotted(called) in _ENDING and arguments not in {(), (m.Constant(0),)}
+        case _:
+            return False
+
+
+def _sides(context: Value) -> Iterator[Value]:
+    """Give what a context is on either way, where an expression chooses it."""
+    match context.expr:
+        case m.Conditional(body=body, orelse=orelse):
+            yield from (Value(body, context.scope), Value(orelse, context.scope))
+        case _:
+            yield context
 
 
 def _last(name: str | None) -> str:

@@ -14,6 +14,7 @@ from fsrace_lint.project.names.values import Argument, Either, Element, Selected
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fsrace_lint.project.memo import Met
     from fsrace_lint.project.names.declared import Declared
     from fsrace_lint.project.names.entities import Entity
     from fsrace_lint.project.names.values import Binding, Scope
@@ -26,6 +27,9 @@ _SAME_PARTS: Final = frozenset({"list", "tuple", "set", "frozenset", "sorted", "
 
 Path: TypeAlias = "tuple[int | str, ...]"
 """The way to a part: each step is a place, EACH or VALUE; the empty way leads to the whole."""
+
+Attributes: TypeAlias = "Met[tuple[LinkedClass, str, Path], Entity]"
+"""The attributes of objects, and parts of them, that lead to what is asked about."""
 
 
 class Names(Protocol):
@@ -50,10 +54,11 @@ class Names(Protocol):
 class Elements:
     """Finds what a part of an expression's value denotes."""
 
-    def __init__(self, names: Names, declared: Declared) -> None:
+    def __init__(self, names: Names, declared: Declared, met: Attributes) -> None:
         """Take what resolves the expressions that parts are written as, and what reads annotations."""
         self._names = names
         self._objects = declared
+        self._met = met
 
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Entity | None:
         """Find what a part of what a name is bound to denotes."""
@@ -122,6 +127,11 @@ class Elements:
         method = class_.method(name)
         if method is not None:
             return self._of_result(method, path, depth) if is_property(method) else None
+        return self._met.get(
+            (class_, name, path), depth, lambda: self._bound_attribute(class_, name, path, depth)
+        )
+
+    def _bound_attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Entity | None:
         values = self._names.attribute_values(class_, name)
         found = common(self.bound(value, path, depth) for value in values)
         return found or self.attribute(class_, name, path, depth)

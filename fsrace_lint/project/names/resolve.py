@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import EACH
 from fsrace_lint.facts.names import dotted, only_result
+from fsrace_lint.project.memo import Met
 from fsrace_lint.project.names.declared import Declared
-from fsrace_lint.project.names.elements import DEEPEST, Elements, step_to
+from fsrace_lint.project.names.elements import DEEPEST, Attributes, Elements, step_to
 from fsrace_lint.project.names.entities import (
     Entity,
     Global,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.values import Binding
 
+_PARTIAL: Final = "functools.partial"
 _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
@@ -73,12 +75,13 @@ class Resolver(Members):
         self.catalog = catalog
         self.results = results
         self.declared = Declared(self)
-        self.elements = Elements(self, self.declared)
         self._circle = circle
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
         self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
+        self._met: Attributes = Met()
+        self.elements = Elements(self, self.declared, self._met)
 
     def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -108,7 +111,7 @@ class Resolver(Members):
         if remembered is not None:
             return remembered[1]
         incomplete = self._circle.incomplete
-        found = self._entity(expr, scope, depth)
+        found = self._met.anew(lambda: self._entity(expr, scope, depth))
         if incomplete == self._circle.incomplete:
             if len(self._entities) >= _REMEMBERED:
                 self._entities.clear()
@@ -314,6 +317,9 @@ class Resolver(Members):
         return tuple(names)
 
     def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+        return self._met.get((class_, name, ()), depth, lambda: self._bound_attribute(class_, name, depth))
+
+    def _bound_attribute(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
         values = self.attribute_values(class_, name)
         found = _first(self.of_binding(value, depth + 1) for value in values)
         return found or self.elements.attribute(class_, name, (), depth + 1)
@@ -351,6 +357,10 @@ class Resolver(Members):
                 entry = self.catalog.exact("returns", name)
                 if entry is not None:
                     return Instance(Library(entry.type)) if not entry.item else None
+                if name == _PARTIAL and call.arguments:
+                    made = self.entity(call.arguments[0], scope, depth)
+                    known = isinstance(made, Library) and self.catalog.find("private", made.name) is not None
+                    return made if known else None
                 if name in _CASTS and call.arguments:
                     return self.declared.object_of(call.arguments[0], scope.function, depth)
                 return Instance(entity) if _is_library_class(entity) else None

@@ -133,7 +133,8 @@ class Differences:
             case Value(expr=expr, scope=scope):
                 return self.of(expr, scope)
             case Unpacked() if items := tuple(self.linker.guards.parts(binding)):
-                return next(filter(None, (self.of(*item) for item in items)), None)
+                found = next(filter(None, (self.of(*item) for item in items)), None)
+                return found or self._part_returned(binding)
             case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
                 return self.of(value.expr, value.scope)
             case Selected(test=test, then=then, otherwise=otherwise):
@@ -233,6 +234,19 @@ class Differences:
             kinds = self._deciding(exits)
         found = next(kinds, None) if len(exits) > 1 else None
         return None if found is None else Difference(found.kind, shown)
+
+    def _part_returned(self, part: Unpacked) -> Difference | None:
+        """Tell why it can differ whether a function returns something or nothing at one place of a tuple."""
+        call, scope, index = part.whole.expr, part.whole.scope, part.index or 0
+        callee = self.linker.resolver.callee(call, scope) if isinstance(call, m.Call) else None
+        exits = () if callee is None else self.linker.exits(callee)
+        empty = [
+            way
+            for way in exits
+            if isinstance(way.value, m.Sequence) and any(map(_is_nothing, way.value.items[index:][:1]))
+        ]
+        found = next(self._deciding(empty), None) if len(empty) < len(exits) else None
+        return None if found is None else Difference(found.kind, call)
 
     def _may_be_nothing(self, way: Exit) -> bool:
         """Tell whether a function returns a variable that was bound to something, or stayed None."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.loops import calls_of
-from fsrace_lint.project.flow.processes import MAIN, Runs
+from fsrace_lint.project.flow.processes import ALL, MAIN, Runs, runs
 from fsrace_lint.project.model import Reach
 from fsrace_lint.project.names.bindings import within
+from fsrace_lint.project.names.values import Selected, Value, expressions_of
 from fsrace_lint.project.paths.purposes import Purpose, purpose
 from fsrace_lint.project.records import Record
 
@@ -124,15 +125,27 @@ class PerNode:
         made = (site.spelled, "" if site.path is None else site.path.text, site.callee)
         texts = made if site.act.target is None else (spell(site.act.target),)
         is_result = purpose((*texts, *names)) is Purpose.RESULT
-        doubtful = by != "filesystem" and any(map(self._is_also_global, _tests(site)))
+        doubtful = by != "filesystem" and (
+            self._is_joined(site) or any(map(self._is_also_global, _tests(site)))
+        )
         return is_result and not doubtful and not _names_node(site.callee, *names)
 
+    def _is_joined(self, site: Site) -> bool:
+        """Tell whether one of each node comes here on one way, one of all on another: a setting says so."""
+        state = site.event.state
+        return state.processes != ALL and all(
+            self.propagation.deciding(each) == ALL for each in state.literals
+        )
+
     def _is_also_global(self, literal: Tested) -> bool:
-        """Tell whether a test calls a function that asks for the local rank only where nothing is set up.
+        """Tell whether a test asks for the local rank only where nothing is set up, or a setting says so.
 
         `is_main_process` does, if it goes by the environment before there is a
         process group, and by the rank in it afterwards.
         """
+        by_node = runs(self.propagation.deciding(literal)) is Runs.PER_NODE
+        if by_node and any(map(self._is_global, self._chosen_in(literal))):
+            return True
         for call in calls_of(literal.test):
             callee = self.linker.resolver.callee(call, literal.scope)
             ways = () if callee is None else self.linker.exits(callee)
@@ -140,6 +153,20 @@ class PerNode:
             if any(self.linker.guards.split(value, scope)[0] == MAIN for value, scope in values):
                 return True
         return False
+
+    def _chosen_in(self, literal: Tested) -> Iterator[Value]:
+        """Give what the names in a test stand for, where another test chooses that."""
+        named = (part for part in within(literal.test) if isinstance(part, (m.Name, m.Attribute)))
+        for binding in (self.linker.guards.known(name, literal.scope) for name in named):
+            if isinstance(binding, Selected):
+                yield from expressions_of(binding)
+            elif isinstance(binding, Value) and isinstance(binding.expr, m.Conditional):
+                yield from (Value(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
+
+    def _is_global(self, value: Value) -> bool:
+        guards = self.linker.guards
+        is_rank = guards.rank_scope(value.expr, value.scope) == "global"
+        return is_rank or guards.split(value.expr, value.scope)[0] == MAIN
 
 
 def _is_named_here(site: Site) -> bool:

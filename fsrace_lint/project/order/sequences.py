@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.catalog import argument
+from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.passing import excludes
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Op
     from fsrace_lint.catalog.entries import CollectiveSaver
-    from fsrace_lint.facts import model as m
     from fsrace_lint.project.acts.sites import Sites
     from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.flow.states import Event, Literal
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 4
 _LONGEST: Final = 200
+_KINDS: Final = frozenset({"hasattr", "isinstance", "issubclass", "callable"})
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
@@ -219,6 +220,9 @@ class Sequences:
         return all(self._is_about_setup(literal) for literal in step.event.state.literals)
 
     def _is_about_setup(self, literal: Literal) -> bool:
+        """Tell whether a test asks for several processes, or only what kind of object there is."""
+        if isinstance(literal.test, m.Call) and last_name(literal.test.function) in _KINDS:
+            return True
         return self.linker.guards.split(literal.test, literal.scope) != (ALL, ALL)
 
     @functools.cached_property

@@ -66,6 +66,7 @@ _SAME_PATH: Final = frozenset(
 )  # fmt: skip
 _STRIPPING: Final = frozenset({"strip", "rstrip", "lstrip"})
 """Methods that take slashes, or what is no part of a name, from the ends of a path."""
+_SEPARATORS: Final = (m.Constant("/"), m.Constant("\\"), m.Attribute(m.Name("os"), "sep"))
 _CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
     {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
@@ -145,6 +146,9 @@ class Paths:
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self._pieces(value, scope, depth + 1)
                 return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
+            case m.Subscript(value=m.Call() as whole, index=m.Opaque(parts=bounds)):
+                pieces = self._concatenated((whole, *bounds), scope, depth + 1)
+                return None if pieces is None else (self._derived("slice", (id(expr), pieces), expr, scope),)
             case m.Opaque(parts=parts) | m.Sequence(items=parts) if parts:
                 pieces = self._concatenated(parts, scope, depth + 1)
                 known = pieces is not None
@@ -222,7 +226,7 @@ class Paths:
                 return self._joined((receiver, *call.arguments), scope, depth)
             if call.function.name == "format":
                 return self._formatted(call, receiver, scope, depth)
-            if call.function.name in _STRIPPING and call.arguments in {(), (m.Constant("/"),)}:
+            if _keeps_the_path(call.function.name, call.arguments):
                 return self._pieces(receiver, scope, depth)
         if name == "os.path.dirname" and call.arguments:
             return self._parent(call.arguments[0], call, scope, depth)
@@ -417,6 +421,13 @@ class Paths:
         if not symbol.parameter or symbol.key[1] != id(function):
             return None
         return function.parameters.get(symbol.parameter)
+
+
+def _keeps_the_path(method: str, arguments: tuple[m.Expr, ...]) -> bool:
+    """Tell whether a method of text leaves the path that it spells: at its ends, or its separators."""
+    if method in _STRIPPING:
+        return arguments in {(), (m.Constant("/"),)}
+    return method == "replace" and len(arguments) == 2 and all(each in _SEPARATORS for each in arguments)
 
 
 def _counts(operator: str, right: m.Expr) -> bool:

@@ -88,6 +88,7 @@ class Privacy:
 
         Returns:
             `rank`, and the origins of the catalog; empty where the value is the same everywhere.
+            What a test of a rank comes to is no name of one's own: many processes share it.
         """
         key = (id(expr), id(scope))
         self._kept[key] = expr, scope
@@ -117,7 +118,8 @@ class Privacy:
             setting, *fallbacks = (self.origins(value, scope) for value in expr.values)
             return setting if "rank" in fallbacks[-1] else setting.union(*fallbacks)
         told = _told(expr) if isinstance(expr, m.Call) else parts(expr)
-        return NO_ORIGINS.union(*(self.origins(part, scope) for part in told))
+        found = NO_ORIGINS.union(*(self.origins(part, scope) for part in told))
+        return found - RANK_ALONE if isinstance(expr, (m.Compare, m.Not)) else found
 
     def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
         """Tell whether the result of a call is what one process has sent to all others."""

@@ -28,15 +28,19 @@ _PLAIN: Final = frozenset(
         "abs", "all", "any", "bool", "dict", "enumerate", "filter", "float", "frozenset", "int",
         "isinstance", "len", "list", "map", "max", "min", "print", "range", "reversed", "round", "set",
         "sorted", "str", "sum", "tuple", "zip", "os.fspath", "os.getcwd", "copy.copy", "copy.deepcopy",
+        "json.dumps", "json.loads", "zlib.adler32", "zlib.crc32",
     }
 )  # fmt: skip
-_PLAIN_MODULES: Final = ("re.", "os.path.", "pathlib.", "string.", "operator.", "math.")
+_PLAIN_MODULES: Final = (
+    "re.", "os.path.", "pathlib.", "string.", "operator.", "math.", "hashlib.", "base64.",
+)  # fmt: skip
 _PLAIN_METHODS: Final = frozenset(
     {
-        "add", "append", "as_posix", "count", "endswith", "extend", "find", "format", "group", "groups",
-        "index", "isalnum", "isdecimal", "isdigit", "isnumeric", "items", "join", "keys", "lower", "lstrip",
-        "partition", "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit",
-        "rstrip", "sort", "split", "startswith", "strip", "title", "upper", "values", "with_name",
+        "add", "append", "as_posix", "count", "decode", "digest", "encode", "endswith", "extend",
+        "find", "format", "group", "groups", "hexdigest", "index", "isalnum", "isdecimal",
+        "isdigit", "isnumeric", "items", "join", "keys", "lower", "lstrip", "partition",
+        "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip",
+        "sort", "split", "startswith", "strip", "title", "upper", "values", "with_name",
         "with_stem", "with_suffix", "zfill", "debug", "error", "info", "warn", "warning",
     }
 )  # fmt: skip

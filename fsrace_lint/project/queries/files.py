@@ -23,7 +23,7 @@ class FileQueries(SiteQueries):
     def is_raced(self, site: Site) -> bool:
         """Tell whether several processes do it at once to one path, and none is turned away."""
         harmless = site.act.exclusive or site.act.tolerant
-        tested = site.is_ordered and self.probe_of(site) is not None
+        tested = site.is_ordered and (self.probe_of(site) is not None or self.is_skipped_by_followers(site))
         return site.is_contended and not harmless and not tested
 
     def is_surely_raced(self, site: Site) -> bool:
@@ -65,12 +65,20 @@ class FileQueries(SiteQueries):
     def written_in_place(self) -> Iterator[Site]:
         """Give what is written in place, where its path is decided, or, under a lock, where it stands.
 
-        Where callers decide the folder, and a function the file in it, that is given there.
+        Where callers decide the folder, and a function the file in it, that is given there; and where a
+        function finds missing what its callers name, that is given behind this test.
         """
         seen = (site for site in self.exposed("write", "copy") if not site.locked)
-        decided = (site for site in seen if not self._is_named(site.root))
+        decided = (s for s in seen if not (self._is_named(s.root) or self._is_tested_below(s)))
         standing = (site for site in self.sites("write", "copy") if site.locked or self._is_named(site))
-        yield from filter(self.is_in_place, (*decided, *standing))
+        open_ = (site for site in self._everywhere({"write", "copy"}) if self._found.is_open(site))
+        tested = (s for s in open_ if self.probe_of_itself(s) is not None and not self._is_tested_below(s))
+        yield from filter(self.is_in_place, dict.fromkeys((*decided, *standing, *tested)))
+
+    def _is_tested_below(self, site: Site) -> bool:
+        """Tell whether a function that a call leads to finds missing what a site makes."""
+        below = site.below
+        return below is not None and (self.probe_of_itself(below) is not None or self._is_tested_below(below))
 
     def _is_named(self, site: Site) -> bool:
         """Tell whether callers decide the folder of a site, and it the file in it."""

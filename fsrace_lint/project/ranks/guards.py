@@ -133,7 +133,7 @@ class Guards(Ranks):
             return ALL, MAIN
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
-        return self._heuristic(target)
+        return self._heuristic(target, _key(test))
 
     def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> Split | None:
         """Read what a function returns where a constant that this call passes picks one of its results."""
@@ -148,12 +148,13 @@ class Guards(Ranks):
                 value, decided = value.body if chosen.value else value.orelse, True
         return self.split(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
 
-    def _heuristic(self, target: m.Expr) -> Split:
-        """What the usual name of a guard or of a setup test promises."""
+    def _heuristic(self, target: m.Expr, key: str) -> Split:
+        """What the usual name of a guard or of a setup test promises, or the key of a setting."""
         variable = self.catalog.find("variable", last_name(target))
         if variable is not None and variable.means == "guard":
             return is_first(variable.scope)
-        if variable is not None and variable.means == "initialized":
+        setting = self.catalog.exact("variable", key) if key else None
+        if "initialized" in {each.means for each in (variable, setting) if each is not None}:
             return ALL, MAIN
         return UNDIVIDED
 
@@ -251,6 +252,17 @@ def _is_understood(binding: Binding) -> bool:
     if isinstance(expr, m.Compare):
         return expr.rights != (m.Constant(None),)
     return isinstance(expr, (m.Constant, m.Not))
+
+
+def _key(test: m.Expr) -> str:
+    """Name the setting that is asked for by a text, as in `config["x"]` and `config.is_true("x")`."""
+    match test:
+        case m.Subscript(index=m.Constant(value=str(key))):
+            return key
+        case m.Call(function=m.Attribute(), arguments=(m.Constant(value=str(key)), *_)):
+            return key
+        case _:
+            return ""
 
 
 def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
