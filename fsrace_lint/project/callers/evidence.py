@@ -105,7 +105,8 @@ class Evidences:
 
         A method is followed to those calls alone that can be on an object of its class,
         and a sign counts only where a process can pass both it and the call. Nobody is
-        known to come where every call passes a constant that rules it out.
+        known to come where every call passes a constant that rules it out; nor, where some
+        ways hold apart the processes that take them, that several take another one.
         """
         start = _Step(event, event.function.owner)
         ways: dict[_Step, tuple[Event, ...]] = {start: ()}
@@ -114,6 +115,7 @@ class Evidences:
         complete: set[_Caller] = set()
         roots: list[_Caller] = []
         alone: tuple[Event, ...] | None = None
+        apart = False
         while waiting:
             step = waiting.pop(0)
             here, class_, way = step.event, step.owner, ways[step]
@@ -126,8 +128,10 @@ class Evidences:
             caller = here.function, class_
             if caller in complete:
                 continue
-            ways_in = self.propagation.contended_ways_in(here.function, self.propagation.processes(here))
-            edges = self.propagation.not_refuted(here, ways_in)
+            ways_in = self.propagation.ways_in(here.function)
+            loose = self.propagation.loose(here.function, ways_in)
+            apart = apart or len(loose) < len(ways_in)
+            edges = self.propagation.not_refuted(here, self.propagation.as_many(here, loose))
             if edges == ways_in:
                 complete.add(caller)
             elif not edges:
@@ -147,7 +151,7 @@ class Evidences:
         way = callers[roots[0]]
         one_shot = all(self._is_one_shot(root) for root, _ in roots)
         alone_here = one_shot and not any(self._may_launch(caller) for caller, _ in callers)
-        return Trace(Evidence.NONE if alone_here else Evidence.PLAUSIBLE, way, None)
+        return Trace(Evidence.NONE if alone_here or apart else Evidence.PLAUSIBLE, way, None)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
         """Tell whether a function that nobody calls belongs to what is run once, by hand.

@@ -166,13 +166,25 @@ class Propagation:
         """Give the ways into a function that several processes take."""
         return tuple(edge for edge in self.edges(function) if self._who_takes(edge) is not Runs.ONE)
 
-    def contended_ways_in(self, function: LinkedFunction, reached: Processes) -> tuple[Edge, ...]:
-        """Give of the ways into a function those that let in as many as come to some point in it.
+    def loose(self, function: LinkedFunction, ways: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """Leave out the ways into a function that hold apart who takes them, where not all do.
+
+        By a lock, or by an order in which the first process comes before the others.
+        """
+        context = self.context(function)
+        return tuple(edge for edge in ways if not self._is_apart(edge, context))
+
+    def _is_apart(self, edge: Edge, context: Context) -> bool:
+        brought = self._brought(edge, self.context(edge.event.function))
+        ordered = brought.first is not None and context.first is None
+        return ordered or (brought.locked and not context.locked)
+
+    def as_many(self, event: Event, ways: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """Give of the ways into a function those that let in as many as come to a call in it.
 
         Where all processes come there, one that lets in one of each node does not show that they do.
         """
-        ways = self.ways_in(function)
-        if runs(reached & self.context(function).processes) is Runs.PER_NODE:
+        if runs(self.processes(event) & self.context(event.function).processes) is Runs.PER_NODE:
             return ways
         return tuple(edge for edge in ways if self._who_takes(edge) is not Runs.PER_NODE) or ways
 
