@@ -195,6 +195,13 @@ class Hook(Entry, frozen=True, kw_only=True):
     """Who calls it: every process, every worker of every process, or the first one of a scope."""
 
 
+class Callback(Entry, frozen=True, kw_only=True):
+    """A call that keeps the function it is given, which another method of the same object runs later."""
+
+    runs_in: str
+    """The name of that method: who calls it in the same function runs what was given."""
+
+
 class FirstContext(Entry, frozen=True, kw_only=True):
     """A context in which the first process of `scope` runs the body before all others run it too."""
 

@@ -20,6 +20,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "environment": e.Environment,
     "decorator": e.Decorator,
     "run-once": e.RunOnce,
+    "callback": e.Callback,
     "first": e.FirstContext,
     "barrier": e.Barrier,
     "collective": e.Collective,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.flow.processes import ALL, FIRST, Processes
+from fsrace_lint.project.flow.processes import ALL, FIRST, NOBODY, Processes
 from fsrace_lint.project.memo import once
 from fsrace_lint.project.names.entities import as_function, is_property, package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of, given_for, received
@@ -269,12 +269,15 @@ class Edges:
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
         once = self.catalog.find("run-once", name)
+        callback = self.catalog.find("callback", name)
         spawn = self.catalog.find("spawn", name)
         first = self.catalog.find("first", name)
         helper = as_function(entity)
         edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
         if once is not None:
             return replace(edge, only=FIRST[once.scope], mutes=package_of(name) if once.mutes else "")
+        if callback is not None:
+            return Edge(event, handed=True, only=self._who_calls(callback.runs_in, event.function))
         if spawn is not None and spawn.curried:
             outer = (other.call for other in self.linker.events(event.function))
             return replace(edge, passing=next((call for call in outer if call.function is event.call), None))
@@ -289,6 +292,14 @@ class Edges:
                 if self._is_result(value, other.state.scope, event.call):
                     return self._handed(other, index, None)
         return edge
+
+    def _who_calls(self, method: str, function: LinkedFunction) -> Processes:
+        """Tell which processes call a method in a function; all where none does, and others may."""
+        called = NOBODY
+        for event in self.linker.events(function):
+            if last_name(event.call.function) == method:
+                called |= event.state.processes
+        return called or ALL
 
     def _is_result(self, value: m.Expr, scope: Scope, call: m.Call) -> bool:
         """Tell whether an argument is the result of a call, itself or by name."""
