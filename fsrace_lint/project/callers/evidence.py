@@ -8,7 +8,7 @@ from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.flow.passing import excludes
-from fsrace_lint.project.flow.processes import SYNCHRONIZING
+from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign, Trace
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 _HELPERS_DEPTH: Final = 3
+_SETUP_DEPTH: Final = 1
+"""So many calls lead to a launch on demand that still shows several processes."""
 _WRAPPERS_DEPTH: Final = 1
 """How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
 _CLASSES_DEPTH: Final = 1
@@ -299,9 +301,19 @@ class Evidences:
 
     def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
         for call in self._calls_of(function):
-            shows = call.launches or (depth <= _WRAPPERS_DEPTH and call.meets)
+            launches = call.launches and (depth <= _SETUP_DEPTH or not self._is_on_demand(call.event))
+            shows = launches or (depth <= _WRAPPERS_DEPTH and call.meets)
             if shows or self._leads(call, depth + 1):
                 yield call.event
+
+    def _is_on_demand(self, event: Event) -> bool:
+        """Tell whether a call is made only where a test has told that there are several processes."""
+        for literal in event.state.literals:
+            for test, truth in _implied(literal.test, truth=literal.truth):
+                split = self.linker.guards.split(test, literal.scope)
+                if (split if truth else split[::-1]) == (ALL, MAIN):
+                    return True
+        return False
 
     def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
         """Give the calls in a function that may coordinate processes."""
@@ -407,6 +419,18 @@ def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
         return _Step(edge.event, class_, enters=True)
     called = class_ if edge.receiver is not None else None
     return _Step(edge.event, function.owner, not edge.handed, called)
+
+
+def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
+    """Give the parts of a test, each with how it came out, as far as the test tells."""
+    match test:
+        case m.Not(value=value):
+            yield from _implied(value, truth=not truth)
+        case m.Boolean(operator=operator, values=values) if (operator == "and") == truth:
+            for value in values:
+                yield from _implied(value, truth=truth)
+        case _:
+            yield test, truth
 
 
 def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
