@@ -15,7 +15,7 @@ from fsrace_lint.project.callers.hooks import Hooks
 from fsrace_lint.project.callers.protection import Protection
 from fsrace_lint.project.callers.summarize import Summaries
 from fsrace_lint.project.flow.passing import excludes
-from fsrace_lint.project.flow.processes import ALL, FIRST, NOBODY, Processes, Runs, runs
+from fsrace_lint.project.flow.processes import ALL, FIRST, Processes, Runs, runs
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.entities import package_of, qualified_name
 from fsrace_lint.project.names.modules import LinkedFunction
@@ -131,15 +131,16 @@ class Propagation:
         the name of a parameter promised something else (`rank`, which is given the local rank), what
         the code alone says of the way here does not hold.
         """
-        deciding = [self.deciding(literal) for literal in event.state.literals]
-        named_wrongly = any(
-            late & ~self._by_code_alone(literal) != NOBODY
-            for late, literal in zip(deciding, event.state.literals, strict=True)
-        )
-        processes = ALL if named_wrongly else event.state.processes
-        for late in deciding:
-            processes &= late
-        return processes
+        processes, late = event.state.processes, ALL
+        for literal in event.state.literals:
+            late &= self.deciding(literal)
+        named_wrongly = late & ~processes and any(map(self._is_named_wrongly, event.state.literals))
+        return late if named_wrongly else processes & late
+
+    def _is_named_wrongly(self, literal: Literal) -> bool:
+        """Tell whether processes can see a test come out so that cannot by the code of the function alone."""
+        late = self.deciding(literal)
+        return late != ALL and bool(late & ~self._by_code_alone(literal))
 
     def _by_code_alone(self, literal: Literal) -> Processes:
         """Tell who can see a test come out as it did, by the code of the function alone."""
