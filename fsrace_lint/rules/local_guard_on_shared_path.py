@@ -29,7 +29,8 @@ Silent when: each node has the path for itself, as below `/tmp`, under `local-pa
 is held; a test wants it on each node (`save_on_each_node`, `node_rank`), or a framework calls it so
 (`prepare_data`). By default checkpoints, logs and results are reported, and what `shared-paths` or
 `filesystem = "shared"` says is shared; in the strict profile caches and data, which each node may have,
-what is appended or replaced, and written by a rank that counts once a filesystem.
+what is appended or replaced, what a setting may also leave to one of all nodes, and what is written by a
+rank that counts once a filesystem.
 """
 
 from __future__ import annotations
@@ -71,8 +72,7 @@ def check(project: Project) -> Iterator[Finding]:
         site = claim.site
         verb, error, second = _HARM.get(site.act.op, ("", "", ""))
         tolerant = site.tolerates(error) if error else site.act.tolerant
-        wanted = site.act.exclusive and site.act.op != "link"
-        harmless = (tolerant and not claim.is_made_anew) or wanted
+        harmless = (tolerant and not claim.is_made_anew) or (site.act.exclusive and site.act.op != "link")
         if not verb or harmless or (site.file, site.span) in seen:
             continue
         seen.add((site.file, site.span))
