@@ -26,9 +26,14 @@ DEFAULT_EXCLUDES: Final = tuple(
     ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
     "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/ .fsrace_cache/".split()
 )
-TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "test_*.py", "*_test.py", "conftest.py")
+TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "conftest.py")
+TEST_NAMES: Final = ("test_*.py", "*_test.py")
+"""Names of tests, and of programs that evaluate a model: `tools/test_net.py`."""
 SUFFIXES: Final = (".py", ".pyw")
 
+_COLLECTED: Final = (b"def test", b"class Test", b"TestCase", b"pytest", b"unittest")
+"""What stands in a file that runners of tests collect something from."""
+_TEST: Final = "a test or documentation"
 
 _NAME: Final = r"[\w.~+@-]*[\w~+@-]"
 _PLAIN: Final = re.compile(rf"\*?{_NAME}/?|/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
@@ -166,10 +171,11 @@ class _Walk:
         self.told = told
         chosen = DEFAULT_EXCLUDES if settings.exclude is None else settings.exclude
         tests = () if include_tests else TEST_PATTERNS
+        self._is_named_as_test = matcher([] if include_tests else [glob(text) for text in TEST_NAMES])
         self._kinds = {
             "excluded by default" if settings.exclude is None else "exclude": chosen,
             "extend-exclude": settings.extend_exclude,
-            "a test or documentation": tests,
+            _TEST: tests,
         }
         globs = [glob(text) for texts in self._kinds.values() for text in texts]
         self.excludes_folder = matcher(globs)
@@ -203,6 +209,8 @@ class _Walk:
             is_folder = index < len(names) or os.path.isdir(folder)
             excludes = self.excludes_folder if is_folder else self.excludes_file
             if excludes(name, path) or _ignored(ignores, path, folder=is_folder):
+                return True
+            if not is_folder and self._is_named_as_test(name, path) and _is_collected(folder):
                 return True
             if is_folder and self.settings.exclude is None and Path(folder, "pyvenv.cfg").exists():
                 return True
@@ -238,6 +246,8 @@ class _Walk:
                     self._tell(entry.path, self._reason(name, path, folder=is_folder))
                 elif is_folder:
                     pending.append((entry.path, f"{path}/", ignores))
+                elif self._is_named_as_test(name, path) and _is_collected(entry.path):
+                    self._tell(entry.path, _TEST)
                 else:
                     status = _status(entry.path)
                     if status is not None and stat.S_ISREG(status.st_mode):
@@ -263,6 +273,15 @@ class _Walk:
         return found
 
 
+def _is_collected(file: str) -> bool:
+    """Tell whether runners of tests find something in a file of such a name, or it cannot be read."""
+    try:
+        data = read(Path(file))
+    except (OSError, ValueError):
+        return True
+    return any(part in data for part in _COLLECTED)
+
+
 def _status(path: str) -> os.stat_result | None:
     try:
         return os.stat(path)
@@ -271,7 +290,7 @@ def _status(path: str) -> os.stat_result | None:
 
 
 def is_test_path(relative: str) -> bool:
-    """Tell whether a file is a test or belongs to the documentation.
+    """Tell whether a file lies among the tests or the documentation, or configures tests.
 
     Args:
         relative: The file's path from the project root, with forward slashes.

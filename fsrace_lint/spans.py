@@ -17,6 +17,11 @@ class Span(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True):
     end_line: int
     end_column: int
 
+    def covers(self, other: Span) -> bool:
+        """Tell whether another span of the same file lies in this one."""
+        begins = (self.line, self.column) <= (other.line, other.column)
+        return begins and (other.end_line, other.end_column) <= (self.end_line, self.end_column)
+
 
 class Place(msgspec.Struct, frozen=True, order=True, gc=False):
     """A span in a named file; `path` is as the user would write it, with forward slashes."""

@@ -69,7 +69,7 @@ SEVERAL = {
     "package/unused.py": HAZARD + "x = 1  # noqa: FSR101\ny = 1  # noqa: E501, FSR201\n",
     "package/silenced.py": HAZARD.replace('mkdir("d")', 'mkdir("d")  # noqa: FSR101'),
     "tests/test_it.py": HAZARD,
-    "test_top.py": HAZARD,
+    "test_top.py": f"import pytest\n{HAZARD}",
     "build/lib.py": HAZARD,
     "ignored/it.py": HAZARD,
     ".gitignore": "/ignored/\n",

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from fsrace_lint.discover import find, is_test_path
+from fsrace_lint.discover import find, is_test_path, leaves_out
 from fsrace_lint.settings import Settings
 from fsrace_lint.source import LARGEST, Columns, Source, Unreadable, decode, read
 from fsrace_lint.spans import Span
@@ -270,11 +270,9 @@ class TestFind:
     def test_tests_and_docs_are_left_out_unless_wanted(self, tmp_path: Path) -> None:
         left_out = [
             "a/test/x.py",
-            "a_test.py",
             "conftest.py",
             "doc/conf.py",
             "docs/conf.py",
-            "test_a.py",
             "tests/x.py",
         ]
         kept = ["contest.py", "latest.py", "testing/x.py", "tests.py", "testutils/x.py"]
@@ -286,6 +284,35 @@ class TestFind:
         assert found(tmp_path, tmp_path / "tests", tmp_path / "a" / "test") == ["a/test/x.py", "tests/x.py"]
         assert [is_test_path(name) for name in left_out] == [True] * len(left_out)
         assert [is_test_path(name) for name in kept] == [False] * len(kept)
+
+    @pytest.mark.parametrize("name", ["a_test.py", "test_net.py"])
+    @pytest.mark.parametrize(
+        ("text", "is_test"),
+        [
+            ("def test_save() -> None: ...\n", True),
+            ("class TestSave: ...\n", True),
+            ("class Save(parameterized.TestCase): ...\n", True),
+            ("import pytest\n", True),
+            ("from unittest import mock\n", True),
+            ("", False),
+            ("def main() -> None: ...\n\n\nmain()\n", False),
+        ],
+    )
+    def test_a_program_may_be_named_like_a_test(
+        self, tmp_path: Path, name: str, text: str, *, is_test: bool
+    ) -> None:
+        tree(tmp_path, f"tools/{name}", "a.py")
+        (tmp_path / "tools" / name).write_text(text)
+        kept = ["a.py"] if is_test else ["a.py", f"tools/{name}"]
+        assert found(tmp_path) == kept
+        settings = Settings(root=tmp_path)
+        assert leaves_out(tmp_path / "tools" / name, settings) is is_test
+        assert found(tmp_path, settings=Settings(root=tmp_path, include_tests=True))[1:] == [f"tools/{name}"]
+
+    def test_a_test_that_cannot_be_read_is_left_out(self, tmp_path: Path) -> None:
+        (tmp_path / "test_a.py").symlink_to("nowhere.py")
+        assert leaves_out(tmp_path / "test_a.py", Settings(root=tmp_path))
+        assert found(tmp_path) == []
 
     def test_folders_above_the_root_do_not_matter(self, tmp_path: Path) -> None:
         root = tree(tmp_path / "build" / "tests" / "site-packages" / "proj", "a.py", "pkg/b.py")

@@ -70,9 +70,12 @@ def _is_trusted(project: Project, write: Site) -> bool:
 
 
 def _is_strict(project: Project, write: Site) -> bool:
-    cached = write.evidence is Evidence.EVIDENT and project.probe_of_itself(write) is not None
+    probe = project.probe_of_itself(write)
+    if write.locked and (probe is None or not project.is_tested_under_lock(write, probe)):
+        return True
+    cached = write.evidence is Evidence.EVIDENT and probe is not None
     cached = cached and not (write.is_contended and project.is_created_after_check(write))
-    return write.locked or not (cached or project.name_of(write).is_read_back)
+    return not (cached or project.name_of(write).is_read_back)
 
 
 def _overwritten(project: Project, write: Site) -> Finding:

@@ -35,6 +35,18 @@ class LockQueries(SiteQueries):
         """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
         return (site.path is not None and site.path.names_a_lock) or self.locks_what_it_opens(site)
 
+    def is_tested_under_lock(self, site: Site, probe: Probe) -> bool:
+        """Tell whether a lock that is held where something is done is held where it was tested before, too.
+
+        Args:
+            site: What is done.
+            probe: A test in the function of the site.
+        """
+        held, events = self.propagation.protection.held, self.linker.events(site.event.function)
+        tests = [held(event) for event in events if probe.span.covers(event.call.span)]
+        locks = held(site.event)
+        return site.locked and bool(tests) and all(lock in test for test in tests for lock in locks)
+
     def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
         """Give the locks whose files are deleted, and the deletes."""
         for delete in self.sites("delete"):
