@@ -51,7 +51,7 @@ RULE = Rule(code="FSR204", name="non-atomic-write", remedies=(ATOMIC_WRITE, REPL
 def check(project: Project) -> Iterator[Finding]:
     """Find files that are overwritten in place and read back, and paths that are taken away and made anew."""
     for _, group in itertools.groupby(project.written_in_place(), key=lambda write: write.event):
-        torn = [write for write in group if _is_trusted(project, write)]
+        torn = [project.shown_by_one(write) for write in group if _is_trusted(project, write)]
         if torn:
             yield _overwritten(project, min(torn, key=lambda write: _is_strict(project, write)))
     for gone, made in project.made_anew():
@@ -70,12 +70,9 @@ def _is_trusted(project: Project, write: Site) -> bool:
 
 
 def _is_strict(project: Project, write: Site) -> bool:
-    probe = project.probe_of_itself(write)
-    if write.locked and (probe is None or not project.is_tested_under_lock(write, probe)):
-        return True
-    cached = write.evidence is Evidence.EVIDENT and probe is not None
+    cached = write.evidence is Evidence.EVIDENT and project.probe_of_itself(write) is not None
     cached = cached and not (write.is_contended and project.is_created_after_check(write))
-    return not (cached or project.name_of(write).is_read_back)
+    return project.is_only_locked(write) or not (cached or project.name_of(write).is_read_back)
 
 
 def _overwritten(project: Project, write: Site) -> Finding:

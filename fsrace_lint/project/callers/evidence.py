@@ -87,22 +87,30 @@ class Evidences:
         self.linker = linker
         self.catalog = linker.catalog
         self.propagation = propagation
-        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...]], Trace] = {}
+        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], Trace] = {}
         self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
         self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._signs_of_order: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._coordinates: Memo[tuple[LinkedFunction, int], tuple[Event, ...]] = Memo(())
 
-    def trace(self, event: Event) -> Trace:
-        """Tell how sure it is that several processes come to a call, and why."""
+    def trace(self, event: Event, *, by_one: bool = False) -> Trace:
+        """Tell how sure it is that several processes come to a call, and why.
+
+        Args:
+            event: The call.
+            by_one: Whether it is enough that one of several comes, as to what a crash alone can harm.
+
+        Returns:
+            How they come, and what shows that there are several.
+        """
         tests = ((id(x.test), x.truth) for x in event.state.literals)
-        key = event.function, tuple(tests)
+        key = event.function, tuple(tests), by_one
         if key not in self._traces:
-            self._traces[key] = self._find_trace(event)
+            self._traces[key] = self._find_trace(event, by_one=by_one)
         return self._traces[key]
 
-    def _find_trace(self, event: Event) -> Trace:
+    def _find_trace(self, event: Event, *, by_one: bool) -> Trace:
         """Find the shortest way from a function with a sign, else from one that nobody calls.
 
         A method is followed to those calls alone that can be on an object of its class,
@@ -130,10 +138,13 @@ class Evidences:
             caller = here.function, class_
             if caller in complete:
                 continue
-            ways_in = self.propagation.ways_in(here.function)
-            loose = self.propagation.loose(here.function, ways_in)
+            ways_in = (
+                self.propagation.edges(here.function) if by_one else self.propagation.ways_in(here.function)
+            )
+            loose = ways_in if by_one else self.propagation.loose(here.function, ways_in)
             apart = apart or len(loose) < len(ways_in)
-            edges = self.propagation.not_refuted(here, self.propagation.as_many(here, loose))
+            as_many = loose if by_one else self.propagation.as_many(here, loose)
+            edges = self.propagation.not_refuted(here, as_many)
             if edges == ways_in:
                 complete.add(caller)
             elif not edges:

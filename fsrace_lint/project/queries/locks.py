@@ -35,17 +35,14 @@ class LockQueries(SiteQueries):
         """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
         return (site.path is not None and site.path.names_a_lock) or self.locks_what_it_opens(site)
 
-    def is_tested_under_lock(self, site: Site, probe: Probe) -> bool:
-        """Tell whether a lock that is held where something is done is held where it was tested before, too.
-
-        Args:
-            site: What is done.
-            probe: A test in the function of the site.
-        """
-        held, events = self.propagation.protection.held, self.linker.events(site.event.function)
+    def is_only_locked(self, site: Site) -> bool:
+        """Tell whether a lock is held where something is made, and was not when it was found missing."""
+        probe, held = self.probe_of_itself(site), self.propagation.protection.held
+        if probe is None or not site.locked:
+            return site.locked
+        events = self.linker.events(site.event.function)
         tests = [held(event) for event in events if probe.span.covers(event.call.span)]
-        locks = held(site.event)
-        return site.locked and bool(tests) and all(lock in test for test in tests for lock in locks)
+        return not tests or any(lock not in test for test in tests for lock in held(site.event))
 
     def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
         """Give the locks whose files are deleted, and the deletes."""

@@ -155,6 +155,15 @@ class SiteQueries(Linked):
         sign = Sign(place, f"{before.callee} lets one process alone make it")
         return replace(site, trace=lambda: Trace(Evidence.EVIDENT, (), sign))
 
+    def shown_by_one(self, site: Site) -> Site:
+        """Give a site as evident where one of several processes evidently comes to it, alone or not."""
+        if site.evidence is Evidence.EVIDENT:
+            return site
+        trace = self._found.evidences.trace(site.event, by_one=True)
+        if trace.evidence is not Evidence.EVIDENT:
+            return site
+        return replace(site, trace=lambda: Trace(Evidence.EVIDENT, (), trace.sign))
+
     def resets(self) -> Iterator[tuple[Site, Site]]:
         """Give the deletes of what the same function then makes a directory again, and what makes it."""
         for gone, made in self.pairs({"delete"}, {"mkdir", "copy"}):
