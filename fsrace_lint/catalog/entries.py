@@ -308,6 +308,10 @@ class Spawn(Entry, frozen=True, kw_only=True):
     """Whether the function gets, call by call, the elements of what is handed over beside it."""
     curried: bool = False
     """Whether what it returns is called with the arguments of the function."""
+    runner: str = ""
+    """What is called to run what was handed to this one."""
+    threads: tuple[str, ...] = ()
+    """With which keywords, as `backend=threading`, the runner starts threads instead of processes."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 

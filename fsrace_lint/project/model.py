@@ -147,7 +147,8 @@ class Site(AtCall, Record, frozen=True, eq=False):
     `caught` names the exceptions that are handled around it, `first` is the scope
     whose first process is let through before the others. `own` is who gets
     from `event` to `origin`, before what the callers bring; `runs` is the answer
-    with them. `trace` finds how several processes come to the function of `event`.
+    with them. `certain` says that neither what its path holds nor a setting can keep processes apart.
+    `trace` finds how several processes come to the function of `event`.
     `settled` says that it is judged here whoever calls, though callers hand over a part of its path;
     `callers` are the calls that do.
     `after` is what is made before it and leaves nothing to race for. `below` is the same act

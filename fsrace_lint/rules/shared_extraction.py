@@ -56,7 +56,8 @@ def check(project: Project) -> Iterator[Finding]:
     """Find archives that several processes unpack into one directory."""
     for extract in project.sites("extract"):
         for move in project.moved_after(extract) if extract.is_private else ():
-            if move.act.api == "shutil.move" and move.is_contended and not _is_seen_first(project, move):
+            orderly = _is_seen_first(project, move) or project.took_a_file_away(move)
+            if move.act.api == "shutil.move" and move.is_contended and not orderly:
                 yield _nested(move)
         if not extract.is_contended or _is_seen_first(project, extract):
             continue

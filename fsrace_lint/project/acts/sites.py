@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import last_name, unnegated
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.acts.effects import Effects
 from fsrace_lint.project.acts.ownership import Ownership
@@ -16,6 +17,7 @@ from fsrace_lint.project.acts.probes import Probes
 from fsrace_lint.project.acts.responses import Responses
 from fsrace_lint.project.callers.evidence import Evidences
 from fsrace_lint.project.callers.leading import leading
+from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
 from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import ASKING, Reach, Site
@@ -37,12 +39,13 @@ if TYPE_CHECKING:
 
 _CALLERS_DEPTH: Final = 4
 _FOUND_THERE: Final = frozenset({"FileExistsError", "OSError", "IOError", "EnvironmentError"})
+_ONE: Final = frozenset(FIRST.values()) - {ALL}
+_ALL: Final = frozenset({"all", "each", "every"})
 _UNKNOWN_STORAGE: Final = Storage()
 _NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
 """What is mentioned in methods that are there to be overridden."""
-_DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
-_OF_THE_KERNEL: Final = ("/proc/", "/sys/")
-"""Where each process sees itself, or nothing is kept."""
+_OF_THE_KERNEL: Final = re.compile(r"/(proc|sys|dev(?!/shm))/")
+"""Where each process sees itself, its machine or its container, or nothing is kept."""
 _NONE: Final = spell(m.Constant(None))
 
 
@@ -230,11 +233,23 @@ class Sites:
             own=own,
             runs=self.who_runs(event, processes),
             reach=Reach.PRIVATE if private else self.shared_by(path, spelled),
-            certain=certain,
+            certain=certain and not any(map(self._is_opened, {event, origin})),
             trace=functools.partial(self.evidences.trace, event),
         )
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
+
+    def _is_opened(self, event: Event) -> bool:
+        """Tell whether a setting says that all come to a call, else one does: `on_each_node or rank == 0`."""
+        for literal in event.state.literals:
+            test, truth = unnegated(literal.test, truth=literal.truth)
+            if isinstance(test, m.Boolean) and (test.operator == "or") == truth:
+                splits = [self.linker.guards.split(side, literal.scope) for side in test.values]
+                who = {split[0 if truth else 1] for split in splits}
+                sides = (unnegated(side, truth=truth) for side in test.values)
+                if not who.isdisjoint(_ONE) and any(holds and _says_all(side) for side, holds in sides):
+                    return True
+        return False
 
     def shared_by(self, path: Path | None, spelled: str) -> Reach:
         """Tell who shares a path that is no process's own."""
@@ -248,7 +263,7 @@ class Sites:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
         first = path.parts[0] if isinstance(path, m.Format) and path.parts else path
         text = first.value if isinstance(first, m.Constant) and isinstance(first.value, str) else ""
-        if text in _DEVICES or text.startswith(_OF_THE_KERNEL):
+        if _OF_THE_KERNEL.match(text) is not None:
             return True
         resolver = self.linker.resolver
         name = resolver.type_name(resolver.entity(path, scope))
@@ -318,7 +333,8 @@ class Sites:
                 continue
             for callee in self._meant(named):
                 for site in self._opened(callee, depth + 1):
-                    yield self.seen_at_call(event, callee, site)
+                    if not excludes(event, callee, site.event.state):
+                        yield self.seen_at_call(event, callee, site)
 
     def _saves_for_all(self, function: LinkedFunction) -> bool:
         """Tell whether every process must call a function, which decides by itself who writes."""
@@ -345,6 +361,12 @@ class Sites:
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
         return seen_at_call(self.linker.paths, path, event.call, event.state.scope, callee)
+
+
+def _says_all(expr: m.Expr) -> bool:
+    """Tell whether a setting is named after all that do something."""
+    named = isinstance(expr, (m.Name, m.Attribute))
+    return named and not _ALL.isdisjoint(last_name(expr).lower().split("_"))
 
 
 def _leaves_nothing(made: Site, site: Site) -> bool:

@@ -279,6 +279,8 @@ class Edges:
         if callback is not None:
             return Edge(event, handed=True, only=self._who_calls(callback.runs_in, event.function))
         if spawn is not None and spawn.curried:
+            if self._runs_threads(spawn, event.function):
+                return Edge(event, handed=True)
             outer = (other.call for other in self.linker.events(event.function))
             return replace(edge, passing=next((call for call in outer if call.function is event.call), None))
         if spawn is not None or first is not None:
@@ -292,6 +294,15 @@ class Edges:
                 if self._is_result(value, other.state.scope, event.call):
                     return self._handed(other, index, None)
         return edge
+
+    def _runs_threads(self, spawn: Spawn, function: LinkedFunction) -> bool:
+        """Tell whether a function has what it hands over run in threads of one process."""
+        for event in self.linker.events(function) if spawn.runner else ():
+            if self.linker.resolver.qualify(event.call.function, event.state.scope) == spawn.runner:
+                values = ((each.name, each.value) for each in event.call.keywords)
+                named = (f"{name}={v.value}" for name, v in values if isinstance(v, m.Constant))
+                return not set(spawn.threads).isdisjoint(named)
+        return False
 
     def _who_calls(self, method: str, function: LinkedFunction) -> Processes:
         """Tell which processes call a method in a function; all where none does, and others may."""

@@ -12,9 +12,9 @@ from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import Evidence, Sign, Trace
-from fsrace_lint.project.names.entities import as_function
+from fsrace_lint.project.names.entities import Instance, as_function
 from fsrace_lint.project.names.given import given
-from fsrace_lint.project.names.values import expressions_of
+from fsrace_lint.project.names.values import Either, Selected, Value, expressions_of
 from fsrace_lint.project.ranks.ranks import TRANSPARENT
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.states import Event, Literal
     from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
+    from fsrace_lint.project.names.values import Binding
     from fsrace_lint.spans import Span
 
 _HELPERS_DEPTH: Final = 3
@@ -271,7 +272,7 @@ class Evidences:
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
         for event in self.linker.events(function):
-            asks = isinstance(event.call.function, (m.Name, m.Attribute))
+            asks = isinstance(event.call.function, (m.Name, m.Attribute)) and event.state.processes != MAIN
             asks = asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED
             if asks and not self._converts(event):
                 what = f"{spell(event.call)} asks for the number of the process"
@@ -312,7 +313,8 @@ class Evidences:
 
     def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
         for call in self._calls_of(function):
-            launches = call.launches and (depth <= _SETUP_DEPTH or not self._is_on_demand(call.event))
+            near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
+            launches = call.launches and (depth <= near or not self._is_on_demand(call.event))
             shows = launches or (depth <= _WRAPPERS_DEPTH and call.meets)
             if shows or self._leads(call, depth + 1):
                 yield call.event
@@ -336,7 +338,8 @@ class Evidences:
         resolver = self.linker.resolver
         for event in self.linker.events(function):
             entity = resolver.entity(event.call.function, event.state.scope)
-            name, callee = resolver.type_name(entity), as_function(entity)
+            name = None if isinstance(entity, Instance) else resolver.type_name(entity)
+            callee = as_function(entity)
             meets = self._is_for_several(name or f"*.{last_name(event.call.function)}")
             launch: Launch | None = self.catalog.find("launch", name)
             if callee is not None or meets or launch is not None:
@@ -344,9 +347,9 @@ class Evidences:
 
     def _leads(self, call: _Call, depth: int) -> bool:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""
-        callee, passing = call.callee, call.event.call
+        callee = call.callee
         return callee is not None and any(
-            not excludes(passing, callee, inner.state) for inner in self._coordinating(callee, depth)
+            not excludes(call.event, callee, inner.state) for inner in self._coordinating(callee, depth)
         )
 
     def _is_for_several(self, name: str) -> bool:
@@ -365,13 +368,31 @@ class Evidences:
         return any(any(map(signs, inside)) for signs in (self._ordered, self._asked, self._signs_of))
 
     def _runs_alone(self, function: LinkedFunction) -> bool:
-        """Tell whether a function asks a launcher for one process, by a number that is written out."""
+        """Tell whether a function fails in several processes, or asks a launcher for one, by its number."""
+        flow = self.linker.flow(function)
+        if flow is not None and flow.alone:
+            return True
         for found in self._calls_of(function):
             if found.launch is not None and found.launch.count:
-                call = found.event.call
-                if given(call, found.launch.count) == m.Constant(1) and not _asks_for_nodes(call):
+                call, scope = found.event.call, found.event.state.scope
+                count = given(call, found.launch.count)
+                if count is not None and self._is_one(Value(count, scope)) and not _asks_for_nodes(call):
                     return True
         return False
+
+    def _is_one(self, number: Binding | None) -> bool:
+        """Tell whether a number is 1, wherever it is written out."""
+        match number:
+            case Value(expr=m.Name() | m.Attribute() as name, scope=scope):
+                return self._is_one(self.linker.guards.known(name, scope))
+            case Value(expr=expr):
+                return expr == m.Constant(1)
+            case Selected(then=then, otherwise=otherwise):
+                return self._is_one(then) and self._is_one(otherwise)
+            case Either(options=options):
+                return all(map(self._is_one, options))
+            case _:
+                return False
 
     def _spawned(self, function: LinkedFunction) -> Sign | None:
         for edge in self.propagation.edges(function):

@@ -205,7 +205,7 @@ class Propagation:
             Those that can lead to it.
         """
         function, state = event.function, event.state
-        return tuple(edge for edge in edges if edge.handed or not excludes(edge.event.call, function, state))
+        return tuple(edge for edge in edges if edge.handed or not excludes(edge.event, function, state))
 
     @staticmethod
     def upward(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, unnegated
-from fsrace_lint.project.flow.processes import ALL, NOBODY, Processes
+from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, Processes
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Event, Literal, Net, RankTest, State, join
 from fsrace_lint.project.names.bindings import target_name, targets_of
@@ -63,6 +63,7 @@ class Evaluator:
         self.loops: list[Loop] = []
         self.how_left = ""
         self.rank_tests: list[RankTest] = []
+        self.refuses_several = False
         self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
 
     def split(self, test: m.Expr, scope: Scope) -> Split:
@@ -87,6 +88,12 @@ class Evaluator:
             return None
         literals = (*state.literals, Literal(test, truth, state.scope, branch))
         return replace(state, processes=processes, literals=literals)
+
+    def take_back(self, state: State | None, test: m.Expr, *, truth: bool) -> None:
+        """Count a test that was just assumed no longer as one of a rank: who is not alone fails there."""
+        if state is not None and self.split(test, state.scope)[:: 1 if truth else -1] == (MAIN, ALL):
+            self.rank_tests.pop()
+            self.refuses_several = True
 
     def _place_of(self, test: m.Expr) -> Span:
         """Give the place of a test that stands in no `if`: its call, else the call before it."""

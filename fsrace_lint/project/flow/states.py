@@ -107,13 +107,17 @@ def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
 
 
 class Flow(Record, frozen=True, eq=False):
-    """All that was found while following one function; `raises` are the ways out by a raised exception."""
+    """All that was found while following one function; `raises` are the ways out by a raised exception.
+
+    `alone` says that it fails where there are several processes.
+    """
 
     events: tuple[Event, ...]
     exits: tuple[Exit, ...]
     raises: tuple[Exit, ...]
     scope: Scope
     rank_tests: tuple[RankTest, ...]
+    alone: bool
 
 
 def join(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.evaluate import Evaluator, Loop
 from fsrace_lint.project.flow.loops import amid_rounds
-from fsrace_lint.project.flow.processes import ALL
+from fsrace_lint.project.flow.processes import ALL, MAIN
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Exit, Flow, Literal, Net, State, caught_by, join, join_all
 from fsrace_lint.project.names.bindings import assigned, bound_names, targets_of
@@ -40,7 +40,8 @@ class Walker(Evaluator):
         if end is not None:
             self.exits.append(Exit(None, end, len(self.events)))
         ways_out = tuple(self.exits), tuple(self.raises)
-        return Flow(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests))
+        alone = self.refuses_several and all(way.state.processes == MAIN for way in self.exits)
+        return Flow(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests), alone)
 
     def _final_scope(self) -> Scope:
         if not self.exits:
@@ -121,6 +122,7 @@ class Walker(Evaluator):
         before = self.test(statement.test, state)
         self.can_fail(self.assume(before, statement.test, truth=False))
         held = self.assume(before, statement.test, truth=True)
+        self.take_back(before, statement.test, truth=True)
         return None if before is None or held is None else _mark_exit(held, len(before.literals), "raise")
 
     def _if(self, statement: m.If, state: State) -> State | None:
@@ -130,9 +132,10 @@ class Walker(Evaluator):
         self.how_left = ""
         then = self.block(statement.body, self.assume(before, statement.test, truth=True, branch=statement))
         left_then, self.how_left = self.how_left, ""
-        other = self.block(
-            statement.orelse, self.assume(before, statement.test, truth=False, branch=statement)
-        )
+        otherwise = self.assume(before, statement.test, truth=False, branch=statement)
+        if then is None and left_then == "raise":
+            self.take_back(before, statement.test, truth=False)
+        other = self.block(statement.orelse, otherwise)
         if then is None and other is not None:
             return _mark_exit(other, len(before.literals), left_then)
         if other is None and then is not None:

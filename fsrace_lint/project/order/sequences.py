@@ -175,7 +175,7 @@ class Sequences:
 
     def _is_ruled_out(self, inner: Event, event: Event, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to another in the function."""
-        if excludes(event.call, callee, inner.state):
+        if excludes(event, callee, inner.state):
             return True
         first = self.catalog.find("first", self._name(inner))
         if first is None or not first.rank:

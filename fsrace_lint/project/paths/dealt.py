@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.ranks.guards import Guards
 
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
+_NUMBERED: Final = ("_id", "_idx")
 _MOST: Final = 200
 """How many expressions and bindings are looked at for one path."""
 
@@ -45,7 +46,12 @@ class DealtOut:
         if isinstance(expr, m.Name):
             bound = self.guards.known(expr, scope)
             return isinstance(bound, Argument) and self.is_data_of(bound)
-        return any(self.is_dealt_out(part, scope) for part in parts(expr))
+        return self.is_numbered(expr) or any(self.is_dealt_out(part, scope) for part in parts(expr))
+
+    def is_numbered(self, expr: m.Expr) -> bool:
+        """Tell whether a setting says which part of the work this process does: `args.shard_id`."""
+        named = expr.name if isinstance(expr, m.Attribute) else _key(expr)
+        return named.endswith(_NUMBERED) and self.is_data(named)
 
     def part(self, binding: Unpacked, expr: m.Expr) -> tuple[Symbol] | None:
         """Read a name of a part of what a function is handed; None where it is a part of anything else.
@@ -90,3 +96,9 @@ class DealtOut:
             yield bound
         else:
             yield from (Value(part, scope) for part in parts(expr))
+
+
+def _key(expr: m.Expr) -> str:
+    """Give the text by which something is looked up in a mapping."""
+    key = expr.index if isinstance(expr, m.Subscript) else None
+    return key.value if isinstance(key, m.Constant) and isinstance(key.value, str) else ""

@@ -179,13 +179,14 @@ class Paths:
         """A symbol whose text follows from that of others.
 
         An attribute or an item of an object is taken for a setting, which is equal
-        everywhere unless the object itself is private, or one of many.
+        everywhere unless the object itself is private, or one of many, or the number of a part of the work.
         """
         symbols = symbols_of(key)
         origins = self.privacy.origins(expr, scope).union(*(symbol.origins for symbol in symbols))
-        varies = any(symbol.varies for symbol in symbols)
+        numbered = self.dealt.is_numbered(expr)
+        varies = numbered or any(symbol.varies for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies
-        certain = is_setting or all(symbol.certain for symbol in symbols)
+        certain = is_setting or (not numbered and all(symbol.certain for symbol in symbols))
         made_of = Value(expr, scope)
         return Symbol((kind, *key), spell(expr), origins, certain, varies=varies, made_of=made_of)
 

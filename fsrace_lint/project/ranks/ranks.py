@@ -42,6 +42,9 @@ class Passed(Protocol):
         """Tell which processes can be passed something true, and which something false."""
 
 
+_NAMESPACES: Final = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
+
+
 class Ranks:
     """Reads ranks in the scopes of a project."""
 
@@ -134,8 +137,22 @@ class Ranks:
     def _attribute(self, expr: m.Attribute, scope: Scope) -> Binding | None:
         class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
         if class_ is None:
-            return self._imported(expr, scope)
+            return self._imported(expr, scope) or self._kept_in(self.known(expr.value, scope), expr.name)
         return self._attribute_of(class_, expr.name)
+
+    def _kept_in(self, made: Binding | None, name: str) -> Binding | None:
+        """Give what an attribute of `Namespace(world_size=1)` was made with."""
+        match made:
+            case Value(expr=m.Call() as call, scope=scope):
+                if self.resolver.qualify(call.function, scope) not in _NAMESPACES:
+                    return None
+                return next((Value(each.value, scope) for each in call.keywords if each.name == name), None)
+            case Either() | Selected():
+                options = made.options if isinstance(made, Either) else (made.then, made.otherwise)
+                found = [kept for kept in (self._kept_in(each, name) for each in options) if kept is not None]
+                return self.resolver.either(tuple(found)) if len(found) == len(options) else None
+            case _:
+                return None
 
     def _attribute_of(self, class_: LinkedClass, name: str) -> Binding | None:
         values = self.resolver.attribute_values(class_, name)
