@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.base import Rule, Step, Witness, related
 from fsrace_lint.rules.remedies import EXTRACT_ONCE
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def check(project: Project) -> Iterator[Finding]:
     """Find archives that several processes unpack into one directory."""
     for extract in project.sites("extract"):
         for move in project.moved_after(extract) if extract.is_private else ():
-            orderly = _is_seen_first(project, move) or project.took_a_file_away(move)
-            if move.act.api == "shutil.move" and move.is_contended and not orderly:
-                yield _nested(move)
+            if move.act.api == "shutil.move" and move.is_contended and not _is_seen_first(project, move):
+                removal = project.file_deleted_for(move)
+                yield _nested(move) if removal is None else _replaced(removal, move)
         if not extract.is_contended or _is_seen_first(project, extract):
             continue
         yield RULE.finding(
@@ -82,16 +82,19 @@ def _is_seen_first(project: Project, site: Site) -> bool:
 
 def _nested(move: Site) -> Finding:
     """Tell of a tree that is moved into the one that another process has put there."""
-    return RULE.finding(
-        move,
-        f"a process moves its tree into {move.destination}, where another has put one already",
-        witness=Witness(
-            (
-                Step(0, move.told, "the tree is there"),
-                Step(1, move.told, "its tree is moved into that of process 0"),
-                Step(1, "reads a file of the tree", "finds it one folder too deep"),
-            ),
-            f"{move.destination} holds two trees, one in the other",
-        ),
-        strict=move.path is None,
+    steps = (
+        Step(0, move.told, "the tree is there"),
+        Step(1, move.told, "its tree is moved into that of process 0"),
+        Step(1, "reads a file of the tree", "finds it one folder too deep"),
     )
+    told = f"a process moves its tree into {move.destination}, where another has put one already"
+    witness = Witness(steps, f"{move.destination} holds two trees, one in the other")
+    return RULE.finding(move, told, witness=witness, strict=move.path is None)
+
+
+def _replaced(removal: Site, move: Site) -> Finding:
+    """Tell of a file that is deleted where another process has put its tree."""
+    steps = Step(0, move.told, "the tree is there"), Step(1, removal.told, "IsADirectoryError")
+    told = f"a process deletes {removal.spelled}, where another has put its tree already"
+    witness = Witness(steps, "process 1 dies with IsADirectoryError")
+    return RULE.finding(removal, told, witness=witness, related=[related(move, "put there here")])

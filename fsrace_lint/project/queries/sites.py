@@ -221,13 +221,13 @@ class SiteQueries(Linked):
             if rename.path.is_within(site.path) and arrival is not None:
                 yield arrival
 
-    def took_a_file_away(self, site: Site) -> bool:
-        """Tell whether a file is deleted before where a site is, which fails where a directory has come."""
-        return any(
-            other.act.op == "delete" and not other.act.tree and not other.tolerates("FileNotFoundError")
-            for other in self._found.direct(site.event.function)
-            if other.path is not None and other.path == site.path and site.comes_after(other)
-        )
+    def file_deleted_for(self, site: Site) -> Site | None:
+        """Give the delete of a file in whose place a site puts something; it fails where a directory is."""
+        for other in self._found.direct(site.event.function):
+            plain = other.act.op == "delete" and not other.act.tree and other.path is not None
+            if plain and other.path == site.path and site.comes_after(other):
+                return None if other.tolerates("FileNotFoundError") else other
+        return None
 
     def is_staged(self, site: Site) -> bool:
         """Tell whether what a site makes, or its folder, is renamed in its function, or where it is done."""
