@@ -30,7 +30,9 @@ def load_vocabulary(cache_dir: Path, text: str) -> dict[str, int]:
     path = cache_dir / "vocabulary.json"
     with FileLock(f"{path}.lock", timeout=600):
         if not path.exists():
-            path.write_text(json.dumps([UNKNOWN, *sorted(set(text))]), encoding="utf-8")
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps([UNKNOWN, *sorted(set(text))]), encoding="utf-8")
+            part.replace(path)
         characters = json.loads(path.read_text(encoding="utf-8"))
     return {character: index for index, character in enumerate(characters)}
 
