@@ -151,8 +151,12 @@ class World(Entry, frozen=True, kw_only=True):
 class Variable(Entry, frozen=True, kw_only=True):
     """A usual name of a variable, parameter or attribute, believed where its value is not known."""
 
-    means: Literal["rank", "guard", "size", "initialized", "data"]
-    """What it usually holds; `data` is what is dealt out to the processes: a batch, the name of a sample."""
+    means: Literal["rank", "guard", "size", "initialized", "data", "trainer"]
+    """What it usually holds.
+
+    `data` is what is dealt out to the processes, a batch or the name of a sample; a `trainer` works in all
+    of them and decides by itself who writes.
+    """
     scope: Scope = "global"
     """What a rank counts, or of what the process is the first where a guard is true."""
 

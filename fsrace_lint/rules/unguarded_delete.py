@@ -76,7 +76,7 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_hazard(project: Project, site: Site) -> bool:
     probe = project.probe_where_done(site, absent=False)
     checked = probe is not None and (site.act.op == "delete" or probe.refuses)
-    judged = site.path is not None and not project.made_before(site)
+    judged = site.path is not None and not (project.made_before(site) or project.is_given_up_after(site))
     return judged and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
 
 

@@ -104,6 +104,9 @@ class Effects:
             return None
         if any(self.catalog.exact("object-store", part) is not None for part in _parts(receiver)):
             return None
+        usual = self.catalog.exact("variable", last_name(receiver))
+        if usual is not None and usual.means == "trainer":
+            return None
         return self._effected(effect, call, f"*.{method}", scope)
 
     def _effected(self, effect: Effect, call: m.Call, name: str, scope: Scope) -> Act | None:

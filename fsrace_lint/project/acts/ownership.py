@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.facts import model as m
 from fsrace_lint.project.callers.arguments import differs, given_by
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.values import Value
-from fsrace_lint.project.paths.forms import handed_in
+from fsrace_lint.project.paths.forms import PARENT, Symbol, handed_in
 
 if TYPE_CHECKING:
-    from fsrace_lint.facts import model as m
+    from collections.abc import Iterator
+
+    from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.names.modules import LinkedFunction
-    from fsrace_lint.project.names.values import Binding
-    from fsrace_lint.project.paths.forms import Path, Symbol
+    from fsrace_lint.project.names.values import Binding, Scope
+    from fsrace_lint.project.paths.forms import Path
     from fsrace_lint.project.paths.normalize import Paths
 
 _DEEPEST: Final = 4
@@ -48,7 +51,10 @@ class Ownership:
             return False, False
         private, certain = path.private, path.certain
         names_the_file = is_folder or path.names_its_last_part
-        private = private or any(self._is_dealt_out(each, function, depth) for each in path.symbols())
+        private = private or any(
+            self._is_dealt_out(each, function, depth) or self._is_own_folder(each, function, depth)
+            for each in path.symbols()
+        )
         for symbol in handed_in(path.symbols()):
             parameter = self.paths.parameter_of(symbol, function)
             if parameter is None or private:
@@ -60,6 +66,36 @@ class Ownership:
             private, passed_certain = self._passed(parameter, function, depth, is_folder=names_the_file)
             certain = certain and passed_certain
         return private, certain
+
+    def _is_own_folder(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether it is the folder of a file that is handed over, and each process has its own."""
+        inner = symbol.key[1] if symbol.key[0] == PARENT else ()
+        only = inner[0] if isinstance(inner, tuple) and len(inner) == 1 else ""
+        parameter = self.paths.parameter_of(only, function) if isinstance(only, Symbol) else None
+        edges = self.propagation.edges(function) if parameter is not None and depth <= _DEEPEST else ()
+        return bool(edges) and all(
+            self._brings_own_folder(edge, parameter, function, depth) for edge in edges
+        )
+
+    def _brings_own_folder(
+        self, edge: Edge, parameter: m.Parameter | None, function: LinkedFunction, depth: int
+    ) -> bool:
+        value = None if parameter is None else given_by(edge, parameter, function)
+        scope = edge.event.state.scope
+        folder = None if value is None else self.paths.folder(value, scope)
+        if folder is None or not folder.is_some_parent:
+            return self.of(folder, scope.function, depth + 1)[0]
+        folders = [self.paths.folder(*made) for made in self._made_by(folder)]
+        return bool(folders) and all(each is not None and _is_own(each) for each in folders)
+
+    def _made_by(self, folder: Path) -> Iterator[tuple[m.Expr, Scope]]:
+        """Give what the function returns that has made up the file in a folder."""
+        inner = next(iter(folder.symbols())).key[1]
+        made = inner[0].made_of if isinstance(inner, tuple) and isinstance(inner[0], Symbol) else None
+        if isinstance(made, Value) and isinstance(made.expr, m.Call):
+            callee = self.paths.resolver.callee(made.expr, made.scope)
+            ways = () if callee is None else self.propagation.linker.exits(callee)
+            yield from ((way.value, way.state.scope) for way in ways if way.value is not None)
 
     def _is_dealt_out(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
         """Tell whether a part of a path is made from the item of the work that each process is handed."""
@@ -115,3 +151,8 @@ class Ownership:
             path = self.paths.normalize(value, scope)
             answers.append(self.of(path, scope.function, depth + 1, is_folder=is_folder))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
+
+
+def _is_own(folder: Path) -> bool:
+    """Tell whether the name of a folder differs from process to process, not only that of a file in it."""
+    return folder.private and not folder.is_some_parent

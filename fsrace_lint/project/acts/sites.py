@@ -25,7 +25,7 @@ from fsrace_lint.project.paths.passed import is_parameterized, seen_at_call
 from fsrace_lint.project.paths.storage import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.callers.linker import Linker
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _CALLERS_DEPTH: Final = 4
 _FOUND_THERE: Final = frozenset({"FileExistsError", "OSError", "IOError", "EnvironmentError"})
+_TAKING: Final = frozenset({"delete", "rename"})
 _ONE: Final = frozenset(FIRST.values()) - {ALL}
 _ALL: Final = frozenset({"all", "each", "every"})
 _UNKNOWN_STORAGE: Final = Storage()
@@ -131,13 +132,34 @@ class Sites:
         if self.effects.names.isdisjoint(function.facts.mentions):
             return
         made: list[Site] = []
+        before: list[Site] = []
         for event in self.linker.events(function):
             site = self._site(event)
             if site is not None:
-                site = replace(site, after=next((m for m in made if _leaves_nothing(m, site)), None))
+                won = (other for other in before if self._is_won(other, site, before))
+                site = replace(
+                    site, after=next((m for m in made if _leaves_nothing(m, site)), next(won, None))
+                )
+                before.append(site)
                 yield self._settled(site)
                 claims = site.act.op == "mkdir" or (site.act.exclusive and site.act.op != "link")
                 made = [*made, site] if claims else [m for m in made if not _gives_back(site, m)]
+
+    def _is_won(self, taken: Site, site: Site, before: Sequence[Site]) -> bool:
+        """Tell whether one process alone comes to an act: the one that took away a file that belongs to it.
+
+        All others fail there, as long as nobody makes that file again.
+        """
+        states = taken.event.state.literals, site.event.state.literals
+        always = states[0] == states[1][: len(states[0])] and len(taken.event.loops) <= len(site.event.loops)
+        if taken.path is None or not always or taken.act.op not in _TAKING or taken.act.tolerant:
+            return False
+        if taken.tolerates("FileNotFoundError") or any(_makes(other, taken.path) for other in before):
+            return False
+        target = taken.act.target
+        arrived = None if target is None else self.linker.paths.normalize(target, taken.event.state.scope)
+        follows = arrived is not None and site.path is not None and site.path.is_within(arrived)
+        return follows or (site.path is not None and site.path.is_suffixed(taken.path))
 
     def _site(self, event: Event) -> Site | None:
         act = self.act(event)
@@ -356,7 +378,7 @@ class Sites:
         judged = self._judged(
             site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
         )
-        return replace(judged, below=site, after=site.after)
+        return replace(judged, below=site, after=site.after, first=judged.first or site.first)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
@@ -387,6 +409,10 @@ def _leaves_nothing(made: Site, site: Site) -> bool:
         return False
     inside = site.path is not None and site.path.is_within(made.path)
     return made.path.names_a_lock or (inside and site.act.op not in {"extract", "download"})
+
+
+def _makes(site: Site, path: Path) -> bool:
+    return site.act.op not in _TAKING and site.path == path
 
 
 def _gives_back(site: Site, made: Site) -> bool:

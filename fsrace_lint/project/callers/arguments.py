@@ -10,7 +10,7 @@ from fsrace_lint.project.flow.processes import NOBODY
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.given import passed, positional, taken
-from fsrace_lint.project.names.values import Element, Unpacked, Value
+from fsrace_lint.project.names.values import Argument, Element, Unpacked, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.flow.splits import Split
     from fsrace_lint.project.names.modules import LinkedFunction
-    from fsrace_lint.project.names.values import Argument, Scope
+    from fsrace_lint.project.names.values import Scope
 
 
 class Arguments:
@@ -31,6 +31,7 @@ class Arguments:
         self.guards = linker.guards
         self.edges = edges
         self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED)
+        self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED)
         self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None)
 
     def split(self, argument: Argument) -> Split:
@@ -40,6 +41,22 @@ class Arguments:
         key = argument.function, argument.parameter.name
         return self._splits.get(key, lambda: self._split(argument))
 
+    def split_kept(self, argument: Argument, name: str) -> Split:
+        """Tell the same of an attribute that callers have set on what they pass: `args.save = is_main()`."""
+        if _is_object(argument):
+            return UNDIVIDED
+        key = argument.function, argument.parameter.name, name
+        return self._kept.get(key, lambda: self._join(argument, lambda value: self._split_set(value, name)))
+
+    def _split_set(self, value: Value, name: str) -> Split:
+        """Tell who can see an attribute true, and who false, that was set on what is passed."""
+        if not isinstance(value.expr, m.Name):
+            return UNDIVIDED
+        bound, whole = value.scope.get(f"{value.expr.id}.{name}"), value.scope.get(value.expr.id)
+        if bound is not None:
+            return self.guards.split(m.Attribute(value.expr, name), value.scope)
+        return self.split_kept(whole, name) if isinstance(whole, Argument) else UNDIVIDED
+
     def rank(self, argument: Argument) -> str | None:
         """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
         if _is_object(argument):
@@ -48,12 +65,15 @@ class Arguments:
         return self._ranks.get(key, lambda: self._rank(argument))
 
     def _split(self, argument: Argument) -> Split:
+        return self._join(argument, lambda value: self.guards.split(value.expr, value.scope))
+
+    def _join(self, argument: Argument, split: Callable[[Value], Split]) -> Split:
         true, false = NOBODY, NOBODY
         for edge in self.edges(argument.function):
             value = self._value(edge, argument.parameter, argument.function)
             if value is None:
                 return UNDIVIDED
-            one = self.guards.split(value.expr, value.scope)
+            one = split(value)
             true, false = true | one[0], false | one[1]
             if (true, false) == UNDIVIDED:
                 return UNDIVIDED

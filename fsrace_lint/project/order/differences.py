@@ -199,7 +199,21 @@ class Differences:
             return Difference("rank", expr, is_between_ranks=between)
         if _is_about_none(expr) and self._is_made(expr.left, scope):
             return None
-        return self._first((expr.left, *expr.rights), scope)
+        found = self._first((expr.left, *expr.rights), scope)
+        own = found is not None and found.kind == "own" and _is_about_none(expr)
+        return self._of_presence(self.linker.guards.known(expr.left, scope)) if own else found
+
+    def _of_presence(self, binding: Binding | None) -> Difference | None:
+        """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
+        match binding:
+            case Selected(test=test, then=then, otherwise=otherwise):
+                sides = self._of_presence(then) or self._of_presence(otherwise)
+                return sides or self._chosen(test, then, otherwise)
+            case Either(options=options):
+                return next(filter(None, map(self._of_presence, options)), None)
+            case _:
+                found = None if binding is None else self._bound(binding)
+                return None if found is None or found.kind == "own" else found
 
     def _is_made(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether a name stands for a text or a path that was put together, which is never None."""

@@ -142,9 +142,13 @@ class Divergences:
         yield from self._by_path(meeting)
 
     def _in_first(self, meeting: Step) -> Iterator[Divergence]:
-        """A meeting in a context that lets one process through before the others: they wait at its door."""
+        """A meeting in a context that lets one process through before the others: they wait at its door.
+
+        Where it is another such context, each process waits once in each of the two, and they meet.
+        """
         context = self.propagation.protection.door(meeting.event)
-        if context is not None:
+        nested = self.sequences.catalog.find("first", self.sequences.name_of(meeting.origin)) is not None
+        if context is not None and not nested:
             place = Place(meeting.file, context.span if isinstance(context, m.Call) else meeting.span)
             yield Divergence(meeting, "first", None, spell(context), place)
 

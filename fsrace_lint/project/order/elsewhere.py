@@ -115,8 +115,8 @@ class Elsewhere:
             return False
         if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
             return False
-        texts = (site.spelled, "" if site.path is None else site.path.text, site.function, site.callee)
-        is_cached = site.act.op in {"write", "copy"} and purpose(texts) is Purpose.CACHE
+        texts = (site.spelled, "" if site.path is None else site.path.text, site.callee)
+        is_cached = site.act.op in {"write", "copy"} and purpose(texts, (site.function,)) is Purpose.CACHE
         return (is_cached or site.act.op in _FETCHING) and not self._is_one_node(site.event.function)
 
     def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:

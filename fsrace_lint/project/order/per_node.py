@@ -124,7 +124,7 @@ class PerNode:
         names = (site.function, site.origin.function.facts.name)
         made = (site.spelled, "" if site.path is None else site.path.text, site.callee)
         texts = made if site.act.target is None else (spell(site.act.target),)
-        is_result = purpose((*texts, *names)) is Purpose.RESULT
+        is_result = purpose(texts, names) is Purpose.RESULT
         doubtful = by != "filesystem" and (
             self._is_joined(site) or any(map(self._is_also_global, _tests(site)))
         )

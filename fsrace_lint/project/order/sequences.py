@@ -177,21 +177,21 @@ class Sequences:
         """Tell whether a call passes a constant by which it never comes to another in the function."""
         if excludes(event, callee, inner.state):
             return True
-        first = self.catalog.find("first", self._name(inner))
+        first = self.catalog.find("first", self.name_of(inner))
         if first is None or not first.rank:
             return False
         rank = given_for(inner.call, argument(first.rank))
         value = None if rank is None else constant_passed(rank, event.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 
-    def _name(self, event: Event) -> str:
+    def name_of(self, event: Event) -> str:
         """Name what is called as the catalog does."""
         entity = self.linker.resolver.entity(event.call.function, event.state.scope)
         return self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
 
     def _meeting(self, event: Event) -> tuple[str, bool]:
         """Name what a call waits for the others in, empty where it does not; and whether it always does."""
-        name, called = self._name(event), last_name(event.call.function)
+        name, called = self.name_of(event), last_name(event.call.function)
         once, first = self.catalog.find("run-once", name), self.catalog.find("first", name)
         saver: CollectiveSaver | None = self.catalog.find("collective-saver", name)
         if once is not None and once.barrier:
@@ -213,7 +213,7 @@ class Sequences:
 
     def is_save(self, event: Event) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""
-        return self.catalog.find("collective-saver", self._name(event)) is not None
+        return self.catalog.find("collective-saver", self.name_of(event)) is not None
 
     def _is_certain(self, step: Step) -> bool:
         """Tell whether nothing decides over a meeting but whether there are several processes."""

@@ -68,6 +68,8 @@ class Unordered(Record, frozen=True):
         return "" if self.alone.path is None else self.alone.path.text
 
 
+_OF_FILES: Final = frozenset({"isfile", "is_file"})
+"""Tests that find no folder."""
 _FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"made", "deleted", "seen"})
 
 
@@ -131,7 +133,9 @@ class Orders:
         if later.op not in _MAKING or made.private:
             return None
         tests = self.sequences.sites.tests.among(later.event.state.literals, later.event.call)
-        if not any(test.span == step.span and test.absent and test.exit in _LEAVING for test in tests):
+        makes_folder = later.op == "mkdir" or (later.act is not None and later.act.tree)
+        refuses = (test for test in tests if test.span == step.span and test.absent and test.exit in _LEAVING)
+        if all(makes_folder and test.asks in _OF_FILES for test in refuses):
             return None
         return "seen" if _is_of_one(step) else "refused"
 
@@ -185,10 +189,14 @@ class Orders:
         )
 
     def _meets(self, meeting: Step, step: Step, processes: Processes) -> bool:
-        """Tell whether some processes wait in a call for the others, whatever they find on the filesystem."""
+        """Tell whether some processes wait in a call for the others, whatever they find on the filesystem.
+
+        Who dies on the way there does nothing any more.
+        """
         if not meeting.meeting or meeting.processes & processes != processes:
             return False
-        own = [literal for literal in meeting.event.state.literals if literal not in step.literals]
+        tested = (x for x in meeting.event.state.literals if x not in step.literals)
+        own = [literal for literal in tested if literal.exit not in {"raise", "exit"}]
         differences = (self.differences.of_test(literal) for literal in own)
         return all(d is None or d.kind == "rank" for d in differences)
 

@@ -37,6 +37,9 @@ _FOLLOWED: Final = frozenset({RESULT, BOUND})
 PART: Final = "part"
 """How the key begins of what is unpacked from what a function is handed."""
 
+PARENT: Final = "parent"
+"""How the key begins of the folder of what is not known."""
+
 
 class Symbol(Record, frozen=True, eq=False):
     """A part of a path whose text is not known.
@@ -143,13 +146,13 @@ class Path(msgspec.Struct, frozen=True):
     def is_parent_of(self, other: Path) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""
         only = self._only_symbol
-        return only is not None and only.key == ("parent", tuple(other.pieces()))
+        return only is not None and only.key == (PARENT, tuple(other.pieces()))
 
     @property
     def is_some_parent(self) -> bool:
         """Whether this is the folder of some path, whose name is not known apart."""
         only = self._only_symbol
-        return only is not None and only.key[:1] == ("parent",)
+        return only is not None and only.key[:1] == (PARENT,)
 
     @property
     def _only_symbol(self) -> Symbol | None:
@@ -201,6 +204,18 @@ class Path(msgspec.Struct, frozen=True):
     def symbols(self) -> Iterable[Symbol]:
         """Give the parts that are not literal text."""
         return (piece for component in self.components for piece in component if isinstance(piece, Symbol))
+
+    def is_suffixed(self, other: Path) -> bool:
+        """Tell whether this is a file beside `other` whose name begins with all of that: `model.pt.json`."""
+        mine, others = self.components[-1:], other.components[-1:]
+        if self.components[:-1] != other.components[:-1] or not (mine and others) or mine == others:
+            return False
+        *head, end = others[0] or ("",)
+        begins = mine[0][: len(head)] == tuple(head) and len(mine[0]) > len(head)
+        last = mine[0][len(head)] if begins else ""
+        return begins and (
+            last == end or (isinstance(last, str) and isinstance(end, str) and last.startswith(end))
+        )
 
     def is_within(self, other: Path) -> bool:
         """Tell whether this is `other` or lies below it."""

@@ -24,6 +24,7 @@ from fsrace_lint.project.paths.dealt import DealtOut
 from fsrace_lint.project.paths.forms import (
     BOUND,
     NO_ORIGINS,
+    PARENT,
     RANK_ALONE,
     RESULT,
     Path,
@@ -317,7 +318,12 @@ class Paths:
         open_ended = isinstance(ends, str) and ends.endswith("/")
         if len(path.components) > 1 and not open_ended and any(isinstance(piece, str) for piece in last):
             return tuple(Path(path.components[:-1]).pieces())
-        return (self._derived("parent", (pieces,), whole, scope),)
+        return (self._derived(PARENT, (pieces,), whole, scope),)
+
+    def folder(self, expr: m.Expr, scope: Scope) -> Path | None:
+        """Give the normal form of the folder that a file lies in; None where nothing is known of it."""
+        pieces = self._parent(expr, expr, scope, 0)
+        return None if pieces is None else Path.of(pieces)
 
     def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         if self.privacy.is_sent(expr, scope.function):

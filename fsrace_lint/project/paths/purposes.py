@@ -39,19 +39,26 @@ class Purpose(enum.Enum):
     UNKNOWN = "something else"
 
 
-def purpose(texts: Iterable[str]) -> Purpose:
+def purpose(texts: Iterable[str], users: Iterable[str] = ()) -> Purpose:
     """Tell what a path is for.
 
     Args:
-        texts: How it is spelled, what it holds, and the names of those that use it.
+        texts: How it is spelled, and what it holds.
+        users: The names of those that use it, which tell nothing of a path that says it is of checkpoints.
 
     Returns:
         The purpose; where some words speak for a cache and others for a result, a cache.
         Beside a checkpoint a shard is a part of it, and speaks for neither.
     """
-    words = {word.lower() for text in texts for word in _WORD.findall(text)}
+    words = _words(texts)
+    if not words & _CHECKPOINT:
+        words |= _words(users)
     if words & _CHECKPOINT:
         words -= _OF_CHECKPOINTS_TOO
     if words & _CACHE:
         return Purpose.CACHE
     return Purpose.RESULT if words & _RESULT else Purpose.UNKNOWN
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    return {word.lower() for text in texts for word in _WORD.findall(text)}

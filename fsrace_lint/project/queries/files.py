@@ -155,6 +155,8 @@ class FileQueries(SiteQueries):
         rename = self.renamed_later(site)
         made = None if rename is None else self._found.arrival(rename)
         is_known = made is not None and made.path is not None and not made.path.varies
+        if site.path is not None and site.path.varies:
+            return False
         if made is not None and is_known and self._found.tests.wanting(made) is not None:
             return True
         return site.below is not None and self.is_for_a_cache(site.below)

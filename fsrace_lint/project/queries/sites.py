@@ -104,6 +104,15 @@ class SiteQueries(Linked):
         before = (probe for event in (*site.chain, *site.way) for probe in self._found.tests.before(event))
         return ordered and any(probe.absent for probe in before)
 
+    def is_given_up_after(self, site: Site) -> bool:
+        """Tell whether a handler does it and then raises: who fails in it is lost anyway."""
+        flow, literals = self.linker.flow(site.event.function), site.event.state.literals
+        caught = any(literal.attempt is not None and literal.truth for literal in literals)
+        if flow is None or not caught:
+            return False
+        before = flow.events.index(site.event)
+        return any(way.position > before and way.state.literals == literals for way in flow.raises)
+
     def stands_among_processes(self, site: Site) -> bool:
         """Tell whether several processes may run a site, and its file shows that there are several."""
         shown = self._found.evidences.is_shown_in_file

@@ -133,7 +133,15 @@ class Guards(Ranks):
             return ALL, MAIN
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
-        return self._heuristic(target, _key(test))
+        found = self._heuristic(target, _key(test))
+        return self._kept(test, scope) if found == UNDIVIDED else found
+
+    def _kept(self, test: m.Expr, scope: Scope) -> Split:
+        """The truth of an attribute that callers have set on what they pass."""
+        if self.arguments is None or not isinstance(test, m.Attribute) or not isinstance(test.value, m.Name):
+            return UNDIVIDED
+        bound = self.resolver.binding(test.value.id, scope)
+        return self.arguments.split_kept(bound, test.name) if isinstance(bound, Argument) else UNDIVIDED
 
     def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> Split | None:
         """Read what a function returns where a constant that this call passes picks one of its results."""
@@ -166,7 +174,7 @@ class Guards(Ranks):
                 return self.split(expr, scope, depth + 1)
             case Selected(test=test, then=then, otherwise=otherwise):
                 return choose(
-                    self.split(test.expr, test.scope, depth + 1),
+                    self._split_of_choice(test, depth + 1),
                     self._bound_split(then, depth + 1),
                     self._bound_split(otherwise, depth + 1),
                 )
@@ -176,6 +184,16 @@ class Guards(Ranks):
                 return self.arguments.split(binding)
             case _:
                 return UNDIVIDED
+
+    def _split_of_choice(self, test: Value, depth: int) -> Split:
+        """Tell which processes take which value; without the package by which they meet, there is one."""
+        expr = test.expr
+        asked = expr.left if isinstance(expr, m.Compare) and expr.rights == (m.Constant(None),) else None
+        if isinstance(expr, m.Compare) and isinstance(asked, m.Call):
+            name = self.resolver.qualify(asked.function, test.scope)
+            if name == "importlib.util.find_spec":
+                return (ALL, MAIN) if expr.operators == ("is not",) else (MAIN, ALL)
+        return self.split(expr, test.scope, depth)
 
     def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
         rank = self.rank_scope(left, scope, depth + 1)

@@ -41,6 +41,9 @@ class Passed(Protocol):
     def split(self, argument: Argument) -> Split:
         """Tell which processes can be passed something true, and which something false."""
 
+    def split_kept(self, argument: Argument, name: str) -> Split:
+        """Tell the same of an attribute that callers have set on what they pass."""
+
 
 _NAMESPACES: Final = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
 
