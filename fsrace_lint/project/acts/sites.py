@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, unnegated
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.project.acts.claims import Claims
 from fsrace_lint.project.acts.effects import Effects
 from fsrace_lint.project.acts.ownership import Ownership
 from fsrace_lint.project.acts.probes import Probes
@@ -25,7 +26,7 @@ from fsrace_lint.project.paths.passed import is_parameterized, seen_at_call
 from fsrace_lint.project.paths.storage import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.callers.linker import Linker
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Path
 
 _CALLERS_DEPTH: Final = 4
-_FOUND_THERE: Final = frozenset({"FileExistsError", "OSError", "IOError", "EnvironmentError"})
-_TAKING: Final = frozenset({"delete", "rename"})
 _ONE: Final = frozenset(FIRST.values()) - {ALL}
 _ALL: Final = frozenset({"all", "each", "every"})
 _UNKNOWN_STORAGE: Final = Storage()
@@ -70,6 +69,7 @@ class Sites:
         self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._exposed: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._ownership = Ownership(linker.paths, propagation)
+        self._claims = Claims(linker.paths)
         self._open: Followed[LinkedFunction, tuple[Site, ...]] = Followed((), _CALLERS_DEPTH + 1)
 
     def direct(self, function: LinkedFunction) -> tuple[Site, ...]:
@@ -131,35 +131,9 @@ class Sites:
     def _find(self, function: LinkedFunction) -> Iterator[Site]:
         if self.effects.names.isdisjoint(function.facts.mentions):
             return
-        made: list[Site] = []
-        before: list[Site] = []
-        for event in self.linker.events(function):
-            site = self._site(event)
-            if site is not None:
-                won = (other for other in before if self._is_won(other, site, before))
-                site = replace(
-                    site, after=next((m for m in made if _leaves_nothing(m, site)), next(won, None))
-                )
-                before.append(site)
-                yield self._settled(site)
-                claims = site.act.op == "mkdir" or (site.act.exclusive and site.act.op != "link")
-                made = [*made, site] if claims else [m for m in made if not _gives_back(site, m)]
-
-    def _is_won(self, taken: Site, site: Site, before: Sequence[Site]) -> bool:
-        """Tell whether one process alone comes to an act: the one that took away a file that belongs to it.
-
-        All others fail there, as long as nobody makes that file again.
-        """
-        states = taken.event.state.literals, site.event.state.literals
-        always = states[0] == states[1][: len(states[0])] and len(taken.event.loops) <= len(site.event.loops)
-        if taken.path is None or not always or taken.act.op not in _TAKING or taken.act.tolerant:
-            return False
-        if taken.tolerates("FileNotFoundError") or any(_makes(other, taken.path) for other in before):
-            return False
-        target = taken.act.target
-        arrived = None if target is None else self.linker.paths.normalize(target, taken.event.state.scope)
-        follows = arrived is not None and site.path is not None and site.path.is_within(arrived)
-        return follows or (site.path is not None and site.path.is_suffixed(taken.path))
+        found = (self._site(event) for event in self.linker.events(function))
+        for site in self._claims.of(site for site in found if site is not None):
+            yield self._settled(site)
 
     def _site(self, event: Event) -> Site | None:
         act = self.act(event)
@@ -389,45 +363,3 @@ def _says_all(expr: m.Expr) -> bool:
     """Tell whether a setting is named after all that do something."""
     named = isinstance(expr, (m.Name, m.Attribute))
     return named and not _ALL.isdisjoint(last_name(expr).lower().split("_"))
-
-
-def _leaves_nothing(made: Site, site: Site) -> bool:
-    """Tell whether what is made before an act leaves nothing to race for.
-
-    It is the folder that the act makes; or it is made by one process alone, which goes on to what
-    lies in it, or to anything where its name says that it is a lock. Not so in a folder for what is
-    unpacked or downloaded: those that find the folder and skip that work on half of it.
-    """
-    before, here = made.event.state.literals, site.event.state.literals
-    if made.path is None:
-        return False
-    always = before == here[: len(before)]
-    if always and made.act.op == site.act.op == "mkdir" and site.path and made.path.is_within(site.path):
-        return True
-    fails = always and not made.tolerates("FileExistsError")
-    if not made.is_surely_a_path or not (fails or _losers_leave(made, site)):
-        return False
-    inside = site.path is not None and site.path.is_within(made.path)
-    return made.path.names_a_lock or (inside and site.act.op not in {"extract", "download"})
-
-
-def _makes(site: Site, path: Path) -> bool:
-    return site.act.op not in _TAKING and site.path == path
-
-
-def _gives_back(site: Site, made: Site) -> bool:
-    """Tell whether a lock that was made is taken away."""
-    lock = made.path
-    return site.act.op == "delete" and lock is not None and site.path == lock and lock.names_a_lock
-
-
-def _losers_leave(made: Site, site: Site) -> bool:
-    """Tell whether a process that finds there what is to be made never comes to an act behind it."""
-    return any(
-        literal.attempt is not None
-        and literal.exit != ""
-        and not literal.truth
-        and last_name(literal.test) in _FOUND_THERE
-        and any(net.handlers is literal.attempt.handlers for net in made.event.nets)
-        for literal in site.event.state.literals
-    )
