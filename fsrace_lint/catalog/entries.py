@@ -162,10 +162,10 @@ class Variable(Entry, frozen=True, kw_only=True):
 
 
 class Environment(Entry, frozen=True, kw_only=True):
-    """An environment variable that a launcher sets."""
+    """An environment variable that a launcher sets, or the machine."""
 
-    means: Literal["rank", "size"]
-    """What it holds: the number of this process, or how many there are."""
+    means: Literal["rank", "size", "host"]
+    """What it holds: the number of this process, how many there are, or the name of the machine."""
     scope: Scope = "global"
     """What the number counts."""
 
@@ -372,6 +372,14 @@ class NodeLocal(Plain, frozen=True, kw_only=True):
 
 class Exit(Plain, frozen=True, kw_only=True):
     """A call that never returns."""
+
+
+class Random(Plain, frozen=True, kw_only=True):
+    """A call that draws a number which is the same in all processes only where they have set one seed."""
+
+
+class Seed(Plain, frozen=True, kw_only=True):
+    """A name by which a program sets seeds: of a call, a method, or what it keeps the seed in."""
 
 
 class Sleep(Plain, frozen=True, kw_only=True):

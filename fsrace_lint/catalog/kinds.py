@@ -31,6 +31,8 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "response": e.Response,
     "program": e.Program,
     "private": e.Private,
+    "random": e.Random,
+    "seed": e.Seed,
     "node-local": e.NodeLocal,
     "path-word": e.PathWord,
     "idiom": e.Idiom,

@@ -29,9 +29,10 @@ Good:
         dist.barrier()
 
 The same holds for a listing (`os.listdir`, `glob`), a clock (`time.time()`), the
-name of the node, an exception from a filesystem call, for a loop over a listing
-with a collective in it, and for a save by all ranks under a name that each rank
-has looked for by itself, such as the next `version_N`.
+name of the node, a random number where nothing in the project sets a seed, an
+exception from a filesystem call, for a loop over a listing with a collective in
+it, and for a save by all ranks under a name that each rank has looked for by
+itself, such as the next `version_N`.
 
 Silent when: the answer is broadcast or gathered before it decides; the other
 way calls the same. Only the strict profile reports it where the others die of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
@@ -103,7 +104,7 @@ class Differences:
             case m.Lambda():
                 return None
             case m.Subscript(value=value):
-                return self.of(value, scope)
+                return self._of_host(expr, scope) or self.of(value, scope)
             case _:
                 return self._first(parts(expr), scope)
 
@@ -174,7 +175,10 @@ class Differences:
         callee = resolver.callee(call, scope)
         if callee is not None:
             return self._returned(callee, call)
-        own = self._own(call, call.function, scope)
+        drawn = self.catalog.exact("random", name) is not None and not self._seeds
+        if drawn:
+            return Difference("own", call)
+        own = self._own(call, call.function, scope) or self._of_host(call, scope)
         return own or (self._first(parts(call), scope) if name in _TELLING else None)
 
     def _is_whether_set(self, split: Split, expr: m.Expr, scope: Scope) -> bool:
@@ -185,6 +189,17 @@ class Differences:
         entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
         same = entry is None or entry.scope == "job" or entry.by == "address"
         return None if same else Difference("own", expr)
+
+    def _of_host(self, expr: m.Expr, scope: Scope) -> Difference | None:
+        """Tell whether an expression is a text of the environment that another machine has otherwise."""
+        name = self.linker.guards.environment_variable(expr, scope)
+        entry = None if name is None else self.catalog.exact("environment", name)
+        return Difference("own", expr) if entry is not None and entry.means == "host" else None
+
+    @functools.cached_property
+    def _seeds(self) -> bool:
+        """Whether anything in the project is named as what sets a seed, so that all may draw the same."""
+        return any(self.linker.mentions.of_name(name) for name in self.catalog.names("seed"))
 
     def _is_rank(self, expr: m.Expr, scope: Scope) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
