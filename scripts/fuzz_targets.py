@@ -345,7 +345,7 @@ def _check_written(files: Mapping[str, bytes], patches: Iterable[Patch]) -> None
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
             file = Path(folder, name)
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
         expected = dict(files)
         for patch in patches:
