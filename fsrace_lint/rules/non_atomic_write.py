@@ -25,9 +25,9 @@ Good:
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
 Silent when: it is renamed afterwards, or its name says that it is temporary; it is appended to. By default
-names are reported that point to where to go on (`latest`) or hold a state (`status`), and no step or hash,
-and what a test takes for whole where several processes evidently run it (FSR102 tells it where all of them
-write); in the strict profile also checkpoints, indexes, and scripts of one process.
+names are reported that point to where to go on (`latest`) or hold a state (`status`), no step or hash, and
+what a test, under the same lock if any, takes for whole in evidently several processes (where all write,
+FSR102 tells it); in the strict profile also checkpoints, indexes, and scripts of one process.
 """
 
 from __future__ import annotations

@@ -32,13 +32,14 @@ Good:
             os.remove("before_search.pt")
 
 Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError, OSError or Exception is
-handled or suppressed; one process of the job or of each node runs it; a lock is held; the path
-belongs to one process, or this process alone created it; a check for a delete comes before it in
-the same function, or the folder was listed and nothing shows that all do it (then see FSR103); the
-directory is made anew afterwards (FSR203); what is renamed was written in the same function (FSR201);
-nothing is known of the path. Only the strict profile reports it where one process of each group runs
-it, where a part of the path could not be followed, and where it is not evident that several processes
-run it. A function that deletes the path it is given is judged where it is called.
+handled or suppressed, or a handler does it and raises; one process of the job or of each node runs it,
+or took a file away before; a lock is held; the path belongs to one process, or this process alone
+created it; a check for a delete comes before it in the same function, or the folder was listed and
+nothing shows that all do it (then see FSR103); the directory is made anew afterwards (FSR203); what is
+renamed was written in the same function (FSR201); nothing is known of the path. Only the strict profile
+reports it where one process of each group runs it, where a part of the path could not be followed, and
+where it is not evident that several processes run it. A function that deletes the path it is given is
+judged where it is called.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from fsrace_lint.project.paths.forms import PARENT, Symbol, handed_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Binding, Scope
@@ -72,21 +71,22 @@ class Ownership:
         inner = symbol.key[1] if symbol.key[0] == PARENT else ()
         only = inner[0] if isinstance(inner, tuple) and len(inner) == 1 else ""
         parameter = self.paths.parameter_of(only, function) if isinstance(only, Symbol) else None
-        edges = self.propagation.edges(function) if parameter is not None and depth <= _DEEPEST else ()
+        if parameter is None or depth > _DEEPEST:
+            return False
+        edges = self.propagation.edges(function)
         return bool(edges) and all(
-            self._brings_own_folder(edge, parameter, function, depth) for edge in edges
+            self._is_in_own_folder(given_by(edge, parameter, function), edge.event.state.scope, depth)
+            for edge in edges
         )
 
-    def _brings_own_folder(
-        self, edge: Edge, parameter: m.Parameter | None, function: LinkedFunction, depth: int
-    ) -> bool:
-        value = None if parameter is None else given_by(edge, parameter, function)
-        scope = edge.event.state.scope
-        folder = None if value is None else self.paths.folder(value, scope)
+    def _is_in_own_folder(self, file: m.Expr | None, scope: Scope, depth: int) -> bool:
+        """Tell whether the name of the folder of a file is a process's own, not only that of the file."""
+        folder = None if file is None else self.paths.folder(file, scope)
         if folder is None or not folder.is_some_parent:
             return self.of(folder, scope.function, depth + 1)[0]
         folders = [self.paths.folder(*made) for made in self._made_by(folder)]
-        return bool(folders) and all(each is not None and _is_own(each) for each in folders)
+        own = (each is not None and each.private and not each.is_some_parent for each in folders)
+        return bool(folders) and all(own)
 
     def _made_by(self, folder: Path) -> Iterator[tuple[m.Expr, Scope]]:
         """Give what the function returns that has made up the file in a folder."""
@@ -151,8 +151,3 @@ class Ownership:
             path = self.paths.normalize(value, scope)
             answers.append(self.of(path, scope.function, depth + 1, is_folder=is_folder))
         return all(private for private, _ in answers), all(certain for _, certain in answers)
-
-
-def _is_own(folder: Path) -> bool:
-    """Tell whether the name of a folder differs from process to process, not only that of a file in it."""
-    return folder.private and not folder.is_some_parent

@@ -139,13 +139,8 @@ class Evidences:
             caller = here.function, class_
             if caller in complete:
                 continue
-            ways_in = (
-                self.propagation.edges(here.function) if by_one else self.propagation.ways_in(here.function)
-            )
-            loose = ways_in if by_one else self.propagation.loose(here.function, ways_in)
-            apart = apart or len(loose) < len(ways_in)
-            as_many = loose if by_one else self.propagation.as_many(here, loose)
-            edges = self.propagation.not_refuted(here, as_many)
+            ways_in, edges, some_apart = self._ways_to(here, by_one=by_one)
+            apart = apart or some_apart
             if edges == ways_in:
                 complete.add(caller)
             elif not edges:
@@ -166,6 +161,17 @@ class Evidences:
         one_shot = all(self._is_one_shot(root) for root, _ in roots)
         alone_here = one_shot and not any(self._may_launch(caller) for caller, _ in callers)
         return Trace(Evidence.NONE if alone_here or apart else Evidence.PLAUSIBLE, way, None)
+
+    def _ways_to(self, event: Event, *, by_one: bool) -> tuple[tuple[Edge, ...], tuple[Edge, ...], bool]:
+        """Give the ways to a call, those that can show several processes, and if some hold them apart."""
+        propagation = self.propagation
+        if by_one:
+            edges = propagation.edges(event.function)
+            return edges, propagation.not_refuted(event, edges), False
+        ways_in = propagation.ways_in(event.function)
+        loose = propagation.loose(event.function, ways_in)
+        showing = propagation.not_refuted(event, propagation.as_many(event, loose))
+        return ways_in, showing, len(loose) < len(ways_in)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
         """Tell whether a function that nobody calls belongs to what is run once, by hand.

@@ -9,6 +9,7 @@ from fsrace_lint.facts.names import last_name, parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
 from fsrace_lint.project.paths.forms import PART, Symbol
+from fsrace_lint.project.ranks.guards import setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ class DealtOut:
 
     def is_numbered(self, expr: m.Expr) -> bool:
         """Tell whether a setting says which part of the work this process does: `args.shard_id`."""
-        named = expr.name if isinstance(expr, m.Attribute) else _key(expr)
+        named = expr.name if isinstance(expr, m.Attribute) else setting_of(expr)
         return named.endswith(_NUMBERED) and self.is_data(named)
 
     def part(self, binding: Unpacked, expr: m.Expr) -> tuple[Symbol] | None:
@@ -96,9 +97,3 @@ class DealtOut:
             yield bound
         else:
             yield from (Value(part, scope) for part in parts(expr))
-
-
-def _key(expr: m.Expr) -> str:
-    """Give the text by which something is looked up in a mapping."""
-    key = expr.index if isinstance(expr, m.Subscript) else None
-    return key.value if isinstance(key, m.Constant) and isinstance(key.value, str) else ""

@@ -133,7 +133,7 @@ class Guards(Ranks):
             return ALL, MAIN
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
-        found = self._heuristic(target, _key(test))
+        found = self._heuristic(target, setting_of(test))
         return self._kept(test, scope) if found == UNDIVIDED else found
 
     def _kept(self, test: m.Expr, scope: Scope) -> Split:
@@ -189,11 +189,22 @@ class Guards(Ranks):
         """Tell which processes take which value; without the package by which they meet, there is one."""
         expr = test.expr
         asked = expr.left if isinstance(expr, m.Compare) and expr.rights == (m.Constant(None),) else None
-        if isinstance(expr, m.Compare) and isinstance(asked, m.Call):
-            name = self.resolver.qualify(asked.function, test.scope)
-            if name == "importlib.util.find_spec":
-                return (ALL, MAIN) if expr.operators == ("is not",) else (MAIN, ALL)
+        if (
+            isinstance(expr, m.Compare)
+            and isinstance(asked, m.Call)
+            and self._asks_for_launcher(asked, test.scope)
+        ):
+            return (ALL, MAIN) if expr.operators == ("is not",) else (MAIN, ALL)
         return self.split(expr, test.scope, depth)
+
+    def _asks_for_launcher(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether a call looks for a package that starts processes, or numbers them."""
+        if self.resolver.qualify(call.function, scope) != "importlib.util.find_spec":
+            return False
+        launchers = {
+            name.partition(".")[0] for kind in ("launch", "rank") for name in self.catalog.names(kind)
+        }
+        return any(isinstance(each, m.Constant) and each.value in launchers for each in call.arguments)
 
     def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
         rank = self.rank_scope(left, scope, depth + 1)
@@ -272,7 +283,7 @@ def _is_understood(binding: Binding) -> bool:
     return isinstance(expr, (m.Constant, m.Not))
 
 
-def _key(test: m.Expr) -> str:
+def setting_of(test: m.Expr) -> str:
     """Name the setting that is asked for by a text, as in `config["x"]` and `config.is_true("x")`."""
     match test:
         case m.Subscript(index=m.Constant(value=str(key))):
