@@ -14,7 +14,7 @@ from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
 from fsrace_lint.project.callers.arguments import Arguments
-from fsrace_lint.project.memo import Circle, Memo, Met
+from fsrace_lint.project.memo import Circle, Memo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -336,7 +336,11 @@ def test_mentions_are_a_few_of_all(name: str, expected: set[str]) -> None:
     found = linker.mentions.of(by_name[name])
     assert {function.facts.qualname for function in found} == expected
     assert list(found) == sorted(found, key=lambda function: function.order)
-    assert set(linker.mentions.search(by_name[name])) == set(found)
+    sought = list(linker.mentions.search(by_name[name]))
+    assert {function for function, _ in sought} == set(found)
+    nameless = set(linker.mentions.naming_nobody(by_name[name]))
+    names = linker.mentions.names(by_name[name])
+    assert all(names.issuperset(words) for function, words in sought if function not in nameless)
 
 
 METHODS = """
@@ -498,57 +502,3 @@ def test_a_failure_leaves_nothing_behind() -> None:
     assert asked.circle.depth == 0
     assert not asked.memo.is_being_answered("a")
     assert asked.ask("a") == "a"
-
-
-class Ways:
-    """Twelve questions, each of which leads to all others; only one has an answer by itself."""
-
-    def __init__(self, answered: int | None = None) -> None:
-        self.met: Met[int, str] = Met()
-        self.answered = answered
-        self.looked: list[int] = []
-
-    def ask(self, question: int, depth: int = 0) -> str | None:
-        if depth > 16:
-            return None
-        return self.met.get(question, depth, lambda: self._find(question, depth))
-
-    def _find(self, question: int, depth: int) -> str | None:
-        self.looked.append(question)
-        if question == self.answered:
-            return "found"
-        answers = (self.ask(other, depth + 1) for other in range(12))
-        return next((answer for answer in answers if answer is not None), None)
-
-
-def test_what_leads_in_circles_by_many_ways_is_looked_at_a_few_times() -> None:
-    ways = Ways()
-    assert ways.ask(0) is None
-    assert len(ways.looked) <= 12 * 17
-    assert Ways(answered=11).ask(0) == "found"
-
-
-def test_what_was_met_does_not_outlast_the_question() -> None:
-    ways = Ways()
-    assert ways.ask(0) is None
-    ways.answered = 11
-    assert ways.ask(0) == "found"
-
-
-def test_a_question_of_its_own_sees_nothing_of_what_is_under_way() -> None:
-    ways = Ways(answered=0)
-    inner = ways.met.get(0, 0, lambda: ways.met.anew(lambda: ways.ask(0)))
-    assert inner == "found"
-    assert ways.met.get(0, 0, lambda: ways.ask(0)) is None
-
-
-def test_what_fails_is_not_met() -> None:
-    ways = Ways(answered=0)
-    for _ in range(2):
-        with pytest.raises(RecursionError):
-            ways.met.get(1, 0, lambda: ways.met.anew(_failing))
-    assert ways.ask(0) == "found"
-
-
-def _failing() -> str:
-    raise RecursionError

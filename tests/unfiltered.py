@@ -52,6 +52,10 @@ def _all_functions(self: Mentions, _function: object) -> tuple[LinkedFunction, .
     return tuple(function for module in self._modules for function in module.functions)
 
 
+def _all_mentions(self: Mentions, _function: object) -> Iterator[tuple[LinkedFunction, _Everything]]:
+    return ((function, EVERYTHING) for function in _all_functions(self, None))
+
+
 def _leads_everywhere(propagation: Propagation, _kinds: object, _depth: object) -> Leading:
     return Leading(frozenset(_all_functions(propagation.mentions, None)), EVERYTHING)
 
@@ -66,7 +70,8 @@ def unfiltered() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for owner, name, value in (
             (Mentions, "of", _all_functions),
-            (Mentions, "search", _all_functions),
+            (Mentions, "names", _all_names),
+            (Mentions, "search", _all_mentions),
             (Mentions, "names_for", _all_names),
             (Misuses, "_handing", property(_all_names)),
             (Polls, "_handing", property(_all_names)),

@@ -128,6 +128,7 @@ class Memo(Generic[Key, Answer]):
             self._circle.leads_back(self._asked[key])
             return self._unknown
         if self._circle.depth >= self._deepest:
+            self._circle.incomplete += 1
             return self._unknown
         if key in self._meanwhile:
             answer, led_to, latest = self._meanwhile[key]
@@ -211,39 +212,3 @@ class Followed(Generic[Key, Answer]):
         else:
             self._whole[key] = reached - depth, answer
         return answer, reached
-
-
-class Met(Generic[Key, Answer]):
-    """What was met on the way to one answer, which may lead in circles and to the same by many ways.
-
-    It is not looked at again from as far or further away. Where it is met while it is
-    looked for, there is no answer: whatever comes of it is found by the one who looks.
-    """
-
-    def __init__(self) -> None:
-        """Begin with nothing under way."""
-        self._met: dict[Key, tuple[int, Answer | None]] | None = None
-
-    def anew(self, find: Callable[[], Answer | None]) -> Answer | None:
-        """Find an answer as if nothing were under way."""
-        before, self._met = self._met, None
-        try:
-            return find()
-        finally:
-            self._met = before
-
-    def get(self, question: Key, depth: int, find: Callable[[], Answer | None]) -> Answer | None:
-        """Give the answer to a question that lies `depth` steps away from the one that is to be answered."""
-        if self._met is None:
-            self._met = {}
-            try:
-                return self.get(question, depth, find)
-            finally:
-                self._met = None
-        before, known = self._met.get(question, (depth + 1, None))
-        if known is not None or before <= depth:
-            return known
-        self._met[question] = depth, None
-        found = find()
-        self._met[question] = depth, found
-        return found

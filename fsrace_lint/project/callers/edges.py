@@ -20,7 +20,7 @@ from fsrace_lint.project.names.values import Argument, Value
 from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.callers.linker import Linker
@@ -90,10 +90,11 @@ class _Use(Record, frozen=True, eq=False):
     """A call that runs a function, or is handed it in an argument.
 
     `exact` rules out what overrides it, `receiver` is the class of the object whose
-    method it is.
+    method it is. `order` is that of the code.
     """
 
     event: Event
+    order: int = 0
     position: int | None = None
     keyword: str | None = None
     handed: bool = False
@@ -111,6 +112,36 @@ class _Use(Record, frozen=True, eq=False):
         return self.receiver is None or self.receiver in owner.ancestors()
 
 
+class _Open:
+    """What a function calls and hands on, by the names that functions of the project may have there.
+
+    Each is a call and the number of its argument, None for what is called itself; it has no name any more
+    once it was resolved.
+    """
+
+    __slots__ = ("names", "places")
+
+    def __init__(self, events: Iterable[Event], denoting: Container[str]) -> None:
+        """Take the calls of a function."""
+        self.names: list[str] = []
+        self.places: list[tuple[Event, int | None]] = []
+        for event in events:
+            called = event.call.function
+            self._add(event, None, called, denoting)
+            if not (isinstance(called, m.Name) and called.id in _CALLING_NOTHING):
+                for number, (_, _, value) in enumerate(arguments_of(event.call)):
+                    self._add(event, number, value, denoting)
+
+    def _add(self, event: Event, number: int | None, expr: m.Expr, denoting: Container[str]) -> None:
+        name = m.LAMBDA if isinstance(expr, m.Lambda) else ""
+        if isinstance(expr, (m.Name, m.Attribute)):
+            name = last_name(expr)
+            name = name if name in denoting else ""
+        if name:
+            self.names.append(name)
+            self.places.append((event, number))
+
+
 class Edges:
     """Finds the ways into functions, each function's once."""
 
@@ -121,7 +152,9 @@ class Edges:
         self.summaries = summaries
         self.mentions = linker.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
-        self._noted: set[LinkedFunction] = set()
+        self._open: dict[LinkedFunction, _Open] = {}
+        self._is_done = False
+        """Whether all functions were looked at."""
         self._looked_at: dict[int, Collection[LinkedFunction]] = {}
         self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
         self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
@@ -142,7 +175,8 @@ class Edges:
         if function.owner is None or self.of(function):
             return ()
         name, module = function.facts.name, function.module
-        self._look_at(caller for caller in self.mentions.of_name(name) if caller.module is module)
+        callers = (caller for caller in self.mentions.of_name(name) if caller.module is module)
+        self._look_at(callers, {name})
         found = self._unresolved.get((module, name), ())
         return tuple(sorted(found, key=lambda edge: edge.event.function.order))
 
@@ -176,24 +210,26 @@ class Edges:
         else:
             callers = self.mentions.of(function)
             if id(callers) not in self._looked_at:
-                self._look_at(callers)
+                self._look_at(callers, self.mentions.names(function))
+                self._look_at(self.mentions.naming_nobody(function), self.mentions.every)
                 # They are held on to, so that their id is not given to others.
                 self._looked_at[id(callers)] = callers
         uses = self._uses.get(function, {})
         for caller in sorted((each for each in uses if each in callers), key=lambda each: each.order):
-            yield from uses[caller]
+            yield from sorted(uses[caller], key=lambda use: use.order)
 
     def _knows_all(self) -> bool:
         """Tell whether all functions were looked at, which is done once seeking by names has cost as much.
 
         It is not done while one is being followed: what leads back to that has no calls yet.
         """
-        if self.linker.asks_few:
-            return False
+        if self.linker.asks_few or self._is_done:
+            return self._is_done
         if self.mentions.effort > _COST_OF_FOLLOWING * self._count and not self.linker.circle.depth:
-            for module in self.linker.table.modules if len(self._noted) < self._count else ():
-                self._look_at(module.functions)
-        return len(self._noted) == self._count
+            for module in self.linker.table.modules:
+                self._look_at(module.functions, self.mentions.every)
+            self._is_done = True
+        return self._is_done
 
     @functools.cached_property
     def _count(self) -> int:
@@ -204,55 +240,49 @@ class Edges:
         if self._knows_all():
             yield from itertools.chain.from_iterable(self._uses.get(function, {}).values())
             return
-        seen: set[LinkedFunction] = set()
-        for caller in self.mentions.search(function):
-            if caller not in seen:
-                seen.add(caller)
-                self._look_at((caller,))
-                yield from self._uses.get(function, {}).get(caller, ())
+        told: dict[LinkedFunction, int] = {}
+        for caller, names in self.mentions.search(function):
+            self._look_at((caller,), names)
+            uses = self._uses.get(function, {}).get(caller, [])
+            new, told[caller] = uses[told.get(caller, 0) :], len(uses)
+            yield from new
 
-    def _look_at(self, callers: Iterable[LinkedFunction]) -> None:
-        """Note what some functions call and hand on, where that was not done yet."""
+    def _look_at(self, callers: Iterable[LinkedFunction], names: Container[str]) -> None:
+        """Note what some functions call and hand on by some names, where that was not done yet."""
         for caller in callers:
-            if caller not in self._noted:
-                self._noted.add(caller)
-                try:
-                    for event in self.linker.events(caller):
-                        self._note(event)
-                except BaseException:
-                    self._forget(caller)
-                    raise
+            found = self._opened(caller)
+            for order, name in enumerate(found.names):
+                if name and name in names:
+                    self._note(*found.places[order], order)
+                    found.names[order] = ""
 
-    def _forget(self, caller: LinkedFunction) -> None:
-        """Take back what was noted of a function that could not be looked at to its end."""
-        self._noted.discard(caller)
-        self._looked_at.clear()
-        for uses in self._uses.values():
-            uses.pop(caller, None)
-        for key, edges in self._unresolved.items():
-            self._unresolved[key] = [edge for edge in edges if edge.event.function is not caller]
+    def _opened(self, caller: LinkedFunction) -> _Open:
+        if caller not in self._open:
+            before = len(self._looked_at)
+            self._open[caller] = _Open((), ())  # while it is being followed its calls are not known
+            try:
+                self._open[caller] = _Open(self.linker.events(caller), self.mentions.denoting)
+            except BaseException:
+                del self._open[caller]
+                raise
+            finally:
+                if len(self._looked_at) != before:  # somebody looked meanwhile, in vain
+                    self._looked_at.clear()
+        return self._open[caller]
 
-    def _note(self, event: Event) -> None:
-        """Note which functions of the project a call runs or is handed."""
+    def _note(self, event: Event, number: int | None, order: int) -> None:
+        """Note which function of the project a call runs, or is handed in an argument."""
         scope = event.state.scope
-        self._note_use(event.call.function, scope, _Use(event))
-        if isinstance(event.call.function, m.Name) and event.call.function.id in _CALLING_NOTHING:
-            return
-        for position, keyword, value in arguments_of(event.call):
-            self._note_use(value, scope, _Use(event, position, keyword, handed=True))
-
-    def _note_use(self, expr: m.Expr, scope: Scope, use: _Use) -> None:
-        if isinstance(expr, (m.Name, m.Attribute)):
-            if last_name(expr) not in self.mentions.denoting:
-                return
-        elif not isinstance(expr, m.Lambda):
-            return
+        expr, use = event.call.function, _Use(event, order)
+        if number is not None:
+            position, keyword, expr = next(itertools.islice(arguments_of(event.call), number, None))
+            use = _Use(event, order, position, keyword, handed=True)
         resolver = self.linker.resolver
         entity = resolver.entity(expr, scope)
         receiver = resolver.class_of(resolver.entity(expr.value, scope)) if _is_method(expr, entity) else None
         if isinstance(expr, m.Attribute):
             use = replace(use, exact=is_super(expr.value), receiver=receiver)
-        for target in _targets(expr, entity, receiver):
+        for target in tuple(_targets(expr, entity, receiver)):
             self._uses.setdefault(target, {}).setdefault(use.event.function, []).append(use)
         if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
             key = use.event.function.module, expr.name

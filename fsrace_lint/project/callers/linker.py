@@ -108,10 +108,10 @@ class Linker:
             del self._walkers[function]
 
     def _by_code_alone(self, find: Callable[[], Answer]) -> Answer:
-        """Find something without asking what callers pass."""
+        """Find something without asking what callers pass, and whatever is being found."""
         passed, self.guards.arguments = self.guards.arguments, None
         try:
-            return find()
+            return self.resolver.anew(find)
         finally:
             self.guards.arguments = passed
 

@@ -14,13 +14,11 @@ from fsrace_lint.project.names.values import Argument, Either, Element, Selected
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.project.memo import Met
     from fsrace_lint.project.names.declared import Declared
     from fsrace_lint.project.names.entities import Entity
     from fsrace_lint.project.names.values import Binding, Scope
+    from fsrace_lint.project.trail import Met, Trail
 
-DEEPEST: Final = 16
-"""How many steps are taken from an expression to what it denotes."""
 _MOST_ITEMS: Final = 20
 """Of a longer display only so many parts are looked at."""
 _SAME_PARTS: Final = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"})
@@ -54,11 +52,12 @@ class Names(Protocol):
 class Elements:
     """Finds what a part of an expression's value denotes."""
 
-    def __init__(self, names: Names, declared: Declared, met: Attributes) -> None:
+    def __init__(self, names: Names, declared: Declared, met: Attributes, trail: Trail) -> None:
         """Take what resolves the expressions that parts are written as, and what reads annotations."""
         self._names = names
         self._objects = declared
         self._met = met
+        self._trail = trail
 
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Entity | None:
         """Find what a part of what a name is bound to denotes."""
@@ -93,7 +92,7 @@ class Elements:
             The entity, or None where it cannot be told; where it may be one of several objects,
             it is one of the nearest class that all have in common.
         """
-        if depth > DEEPEST:
+        if self._trail.is_over(depth):
             return None
         if not path:
             return self._names.entity(expr, scope, depth)
@@ -182,7 +181,7 @@ class Elements:
             The object; whatever is not known to be one, as `None`, is left out.
         """
         declared = None if last is not None else self._declared(function.facts.returns, function, (), depth)
-        ways = () if declared is not None or depth > DEEPEST else self._names.results(function)
+        ways = () if declared is not None or self._trail.is_over(depth) else self._names.results(function)
         if last is not None and len(ways) == 1:
             return last
         found = (self._names.entity(value.expr, value.scope, depth + 1) for value in ways)

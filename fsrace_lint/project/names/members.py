@@ -7,25 +7,32 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts.names import dotted
 from fsrace_lint.project.names.entities import Entity, Global, Library
 from fsrace_lint.project.names.modules import LinkedClass, Module
+from fsrace_lint.project.trail import Settled, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Scope
 
-_DEEPEST: Final = 16
+DEEPEST: Final = 16
+"""How many steps are taken from an expression to what it denotes."""
 
 
 class Members:
     """Finds the members of the modules of a project, and links classes with their bases."""
 
-    def __init__(self, table: ModuleTable, final_scope: Callable[[LinkedFunction], Scope | None]) -> None:
+    def __init__(
+        self, table: ModuleTable, final_scope: Callable[[LinkedFunction], Scope | None], circle: Circle
+    ) -> None:
         """Relate the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
         self.table = table
         self.final_scope = final_scope
+        self.trail = Trail(DEEPEST, circle)
+        self._members: Settled[tuple[Module, str], Entity | None] = Settled(self.trail)
         self._importers: dict[Module, tuple[Module, ...]] = {}
         self._imports_of: dict[Module, frozenset[Module]] = {}
         for module in table.modules:
@@ -53,12 +60,16 @@ class Members:
 
     def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
         """Find what `module.name` denotes."""
-        if depth > _DEEPEST:
+        if self.trail.is_over(depth):
             return None
         if name in module.top_functions:
             return module.top_functions[name]
         if name in module.top_classes:
             return module.top_classes[name]
+        return self._members.get((module, name), depth, lambda: self._other_member(module, name, depth))
+
+    def _other_member(self, module: Module, name: str, depth: int) -> Entity | None:
+        """Find a member that is imported, a file or a variable."""
         if name in module.imports:
             return self._imported(module.imports[name], module, depth + 1)
         submodule = (
@@ -122,14 +133,14 @@ class Members:
         return self.member(module, row.name, depth + 1) or Library(f"{dotted}.{row.name}")
 
     def _reexported(self, module: Module, name: str, depth: int) -> Entity | None:
-        if depth > _DEEPEST:
+        if self.trail.is_over(depth):
             return None
         if name in module.imports:
             return self._imported(module.imports[name], module, depth + 1, follow_variables=False)
         return self.table.exact(f"{module.name}.{name}")
 
     def _starred(self, module: Module, name: str, depth: int) -> Entity | None:
-        if depth > _DEEPEST or name.startswith("_"):
+        if self.trail.is_over(depth) or name.startswith("_"):
             return None
         for row in module.stars:
             dotted = self.table.relative(row, module) if row.level else row.module

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
 from fsrace_lint.project.names.bindings import bound_names
-from fsrace_lint.project.names.elements import DEEPEST
+from fsrace_lint.project.names.members import DEEPEST
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.imports import ModuleTable
@@ -46,7 +47,7 @@ class Mentions:
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
-        self._shared: dict[_Ways, dict[LinkedFunction, None]] = {}
+        self._shared: dict[_Ways, tuple[dict[LinkedFunction, None], frozenset[str]]] = {}
         self._further: dict[_Known, dict[_Known, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
         self.effort = 0
@@ -62,6 +63,11 @@ class Mentions:
         counted = self._tables.denoting
         functions = (function for module in self._modules for function in module.functions)
         return self.names_for(self.called(functions)) if counted is None else counted
+
+    @functools.cached_property
+    def every(self) -> frozenset[str]:
+        """The names by which any function of the project may be called or handed on."""
+        return self.denoting | {LAMBDA}
 
     def of_name(self, name: str) -> list[LinkedFunction]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
@@ -102,30 +108,37 @@ class Mentions:
         It is one object for all functions that are sought in the same ways: it is long for some of these.
         """
         if function not in self._found:
-            shared = self._sharing(self._names_of(function))
-            also = [each for each in self._naming_nobody(function) if each not in shared]
+            shared, _ = self._sharing(self._names_of(function))
+            also = [each for each in self.naming_nobody(function) if each not in shared]
             self._found[function] = _in_order((*shared, *also)) if also else shared
         return self._found[function]
 
-    def search(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
-        """Give the same functions one by one as they are found, in no order, some of them again."""
-        if function in self._found:
-            yield from self._found[function]
-            return
-        yield from self._naming_nobody(function)
-        yield from self._mentioning(self._names_of(function))
+    def names(self, function: LinkedFunction) -> frozenset[str]:
+        """Give the last names by which they may do so, but for those of `naming_nobody`."""
+        return self._sharing(self._names_of(function))[1]
 
-    def _sharing(self, start: tuple[_Known, ...]) -> dict[LinkedFunction, None]:
-        """Give the functions that mention what has some names, found once for all that lead on alike.
+    def search(self, function: LinkedFunction) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
+        """Give the same functions as they are found, each with names, in no order, some of them again."""
+        yield from ((each, self.every) for each in self.naming_nobody(function))
+        yield from (
+            (each, {name}) for each, name in self._mentioning(self._reached(self._names_of(function)))
+        )
 
-        The methods of one name differ in their classes, and hardly in what else they are called.
+    def _sharing(self, start: tuple[_Known, ...]) -> tuple[dict[LinkedFunction, None], frozenset[str]]:
+        """Give the functions that mention what has some names, and these and further ones.
+
+        They are found once for all that lead on alike: the methods of one name differ in their classes, and
+        hardly in what else they are called.
         """
         names = frozenset(
             (name, called, home if isinstance(home, LinkedFunction) else None) for name, called, home in start
         )
         further = frozenset(item for known in start for item in self._further_of(known).items())
         if (names, further) not in self._shared:
-            self._shared[names, further] = _in_order(self._mentioning(start))
+            reached = list(self._reached(start))
+            known = frozenset(name for name, called, _ in reached if not called)
+            functions = _in_order(function for function, _ in self._mentioning(reached))
+            self._shared[names, further] = functions, known
         return self._shared[names, further]
 
     def _names_of(self, function: LinkedFunction) -> tuple[_Known, ...]:
@@ -140,30 +153,30 @@ class Mentions:
         return ((function.facts.name, False, _home_of(function)),)
 
     @staticmethod
-    def _naming_nobody(function: LinkedFunction) -> Iterator[LinkedFunction]:
+    def naming_nobody(function: LinkedFunction) -> Iterator[LinkedFunction]:
         """Give functions whose code may call one by none of its names."""
         if function.facts.name == LAMBDA:
             yield function.module.functions[function.facts.parent]
         elif function.facts.name == "__init__" and function.owner is not None:
             yield from _constructing(function.owner, function.owner.descendants())
 
-    def _mentioning(self, start: Iterable[_Known]) -> Iterator[LinkedFunction]:
-        """Give who mentions some names or further ones of what they denote, some of them again.
+    def _mentioning(self, reached: Iterable[_Known]) -> Iterator[tuple[LinkedFunction, str]]:
+        """Give who mentions some names, each with the name, some of them again.
 
         A name in one function is sought there alone.
         """
         told = set()
-        for name, called, home in self._reached(start):
+        for name, called, home in reached:
             self.effort += 1
             if called:
                 continue
             if isinstance(home, LinkedFunction):
-                yield from (function for function in self._within(home) if name in function.facts.mentions)
+                yield from ((each, name) for each in self._within(home) if name in each.facts.mentions)
             elif name not in told:
                 told.add(name)
                 readers = self.of_name(name)
                 self.effort += len(readers)
-                yield from readers
+                yield from ((reader, name) for reader in readers)
 
     def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""

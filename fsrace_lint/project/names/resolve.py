@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import EACH
 from fsrace_lint.facts.names import dotted, only_result
-from fsrace_lint.project.memo import Met
 from fsrace_lint.project.names.declared import Declared
-from fsrace_lint.project.names.elements import DEEPEST, Attributes, Elements, step_to
+from fsrace_lint.project.names.elements import Attributes, Elements, step_to
 from fsrace_lint.project.names.entities import (
     Entity,
     Global,
@@ -33,6 +32,7 @@ from fsrace_lint.project.names.values import (
     Unpacked,
     Value,
 )
+from fsrace_lint.project.trail import Met, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.values import Binding
+
+Answer = TypeVar("Answer")
 
 _PARTIAL: Final = "functools.partial"
 _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
@@ -71,7 +73,7 @@ class Resolver(Members):
             results: Gives what a function returns, each with the names there.
             circle: Tells whether what was found is final.
         """
-        super().__init__(table, final_scope)
+        super().__init__(table, final_scope, circle)
         self.catalog = catalog
         self.results = results
         self.declared = Declared(self)
@@ -80,8 +82,13 @@ class Resolver(Members):
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
         self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
-        self._met: Attributes = Met()
-        self.elements = Elements(self, self.declared, self._met)
+        self._bound: Settled[Binding, Entity | None] = Settled(self.trail)
+        self._met: Attributes = Met(self.trail)
+        self.elements = Elements(self, self.declared, self._met, self.trail)
+
+    def anew(self, find: Callable[[], Answer]) -> Answer:
+        """Find something that leads to what names mean, whichever name it is wanted for."""
+        return self._met.anew(find)
 
     def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -102,8 +109,10 @@ class Resolver(Members):
         Returns:
             The entity, or None where it cannot be told.
         """
-        if depth > DEEPEST:
+        if self.trail.is_over(depth):
             return None
+        if isinstance(expr, m.Name):
+            return self._name(expr.id, scope, depth + 1)
         if depth:
             return self._entity(expr, scope, depth)
         key = id(expr), scope
@@ -111,7 +120,7 @@ class Resolver(Members):
         if remembered is not None:
             return remembered[1]
         incomplete = self._circle.incomplete
-        found = self._met.anew(lambda: self._entity(expr, scope, depth))
+        found = self._entity(expr, scope, depth)
         if incomplete == self._circle.incomplete:
             if len(self._entities) >= _REMEMBERED:
                 self._entities.clear()
@@ -121,8 +130,6 @@ class Resolver(Members):
 
     def _entity(self, expr: m.Expr, scope: Scope, depth: int) -> Entity | None:  # one line a kind
         match expr:
-            case m.Name(id=name):
-                return self._name(name, scope, depth + 1)
             case m.Attribute(value=value, name=name):
                 return self._attribute(value, name, scope, depth + 1)
             case m.Call():
@@ -147,6 +154,9 @@ class Resolver(Members):
 
     def of_binding(self, binding: Binding, depth: int = 0) -> Entity | None:
         """Find what a bound name denotes."""
+        return self._bound.get(binding, depth, lambda: self._of_binding(binding, depth))
+
+    def _of_binding(self, binding: Binding, depth: int) -> Entity | None:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.entity(expr, scope, depth + 1)
@@ -280,7 +290,7 @@ class Resolver(Members):
             case Instance(of=Library(name=owner)):
                 return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
             case Global():
-                bound = None if depth > DEEPEST else self.variable(entity)
+                bound = None if self.trail.is_over(depth) else self.variable(entity)
                 return (
                     None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
                 )

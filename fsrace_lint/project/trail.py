@@ -1,0 +1,139 @@
+"""The steps that lead from a question to its answer, of which there are only so many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from fsrace_lint.project.memo import Circle
+
+Key = TypeVar("Key", bound="Hashable")
+Answer = TypeVar("Answer")
+Anything = TypeVar("Anything")
+
+
+class Trail:
+    """How far the steps from what is asked led so far.
+
+    All who take such steps share one.
+    """
+
+    def __init__(self, deepest: int, circle: Circle) -> None:
+        """Start with nothing asked.
+
+        Args:
+            deepest: The last step that is taken.
+            circle: Tells whether what was found is final.
+        """
+        self.deepest = deepest
+        self.circle = circle
+        self.reached = 0
+        """The last step that was looked at for what is being found; past the deepest, some was left out."""
+        self.circles = 0
+        """How often something was left out because it was being looked for."""
+
+    def is_over(self, depth: int) -> bool:
+        """Tell whether a step is one too many; whoever is on the way has come as far as this."""
+        if depth > self.reached:
+            self.reached = depth
+        return depth > self.deepest
+
+    def anew(self, find: Callable[[], Answer]) -> Answer:
+        """Find an answer with all steps left, whatever is under way."""
+        outer, self.reached = self.reached, 0
+        try:
+            return find()
+        finally:
+            self.reached = outer
+
+
+class Settled(Generic[Key, Answer]):
+    """Remembers answers for all who ask with as many steps left, or with so many that all steps fit.
+
+    So an answer does not depend on how its question was come by.
+    """
+
+    def __init__(self, trail: Trail) -> None:
+        """Start with nothing known; `trail` is shared by all whose questions lead to each other."""
+        self._trail = trail
+        self._whole: dict[Key, tuple[int, Answer]] = {}
+        """The answers that took no more steps than there were, each with how many."""
+        self._cut: dict[tuple[Key, int], Answer] = {}
+        """Those for which there were too few, by the step at which they were asked for."""
+
+    def get(self, question: Key, depth: int, find: Callable[[], Answer]) -> Answer:
+        """Give an answer.
+
+        Args:
+            question: What is asked.
+            depth: The step at which it is.
+            find: Finds the answer, in further steps.
+
+        Returns:
+            The answer, remembered or found.
+        """
+        trail, known = self._trail, self._whole.get(question)
+        if known is not None and (reached := depth + known[0]) <= trail.deepest:
+            if reached > trail.reached:
+                trail.reached = reached
+            return known[1]
+        if (question, depth) in self._cut:
+            trail.reached = trail.deepest + 1
+            return self._cut[question, depth]
+        incomplete, circles = trail.circle.incomplete, trail.circles
+        outer, trail.reached = trail.reached, depth
+        try:
+            answer = find()
+        finally:
+            reached = trail.reached
+            trail.reached = max(outer, reached)
+        if incomplete == trail.circle.incomplete and circles == trail.circles:
+            if reached <= trail.deepest:
+                self._whole[question] = reached - depth, answer
+            else:
+                self._cut[question, depth] = answer
+        return answer
+
+
+class Met(Generic[Key, Answer]):
+    """What was met on the way to one answer, which may lead in circles and to the same by many ways.
+
+    What is not settled is not looked at again from as far or further away. Where it is met while it is
+    looked for, there is no answer: whatever comes of it is found by the one who looks.
+    """
+
+    def __init__(self, trail: Trail) -> None:
+        """Begin with nothing under way."""
+        self._trail = trail
+        self._settled: Settled[Key, Answer | None] = Settled(trail)
+        self._met: dict[Key, tuple[int, Answer | None]] | None = None
+
+    def anew(self, find: Callable[[], Anything]) -> Anything:
+        """Find something as if nothing were under way."""
+        before, self._met = self._met, None
+        try:
+            return self._trail.anew(find)
+        finally:
+            self._met = before
+
+    def get(self, question: Key, depth: int, find: Callable[[], Answer | None]) -> Answer | None:
+        """Give the answer to a question that lies `depth` steps away from the one that is to be answered."""
+        return self._settled.get(question, depth, lambda: self._found(question, depth, find))
+
+    def _found(self, question: Key, depth: int, find: Callable[[], Answer | None]) -> Answer | None:
+        if self._met is None:
+            self._met = {}
+            try:
+                return self._found(question, depth, find)
+            finally:
+                self._met = None
+        before, known = self._met.get(question, (depth + 1, None))
+        if known is not None or before <= depth:
+            self._trail.circles += 1
+            return known
+        self._met[question] = depth, None
+        found = find()
+        self._met[question] = depth, found
+        return found

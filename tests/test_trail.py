@@ -1,0 +1,153 @@
+"""The steps from a question to its answer: what is remembered of them, and for whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsrace_lint.project.memo import Circle
+from fsrace_lint.project.trail import Met, Settled, Trail
+
+DEEPEST = 16
+
+
+class Chain:
+    """Questions that lead to the next one, each in one step; the answer is how far they led."""
+
+    def __init__(self, deepest: int) -> None:
+        self.trail = Trail(deepest, Circle())
+        self.settled: Settled[int, str] = Settled(self.trail)
+        self.looked: list[tuple[int, int]] = []
+
+    def ask(self, question: int, depth: int = 0) -> str:
+        if self.trail.is_over(depth):
+            return "?"
+        return self.settled.get(question, depth, lambda: self.find(question, depth))
+
+    def find(self, question: int, depth: int) -> str:
+        self.looked.append((question, depth))
+        return f"{question}" if question == 5 else f"{question}{self.ask(question + 1, depth + 1)}"
+
+
+def test_an_answer_is_remembered_for_who_has_as_many_steps_left() -> None:
+    chain = Chain(deepest=5)
+    assert chain.ask(3) == "345"
+    assert chain.looked == [(3, 0), (4, 1), (5, 2)]
+    assert chain.ask(3, 3) == "345"
+    assert chain.ask(2) == "2345"
+    assert chain.looked == [(3, 0), (4, 1), (5, 2), (2, 0)]
+
+
+def test_what_was_cut_off_is_remembered_for_who_asks_at_that_step() -> None:
+    chain = Chain(deepest=3)
+    assert chain.ask(0) == "0123?"
+    assert chain.looked == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert chain.ask(1, 1) == "123?"
+    assert chain.ask(0) == "0123?"
+    assert len(chain.looked) == 4
+    assert chain.ask(1) == "1234?"
+    assert chain.ask(2) == "2345"
+    assert chain.ask(2, 2) == "23?"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_an_answer_does_not_depend_on_what_was_asked_before(order: tuple[int, ...]) -> None:
+    chain = Chain(deepest=4)
+    for question in order:
+        for depth in (3, 0, 2):
+            assert chain.ask(question, depth) == Chain(deepest=4).ask(question, depth)
+
+
+def test_what_is_not_final_is_not_remembered() -> None:
+    trail = Trail(DEEPEST, Circle())
+    settled: Settled[str, str] = Settled(trail)
+
+    def unfinished() -> str:
+        trail.circle.incomplete += 1
+        return "so far"
+
+    assert settled.get("a", 0, unfinished) == "so far"
+    assert settled.get("a", 0, lambda: "whole") == "whole"
+    assert settled.get("a", 0, unfinished) == "whole"
+
+
+def test_what_fails_is_not_remembered() -> None:
+    trail = Trail(DEEPEST, Circle())
+    settled: Settled[str, str] = Settled(trail)
+    with pytest.raises(RecursionError):
+        settled.get("a", 0, _failing)
+    assert trail.reached == 0
+    assert settled.get("a", 0, lambda: "found") == "found"
+
+
+def test_what_else_is_found_on_the_way_takes_no_steps() -> None:
+    trail = Trail(2, Circle())
+    settled: Settled[str, str] = Settled(trail)
+
+    def aside() -> str:
+        assert trail.anew(lambda: trail.is_over(2)) is False
+        return "found"
+
+    assert settled.get("a", 0, aside) == "found"
+    assert settled.get("a", 2, _failing) == "found"
+
+
+class Ways:
+    """Twelve questions, each of which leads to all others; only one has an answer by itself."""
+
+    def __init__(self, answered: int | None = None) -> None:
+        self.trail = Trail(DEEPEST, Circle())
+        self.met: Met[int, str] = Met(self.trail)
+        self.answered = answered
+        self.looked: list[int] = []
+
+    def ask(self, question: int, depth: int = 0) -> str | None:
+        if self.trail.is_over(depth):
+            return None
+        return self.met.get(question, depth, lambda: self._find(question, depth))
+
+    def _find(self, question: int, depth: int) -> str | None:
+        self.looked.append(question)
+        if question == self.answered:
+            return "found"
+        answers = (self.ask(other, depth + 1) for other in range(12))
+        return next((answer for answer in answers if answer is not None), None)
+
+
+def test_what_leads_in_circles_by_many_ways_is_looked_at_a_few_times() -> None:
+    ways = Ways()
+    assert ways.ask(0) is None
+    assert len(ways.looked) <= 12 * 17
+    assert Ways(answered=11).ask(0) == "found"
+
+
+def test_what_was_met_in_a_circle_does_not_outlast_the_question() -> None:
+    ways = Ways()
+    assert ways.ask(0) is None
+    ways.answered = 11
+    assert ways.ask(0) == "found"
+
+
+def test_what_was_met_in_no_circle_is_remembered() -> None:
+    ways = Ways(answered=0)
+    assert ways.ask(0, 3) == "found"
+    assert ways.ask(0, 9) == "found"
+    assert ways.looked == [0]
+
+
+def test_a_question_of_its_own_sees_nothing_of_what_is_under_way() -> None:
+    ways = Ways(answered=0)
+    inner = ways.met.get(1, 0, lambda: ways.met.anew(lambda: ways.met.get(1, 0, lambda: ways.ask(0))))
+    assert inner == "found"
+    assert Ways().met.get(1, 0, lambda: ways.met.get(2, 0, lambda: None)) is None
+
+
+def test_what_fails_is_not_met() -> None:
+    ways = Ways(answered=0)
+    for _ in range(2):
+        with pytest.raises(RecursionError):
+            ways.met.get(1, 0, lambda: ways.met.anew(_failing))
+    assert ways.ask(0) == "found"
+
+
+def _failing() -> str:
+    raise RecursionError
