@@ -325,6 +325,28 @@ class TestWhatIsTold:
         assert finding.witness is not None
         assert finding.witness.outcome == "process 1 never sees that 'run/busy' was gone"
 
+    def test_a_witness_tells_calls_as_they_are_written(self, tmp_path: Path) -> None:
+        text = """\
+            import os
+
+            from filelock import FileLock
+
+
+            def export(model, path):
+                with FileLock(path + ".lock", timeout=600):
+                    model.export(path)
+                os.remove(path + ".lock")
+            """
+        _, checked = run(project(tmp_path, textwrap.dedent(text), "strict"))
+        (finding,) = (finding for finding in checked.outcome.findings if finding.code == "FSR502")
+        assert finding.witness is not None
+        assert [(step.process, step.action) for step in finding.witness.steps] == [
+            (0, "releases the lock"),
+            (1, "FileLock(path + '.lock', timeout=600)"),
+            (0, "os.remove(path + '.lock')"),
+            (0, "FileLock(path + '.lock', timeout=600)"),
+        ]
+
     def test_a_call_has_idioms_and_nothing_else_has(self, tmp_path: Path) -> None:
         text = "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"
         ran, _ = run(project(tmp_path, text))

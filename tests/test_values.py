@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import random
 from typing import TYPE_CHECKING
 
 from test_guards import project
 
+import fsrace_lint.project
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.names.values import Either, Scope, Unknown, Value, expressions_of, merge
+from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Binding
 
@@ -65,3 +71,17 @@ def test_a_name_that_many_branches_bind_is_unknown() -> None:
         few = merge(few.bind({"x": Value(m.Constant(number), few)}), few, ["x"])
     assert isinstance(few.get("x"), Either)
     assert len(expressions_of(few.get("x"))) == 50
+
+
+def below(kind: type[Record]) -> Iterator[type[Record]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from below(one)
+
+
+def test_records_never_change() -> None:
+    for found in pkgutil.walk_packages(fsrace_lint.project.__path__, "fsrace_lint.project."):
+        importlib.import_module(found.name)
+    records = list(below(Record))
+    assert len(records) > 50
+    assert [one.__name__ for one in records if not one.__struct_config__.frozen] == []

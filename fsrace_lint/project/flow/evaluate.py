@@ -177,7 +177,7 @@ class Evaluator:
             case "release":
                 return replace(after, locks=tuple(lock for lock in after.locks if lock != _lock_key(expr)))
             case _:
-                return self._survived(after, expr)
+                return self._survived(_closed(after, expr), expr)
 
     def _survived(self, state: State, call: m.Call) -> State | None:
         """Give the state after a call of a function that only some processes return from."""
@@ -264,6 +264,23 @@ class Evaluator:
 def _same_binding(expr: m.Name | m.Attribute, one: Scope, other: Scope) -> bool:
     name = target_name(expr)
     return name is not None and one.get(name) is other.get(name)
+
+
+def _closed(state: State, call: m.Call) -> State:
+    """Give the state after a call: to close a file gives up the lock on it."""
+    if not (state.locks and isinstance(call.function, m.Attribute) and call.function.name == "close"):
+        return state
+    file = call.function.value
+    return replace(state, locks=tuple(lock for lock in state.locks if not is_file(lock, file)))
+
+
+def is_file(lock: m.Expr, file: m.Expr | None) -> bool:
+    """Tell whether what is locked is a file: the object, or its number."""
+    match lock:
+        case m.Call(function=m.Attribute(value=value, name="fileno")):
+            return value == file
+        case _:
+            return lock == file
 
 
 def _lock_key(call: m.Call) -> m.Expr:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.flow.evaluate import Evaluator, Loop
+from fsrace_lint.project.flow.evaluate import Evaluator, Loop, is_file
 from fsrace_lint.project.flow.loops import amid_rounds
 from fsrace_lint.project.flow.processes import ALL, MAIN
 from fsrace_lint.project.flow.splits import UNDIVIDED
@@ -315,17 +315,11 @@ def _left(item: m.WithItem, before: State, inside: State, end: State | None) -> 
     if end is None:
         return None
     taken = [lock for lock in inside.locks if lock not in before.locks]
-    kept = (lock for lock in end.locks if lock not in taken and not _is_file(lock, item.target))
+    files = item.target, item.context
+    kept = (
+        lock for lock in end.locks if lock not in taken and not any(is_file(lock, each) for each in files)
+    )
     return replace(end, locks=tuple(kept))
-
-
-def _is_file(lock: m.Expr, file: m.Expr | None) -> bool:
-    """Tell whether what is locked is a file: the object, or its number."""
-    match lock:
-        case m.Call(function=m.Attribute(value=value, name="fileno")):
-            return value == file
-        case _:
-            return lock == file
 
 
 def _caught(attempt: m.Try, handler: m.Handler, state: State, *, truth: bool) -> Literal:

@@ -229,7 +229,7 @@ class Mentions:
             kept = alias.of == UNNAMED and alias.kind != "local" and not alias.returned
             return not alias.of or alias.of in reader.module.imports or kept
         if alias.of:
-            own = home is not None and alias.of == _object_of(reader)
+            own = alias.of == _object_of(reader)
             return not own or not isinstance(home, LinkedClass) or _are_related(home, reader.owner)
         if alias.name == _object_of(reader):
             return True
