@@ -1,0 +1,80 @@
+"""What no finding shows: which callers are looked at, and how far names and their bindings are followed."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+from test_guards import project
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.project.callers.propagate import Propagation
+from fsrace_lint.project.names.values import Selected, Unknown, Value, merge
+
+if TYPE_CHECKING:
+    from fsrace_lint.project.callers.edges import Edge
+    from fsrace_lint.project.names.modules import LinkedFunction
+
+pytestmark = pytest.mark.one_python
+
+CALLED = """\
+    import torch.distributed as dist
+
+    def store():
+        pass
+
+    def known():
+        store()
+
+    def guarded():
+        if dist.get_rank() == 0:
+            store()
+
+    def calls_guarded():
+        guarded()
+    """
+
+
+def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    edges = Propagation.edges
+
+    def counted(self: Propagation, function: LinkedFunction) -> tuple[Edge, ...]:
+        asked.append(function.facts.qualname)
+        return edges(self, function)
+
+    linker = project({"main.py": dedent(CALLED)}).linker
+    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
+    propagation = Propagation(linker)
+    monkeypatch.setattr(Propagation, "edges", counted)
+    propagation.context(by_name["store"])
+    assert {"guarded", "calls_guarded"}.isdisjoint(asked)
+    assert {"store", "known"} <= set(asked)
+
+
+def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None:
+    linker = project({"main.py": "def main():\n    pass\n"}).linker
+    _, function = linker.table.modules[0].functions
+    scope = linker.resolver.final_scope(function)
+    assert scope is not None
+    here = scope.bind({"path": Value(m.Constant("first"), scope)})
+    test = Value(m.Name("chosen"), scope)
+    for number in range(100):
+        here = merge(here.bind({"path": Value(m.Constant(str(number)), here)}), here, ["path"], test)
+    assert isinstance(here.get("path"), Selected)
+    here = merge(here.bind({"path": Value(m.Constant("last"), here)}), here, ["path"], test)
+    assert isinstance(here.get("path"), Unknown)
+
+
+def test_a_name_is_found_that_six_modules_hand_on() -> None:
+    handing_on = {f"m{number}.py": f"from m{number + 1} import store\n" for number in range(6)}
+    using = {"m6.py": "def store():\n    pass\n", "main.py": "from m0 import store\n"}
+    linker = project({**handing_on, **using}).linker
+    modules = {module.name: module for module in linker.table.modules}
+    (store,) = modules["m6"].functions[1:]
+    scope = linker.resolver.final_scope(modules["main"].functions[0])
+    assert scope is not None
+    assert linker.resolver.entity(m.Name("store"), scope) is store

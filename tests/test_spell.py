@@ -1,0 +1,57 @@
+"""How expressions are written in messages: a reader must take them for what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.extract import extract
+from fsrace_lint.facts.model import FileFacts
+from fsrace_lint.facts.spell import LONGEST, spell
+from fsrace_lint.source import of_text
+
+SAME = (
+    *("a", "a.b", "a.b()", "a[0]", "a(b, c=d, **e)", "'x'", "None", "(a,)", "()", "(a, b)", "[a]", "{a, b}"),
+    *("not (a or b)", "not a == b", "(not a) == b", "not (not a and b)", "a == (b or c)", "(a == b) == c"),
+    *("a or b and c", "(a or b) and c", "a and (b or c)", "(a or b)(c)", "(a or b).c", "(a or b)[c]"),
+    *("a + b - c", "a - (b - c)", "a * (b + c)", "(a | b) & c", "a / b // c", "a % (b,)", "(a / b).name"),
+    *("a if b else c", "(a if b else c) if d else e", "a if b else c if d else e", "(a if b else c) + d"),
+    *('f"{a}/b"', 'f"{{{a}}}"', 'f"it\'s {a}"', 'f"\\"{a}\\n"', "a if (b if c else d) else e"),
+)
+
+
+def read(text: str) -> m.Expr:
+    facts = extract(of_text(f"value = {text}\n", Path("/p/a.py"), Path("/p")))
+    assert isinstance(facts, FileFacts)
+    (statement,) = facts.functions[0].body
+    assert isinstance(statement, m.Assign)
+    assert statement.value is not None
+    return statement.value
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_what_is_written_is_what_was_read(text: str) -> None:
+    assert spell(read(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(a + b) - c", "a + b - c"),
+        ("(a and b) or c", "a and b or c"),
+        ("'a' 'b'", "'ab'"),
+        ("a ** b", "a ? b"),
+        ("(a @ b) + c", "(a ? b) + c"),
+        ("(lambda: a)()", "…()"),
+        ("-a", "…"),
+    ],
+)
+def test_what_is_not_kept_is_left_out(text: str, expected: str) -> None:
+    assert spell(read(text)) == expected
+
+
+def test_a_long_text_ends_early() -> None:
+    found = spell(read(" + ".join(f"name_{number}" for number in range(8))))
+    assert (len(found), found[-1]) == (LONGEST, "…")
