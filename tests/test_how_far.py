@@ -10,6 +10,7 @@ from test_guards import project
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.callers.propagate import Propagation
+from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.names.values import Selected, Unknown, Value, merge
 
 if TYPE_CHECKING:
@@ -53,6 +54,39 @@ def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
     propagation.context(by_name["store"])
     assert {"guarded", "calls_guarded"}.isdisjoint(asked)
     assert {"store", "known"} <= set(asked)
+
+
+FREE = """\
+def save():
+    pass
+
+def short():
+    save()
+
+def top():
+    short()
+
+def other():
+    save()
+
+def above():
+    other()
+"""
+
+
+def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    linked = project({"main.py": FREE})
+    propagation = linked.propagation
+    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    edges, asked = propagation.edges, list[str]()
+
+    def noted(function: LinkedFunction) -> tuple[Edge, ...]:
+        asked.append(function.facts.qualname)
+        return edges(function)
+
+    monkeypatch.setattr(propagation, "edges", noted)
+    assert propagation.context(by_name["save"]).processes == ALL
+    assert asked == ["save", "short", "top"]
 
 
 def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None:

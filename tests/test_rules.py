@@ -347,6 +347,25 @@ class TestWhatIsTold:
             (0, "FileLock(path + '.lock', timeout=600)"),
         ]
 
+    @pytest.mark.parametrize(
+        ("folder", "told"),
+        [("", "the current directory"), ("'.'", "the current directory"), ("'data'", "'data'")],
+    )
+    def test_the_current_directory_is_told_in_words(self, tmp_path: Path, folder: str, told: str) -> None:
+        text = f"""\
+            import tarfile
+
+            import torch.distributed as dist
+
+
+            def fetch(archive):
+                dist.barrier()
+                tarfile.open(archive).extractall({folder})
+            """
+        _, checked = run(project(tmp_path, textwrap.dedent(text)))
+        (message,) = (each.message for each in checked.outcome.findings if each.code == "FSR301")
+        assert message == f"several processes can unpack into {told} at once"
+
     def test_a_call_has_idioms_and_nothing_else_has(self, tmp_path: Path) -> None:
         text = "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"
         ran, _ = run(project(tmp_path, text))

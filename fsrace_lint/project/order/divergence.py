@@ -316,7 +316,7 @@ class Divergences:
         literal: Tested,
         *,
         certain: bool,
-        raises: bool = False,
+        raises: bool,
     ) -> Divergence:
         """Say where and how a test decides."""
         place = Place(meeting.file, _place_of(literal) or meeting.span)
