@@ -38,6 +38,19 @@ if lead():
         os.makedirs('a')
 """
 HELPER: Final = "import torch.distributed as dist\ndef lead():\n    return dist.get_rank() == 0\n"
+METHODS: Final = """\
+class Store:
+    @staticmethod
+    def clear():
+        pass
+
+    def put(self, state):
+        pass
+
+
+def load(path):
+    pass
+"""
 MAKING: Final = "import os\ndef make(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 LONG_AGO: Final = 1_500_000_000
 ALIKE: Final = {
@@ -247,3 +260,9 @@ def test_gathered_and_kept_are_the_same() -> None:
     assert head.aliased == names.aliased == ("open",)
     assert json.dumps(head.denoting) == '["<module>", "End", "write"]'
     assert all(getattr(head, field) == getattr(names, field) for field in Head.__struct_fields__)
+
+
+def test_a_method_may_have_no_parameters() -> None:
+    facts = extract(of_text(METHODS, Path("/p/main.py"), Path("/p")))
+    assert isinstance(facts, FileFacts)
+    assert head_of(facts).denoting == ("<module>", "Store", "clear", "load", "put", "self")

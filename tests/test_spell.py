@@ -52,6 +52,12 @@ def test_what_is_not_kept_is_left_out(text: str, expected: str) -> None:
     assert spell(read(text)) == expected
 
 
+def test_a_text_is_whole_as_long_as_it_fits() -> None:
+    longest = " + ".join(f"name_{number}" for number in range(7))
+    assert len(longest) == LONGEST
+    assert spell(read(longest)) == longest
+
+
 def test_a_long_text_ends_early() -> None:
     found = spell(read(" + ".join(f"name_{number}" for number in range(8))))
     assert (len(found), found[-1]) == (LONGEST, "…")

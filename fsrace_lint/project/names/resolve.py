@@ -87,7 +87,7 @@ class Resolver(Members):
         self.elements = Elements(self, self.declared, self._met, self.trail)
 
     def anew(self, find: Callable[[], Answer]) -> Answer:
-        """Find something that leads to what names mean, whichever name it is wanted for."""
+        """Find something that asks what names mean, whatever is being found."""
         return self._met.anew(find)
 
     def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
