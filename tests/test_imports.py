@@ -36,7 +36,7 @@ class Room(NamedTuple):
 
 DATA = "facts.heads facts.model facts.names facts.spell facts.annotations"
 # The floors of the project room, each with those below it.
-LINKED = f"{DATA} catalog catalog.entries spans project.memo project.records"
+LINKED = f"{DATA} catalog catalog.entries spans project.memo project.records project.trail"
 FOLLOWED = "project.names.* project.flow.*"
 READ = "project.ranks.* project.paths.*"
 CALLED = "project.model project.callers.*"
@@ -85,6 +85,7 @@ ROOMS = (
     ),
     Room("project"),
     Room("project.memo"),
+    Room("project.trail", "project.memo"),
     Room("project.records", "", "msgspec"),
     Room("project.names project.names.*", f"{LINKED} project.names.*", "msgspec"),
     Room("project.flow project.flow.*", f"{LINKED} {FOLLOWED}", "msgspec"),

@@ -13,8 +13,9 @@ from unfiltered import project
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.project.flow.processes import ALL, MAIN
-from fsrace_lint.project.memo import Followed, Memo
+from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.names.resolve import Resolver
+from fsrace_lint.project.trail import Followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

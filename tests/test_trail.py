@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fsrace_lint.project.memo import Circle
-from fsrace_lint.project.names.trail import Met, Settled, Trail
+from fsrace_lint.project.trail import Met, Settled, Trail
 
 DEEPEST = 16
 

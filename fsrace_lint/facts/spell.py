@@ -65,8 +65,8 @@ def _spell(expr: m.Expr, depth: int) -> str:  # noqa: C901  # one line a kind of
             comma = "," if kind not in _DISPLAYS and len(items) == 1 else ""
             return f"{first}{', '.join(_spell(item, depth) for item in items)}{comma}{last}"
         case m.Conditional(test=test, body=body, orelse=orelse):
-            parts = [_part(body, _OR, depth), _part(test, _OR, depth), _spell(orelse, depth)]
-            return "{} if {} else {}".format(*parts)
+            then, asked = _part(body, _OR, depth), _part(test, _OR, depth)
+            return f"{then} if {asked} else {_spell(orelse, depth)}"
         case _:
             return "…"
 

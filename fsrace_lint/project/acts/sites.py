@@ -20,10 +20,10 @@ from fsrace_lint.project.callers.evidence import Evidences
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
-from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import ASKING, Reach, Site
 from fsrace_lint.project.paths.passed import is_parameterized, seen_at_call
 from fsrace_lint.project.paths.storage import Storage
+from fsrace_lint.project.trail import Followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.names.declared import Declared
     from fsrace_lint.project.names.entities import Entity
-    from fsrace_lint.project.names.trail import Met, Trail
     from fsrace_lint.project.names.values import Binding, Scope
+    from fsrace_lint.project.trail import Met, Trail
 
 _MOST_ITEMS: Final = 20
 """Of a longer display only so many parts are looked at."""

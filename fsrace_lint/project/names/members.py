@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts.names import dotted
 from fsrace_lint.project.names.entities import Entity, Global, Library
 from fsrace_lint.project.names.modules import LinkedClass, Module
-from fsrace_lint.project.names.trail import Settled, Trail
+from fsrace_lint.project.trail import Settled, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,6 @@ from fsrace_lint.project.names.entities import (
 )
 from fsrace_lint.project.names.members import Members
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
-from fsrace_lint.project.names.trail import Met, Settled
 from fsrace_lint.project.names.values import (
     REBOUND,
     Argument,
@@ -33,6 +32,7 @@ from fsrace_lint.project.names.values import (
     Unpacked,
     Value,
 )
+from fsrace_lint.project.trail import Met, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -17,11 +17,11 @@ from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import ALL, MAIN, SYNCHRONIZING, Processes
-from fsrace_lint.project.memo import Followed
 from fsrace_lint.project.model import AtCall, Evidence
 from fsrace_lint.project.names.constants import constant_passed
 from fsrace_lint.project.names.given import arguments_of, given_for, holds
 from fsrace_lint.project.records import Record
+from fsrace_lint.project.trail import Followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

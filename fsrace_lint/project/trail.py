@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from fsrace_lint.project.memo import Circle
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-
-    from fsrace_lint.project.memo import Circle
 
 Key = TypeVar("Key", bound="Hashable")
 Answer = TypeVar("Answer")
@@ -95,6 +95,37 @@ class Settled(Generic[Key, Answer]):
             else:
                 self._cut[question, depth] = answer
         return answer
+
+
+class Followed(Generic[Key, Answer]):
+    """Remembers what is found by following calls so many levels deep, and no deeper.
+
+    Where nothing was cut off, it is the same from every depth that leaves room for it.
+    """
+
+    def __init__(self, nothing: Answer, deepest: int) -> None:
+        """Start with nothing known.
+
+        Args:
+            nothing: What is found below the deepest level.
+            deepest: That level.
+        """
+        self._nothing = nothing
+        self._trail = Trail(deepest, Circle())
+        self._settled: Settled[Key, Answer] = Settled(self._trail)
+
+    def get(self, key: Key, depth: int, find: Callable[[], Answer]) -> Answer:
+        """Give what is found from a level on.
+
+        Args:
+            key: Where to begin.
+            depth: The level that this is.
+            find: Finds it; asks for what is called at the next level.
+
+        Returns:
+            The answer, remembered or found.
+        """
+        return self._nothing if self._trail.is_over(depth) else self._settled.get(key, depth, find)
 
 
 class Met(Generic[Key, Answer]):
