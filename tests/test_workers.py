@@ -345,6 +345,17 @@ def test_what_a_run_leaves_is_old_at_once_and_not_held_on_to() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
+    made: list[list[int]] = [[] for _ in range(machine.OF_PYTHON)]
+    gc.freeze()
+    try:
+        with pipeline.uncollected():
+            pass
+        assert gc.get_freeze_count() > len(made)
+    finally:
+        gc.unfreeze()
+
+
 @pytest.mark.parametrize(
     ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("pipeline.uncollected", "")]
 )
