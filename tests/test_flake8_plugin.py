@@ -422,13 +422,14 @@ class TestWhatGoesWrong:
     def broken(self, what: str, folder: Path, jobs: int) -> subprocess.CompletedProcess[str]:
         project(folder, {"a.py": HAZARD, "b.py": HAZARD})
         program = f"""
-            import sys
+            import multiprocessing, sys
             from fsrace_lint import pipeline
             from flake8.main.cli import main
 
             def broken(*arguments):
                 raise KeyError("oh no")
 
+            multiprocessing.set_start_method("fork")  # others import what is broken anew
             pipeline.{what} = broken
             sys.exit(main(["--isolated", "--select=FSR", "--jobs={jobs}", "."]))
             """
@@ -482,7 +483,7 @@ class TestOptions:
     def test_the_project_is_linked_once(self, tmp_path: Path) -> None:
         project(tmp_path, SEVERAL)
         program = """
-            import sys
+            import multiprocessing, sys
             from fsrace_lint.project import queries
             from flake8.main.cli import main
 
@@ -493,6 +494,7 @@ class TestOptions:
                 link(*arguments, **named)
 
             queries.Project.__init__ = counted
+            multiprocessing.set_start_method("fork")
             main(["--isolated", "--select=FSR", "--exit-zero", sys.argv[1], "."])
             """
         for jobs, said in (("--jobs=2", "linked\n"), ("--jobs=1", "linked\n"), ("--jobs=1", "")):

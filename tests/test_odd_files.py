@@ -337,7 +337,7 @@ class TestKinds:
 
 class TestScenarios:
     @pytest.mark.parametrize(
-        "data", [b"x = 1\0", b"# coding: klingon\n", b"\xff", b"x = 1" + b" + 1" * TERMS, b"("]
+        "data", [b"x = 1\0", b"# coding: klingon\n", b"\xff", b"x = " + b"-" * TERMS + b"1", b"("]
     )
     def test_a_file_that_is_no_python(self, data: bytes) -> None:
         """What is said is the file's own fault, so nothing of this program is shown."""

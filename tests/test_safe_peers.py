@@ -41,10 +41,12 @@ def failing(monkeypatch: Any, module: Any, name: str, *errors: Any) -> Iterator[
 
 def test_stale_answers_about_a_directory(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "there").mkdir()
-    monkeypatch.setattr(os.path, "isdir", lambda _: False)
-    with pytest.raises(FileExistsError):
-        os.makedirs(tmp_path / "there", exist_ok=True)
-    assert safe.ensure_dir(tmp_path / "there", timeout=0).is_dir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "isdir", lambda _: False)
+        with pytest.raises(FileExistsError):
+            os.makedirs(tmp_path / "there", exist_ok=True)
+        there = safe.ensure_dir(tmp_path / "there", timeout=0)
+    assert there.is_dir()
     with failing(monkeypatch, os, "mkdir", errno.ESTALE, errno.EEXIST, errno.ENOENT) as calls:
         assert safe.ensure_dir(tmp_path / "new").is_dir()
     assert len(calls) > 3
