@@ -41,11 +41,14 @@ class OrderQueries(SiteQueries):
         return any(step.meeting and step.event is site.event for step in steps)
 
     def is_used_before(self, site: Site) -> bool:
-        """Tell whether what a site deletes or moves is read before it in the same function."""
+        """Tell whether what a site deletes or moves is read before it, also in what its function calls."""
         path = site.path
         steps = () if path is None else self._sequences.of(site.event.function)
-        earlier = (step.path for step in steps if step.op in ASKING - LOOKING and step.span < site.span)
-        return path is not None and any(read is not None and read.is_within(path) for read in earlier)
+        earlier = itertools.takewhile(
+            lambda step: (step.event, step.origin) != (site.event, site.origin), steps
+        )
+        read = (step.path for step in earlier if step.op in ASKING - LOOKING)
+        return path is not None and any(each is not None and each.is_within(path) for each in read)
 
     def is_only_way_to(self, site: Site) -> bool:
         """Tell whether only the call that a site is seen from leads to it, and stands in the same file."""
