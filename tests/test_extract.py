@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from fsrace_lint.facts import bounds
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import class_names
 from fsrace_lint.facts.expressions import FSTRING_POSITIONS_ARE_EXACT
-from fsrace_lint.facts.extract import SyntaxProblem, extract
+from fsrace_lint.facts.extract import Extractor, SyntaxProblem, extract
 from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.facts.newer import hint, located
 from fsrace_lint.facts.spell import LONGEST, spell
@@ -836,3 +837,15 @@ def test_a_with_of_many_items_is_as_deep() -> None:
     facts(f"with {', '.join('a' * 50)}:\n    x()\n")
     found = problem(f"with {', '.join('a' * 5000)}:\n    x()\n")
     assert found.reason == "the code is nested too deeply to be analyzed"
+
+
+@pytest.mark.parametrize("text", ["f = lambda x: x\nclass C:\n    def m(self): pass\n", "if x: y()\n" * 1001])
+def test_nothing_is_left_of_the_work(text: str) -> None:
+    """During a run nothing looks for what holds itself."""
+    gc.collect()
+    gc.disable()
+    try:
+        extract(of_text(text, Path("a.py"), Path()))
+        assert not any(isinstance(each, Extractor) for each in gc.get_objects())
+    finally:
+        gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import warnings
 from typing import TYPE_CHECKING, Final
 
@@ -60,7 +61,8 @@ def _read(text: str) -> m.FileFacts:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
-    return Extractor(Columns(text)).module(tree)
+    with contextlib.closing(Extractor(Columns(text))) as extractor:
+        return extractor.module(tree)
 
 
 class Extractor:
@@ -76,6 +78,10 @@ class Extractor:
         self.method_of = -1
         self.imports: list[m.Import] = []
         self.expressions = Expressions(columns, self._lambda)
+
+    def close(self) -> None:
+        """Let go of what holds this in turn: it would stay, as a run looks for no cycles."""
+        del self.expressions
 
     @property
     def scope(self) -> Scope:

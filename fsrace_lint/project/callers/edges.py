@@ -21,6 +21,7 @@ from fsrace_lint.project.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from fsrace_lint.catalog.entries import Spawn
     from fsrace_lint.project.callers.linker import Linker
@@ -115,16 +116,17 @@ class _Use(Record, frozen=True, eq=False):
 class _Open:
     """What a function calls and hands on, by the names that functions of the project may have there.
 
-    Each is a call and the number of its argument, None for what is called itself; it has no name any more
-    once it was resolved.
+    Each is a call and the number of its argument, None for what is called itself; its name is None once
+    it was resolved.
     """
 
-    __slots__ = ("names", "places")
+    __slots__ = ("events", "names", "numbers")
 
     def __init__(self, events: Iterable[Event], denoting: Container[str]) -> None:
         """Take the calls of a function."""
-        self.names: list[str] = []
-        self.places: list[tuple[Event, int | None]] = []
+        self.names: list[str | None] = []
+        self.events: list[Event] = []
+        self.numbers: list[int | None] = []
         for event in events:
             called = event.call.function
             self._add(event, None, called, denoting)
@@ -139,7 +141,8 @@ class _Open:
             name = name if name in denoting else ""
         if name:
             self.names.append(name)
-            self.places.append((event, number))
+            self.events.append(event)
+            self.numbers.append(number)
 
 
 class Edges:
@@ -247,14 +250,16 @@ class Edges:
             new, told[caller] = uses[told.get(caller, 0) :], len(uses)
             yield from new
 
-    def _look_at(self, callers: Iterable[LinkedFunction], names: Container[str]) -> None:
+    def _look_at(self, callers: Iterable[LinkedFunction], names: AbstractSet[str]) -> None:
         """Note what some functions call and hand on by some names, where that was not done yet."""
         for caller in callers:
             found = self._opened(caller)
+            if names.isdisjoint(found.names):
+                continue
             for order, name in enumerate(found.names):
-                if name and name in names:
-                    self._note(*found.places[order], order)
-                    found.names[order] = ""
+                if name in names:
+                    self._note(found.events[order], found.numbers[order], order)
+                    found.names[order] = None
 
     def _opened(self, caller: LinkedFunction) -> _Open:
         if caller not in self._open:

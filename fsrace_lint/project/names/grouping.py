@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, list[Item]]:
+def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, tuple[Item, ...]]:
     """Give the items of each name, in order, from the names of each item."""
     by_name: dict[str, list[Item]] = {}
     for item, names in found:
@@ -19,4 +19,5 @@ def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, list[Item]]:
                 by_name[name].append(item)
             else:
                 by_name[name] = [item]
-    return by_name
+    # most names have one item, and a list has room for four
+    return {name: tuple(items) for name, items in by_name.items()}

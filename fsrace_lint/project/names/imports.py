@@ -51,11 +51,11 @@ class ModuleTable:
                 self._by_short_name.setdefault(short, []).append(module)
 
     @functools.cached_property
-    def _deriving(self) -> dict[str, list[Module]]:
+    def _deriving(self) -> dict[str, tuple[Module, ...]]:
         return where((module, module.head.bases) for module in self.modules)
 
     @functools.cached_property
-    def _naming(self) -> dict[str, list[Module]]:
+    def _naming(self) -> dict[str, tuple[Module, ...]]:
         return where((module, module.head.imported) for module in self.modules)
 
     @functools.cached_property
@@ -68,7 +68,7 @@ class ModuleTable:
         return found
 
     @functools.cached_property
-    def _defining(self) -> dict[str, list[Module]]:
+    def _defining(self) -> dict[str, tuple[Module, ...]]:
         return where((module, module.head.classes) for module in self.modules)
 
     def classes_named(self, name: str) -> tuple[LinkedClass, ...]:

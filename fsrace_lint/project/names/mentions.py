@@ -13,7 +13,7 @@ from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from fsrace_lint.facts import model as m
@@ -69,7 +69,7 @@ class Mentions:
         """The names by which any function of the project may be called or handed on."""
         return self.denoting | {LAMBDA}
 
-    def of_name(self, name: str) -> list[LinkedFunction]:
+    def of_name(self, name: str) -> Sequence[LinkedFunction]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         return self._tables.readers(name)
 
@@ -247,13 +247,15 @@ class Mentions:
         return self._defined[module]
 
     def _own_names(self, function: LinkedFunction) -> frozenset[str]:
-        """Give the parameters and variables of a function; those of a module are for all."""
+        """Give those parameters and variables of a function that it gives further names.
+
+        The variables of a module are none: they are for all.
+        """
         if function not in self._own:
             facts = function.facts
-            variables = (
-                set(bound_names(facts.body)).difference(facts.outer_names) if function.index else set()
-            )
-            self._own[function] = frozenset(variables | {parameter.name for parameter in facts.parameters})
+            own = set(bound_names(facts.body)).difference(facts.outer_names) if function.index else set()
+            own.update(parameter.name for parameter in facts.parameters)
+            self._own[function] = frozenset(own.intersection(alias.name for alias in facts.aliases))
         return self._own[function]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.facts.heads import Head
 
+_NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
 _MOST_HEIRS: Final = 500
 """How many classes may inherit from one, before what they bind says nothing of its objects."""
 
@@ -59,9 +62,12 @@ class Module:
             LinkedFunction(self, facts, index, self.classes[facts.owner] if facts.owner >= 0 else None)
             for index, facts in enumerate(self.facts.functions)
         )
+        nested: dict[int, dict[str, LinkedFunction]] = {}
         for function in functions[1:]:
             if function.facts.owner < 0 and function.facts.parent != 0:
-                functions[function.facts.parent].nested[function.facts.name] = function
+                nested.setdefault(function.facts.parent, {})[function.facts.name] = function
+        for index, inside in nested.items():
+            functions[index].nested = inside
         return functions
 
     @functools.cached_property
@@ -149,7 +155,7 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
     facts: m.Function
     index: int
     owner: LinkedClass | None = None
-    nested: dict[str, LinkedFunction] = msgspec.field(default_factory=dict)
+    nested: Mapping[str, LinkedFunction] = _NONE
 
     @property
     def order(self) -> tuple[int, int]:
@@ -241,7 +247,7 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
         return self._binding.get(name, ())
 
     @functools.cached_property
-    def _binding(self) -> dict[str, list[LinkedFunction]]:
+    def _binding(self) -> dict[str, tuple[LinkedFunction, ...]]:
         methods = (method for method in self.methods.values() if method.facts.parameters)
         return where((method, method.facts.attributes) for method in methods)
 

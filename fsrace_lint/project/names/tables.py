@@ -11,7 +11,7 @@ from fsrace_lint.project.names.entities import is_property
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.modules import LinkedFunction, Module
@@ -25,7 +25,7 @@ class Tables:
         self._modules = tuple(modules)
 
     @functools.cached_property
-    def _readers(self) -> dict[str, list[LinkedFunction]]:
+    def _readers(self) -> dict[str, tuple[LinkedFunction, ...]]:
         functions = (function for module in self._modules for function in module.functions)
         return where((function, function.facts.mentions) for function in functions)
 
@@ -38,9 +38,9 @@ class Tables:
                     found.setdefault(alias.name, []).append((alias, function))
         return found
 
-    def readers(self, name: str) -> list[LinkedFunction]:
+    def readers(self, name: str) -> Sequence[LinkedFunction]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
-        return self._readers.get(name, [])
+        return self._readers.get(name, ())
 
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
         """Give the further names of what has a name, each with the function that gives it.
@@ -66,18 +66,18 @@ class Headed(Tables):
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
 
     @functools.cached_property
-    def _mentioning(self) -> dict[str, list[Module]]:
+    def _mentioning(self) -> dict[str, tuple[Module, ...]]:
         return where((module, module.head.mentions) for module in self._modules)
 
     @functools.cached_property
-    def _aliasing(self) -> dict[str, list[Module]]:
+    def _aliasing(self) -> dict[str, tuple[Module, ...]]:
         return where((module, module.head.aliased) for module in self._modules)
 
     @functools.cached_property
-    def _keeping(self) -> dict[str, list[Module]]:
+    def _keeping(self) -> dict[str, tuple[Module, ...]]:
         return where((module, {*module.head.aliased, *module.head.results}) for module in self._modules)
 
-    def readers(self, name: str) -> list[LinkedFunction]:
+    def readers(self, name: str) -> Sequence[LinkedFunction]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         if name not in self._read:
             functions = (f for module in self._mentioning.get(name, ()) for f in module.functions)

@@ -183,7 +183,7 @@ class Paths:
         everywhere unless the object itself is private, or one of many, or the number of a part of the work.
         """
         symbols = symbols_of(key)
-        origins = self.privacy.origins(expr, scope).union(*(symbol.origins for symbol in symbols))
+        origins = self.privacy.origins(expr, scope).union(*(each.origins for each in symbols)) or NO_ORIGINS
         numbered = self.dealt.is_numbered(expr)
         varies = numbered or any(symbol.varies for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies

@@ -30,6 +30,7 @@ _READING: Final = frozenset(
 )
 _SENT: Final = ("0:object_list", "0:tensor")
 """What a broadcast sends, in place."""
+_NOTHING: Final[frozenset[str]] = frozenset()
 _PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
 
 
@@ -92,7 +93,7 @@ class Privacy:
         """
         key = (id(expr), id(scope))
         self._kept[key] = expr, scope
-        return self._answers.get(key, lambda: self._find(expr, scope))
+        return self._answers.get(key, lambda: self._find(expr, scope) or NO_ORIGINS)
 
     def _find(self, expr: m.Expr, scope: Scope) -> Origins:
         rank = self.guards.rank_scope(expr, scope)
@@ -132,7 +133,7 @@ class Privacy:
     def is_sent(self, expr: m.Expr, function: LinkedFunction) -> bool:
         """Tell whether a variable of a function holds what one process has sent to all others."""
         if function not in self._sent:
-            self._sent[function] = self._sent_in(function) if self.agrees(function) else frozenset()
+            self._sent[function] = self._sent_in(function) if self.agrees(function) else _NOTHING
         sent = self._sent[function]
         return bool(sent) and variable_of(expr) in sent
 
