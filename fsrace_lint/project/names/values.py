@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 24
 """After so many bindings on top of each other they are joined; so are so many of what came of that."""
-_SHALLOW: Final = 4
+_SHALLOW: Final = 16
 """Up to here what was looked up in outer scopes is not kept: it is soon found again."""
 _MOST_NESTED: Final = 100
 """A name that so many branches in a row may bind is followed no further."""
