@@ -257,7 +257,7 @@ class Edges:
             if names.isdisjoint(found.names):
                 continue
             for order, name in enumerate(found.names):
-                if name in names:
+                if name is not None and name in names:
                     self._note(found.events[order], found.numbers[order], order)
                     found.names[order] = None
 

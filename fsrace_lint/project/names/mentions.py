@@ -13,7 +13,7 @@ from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from fsrace_lint.facts import model as m
@@ -69,7 +69,7 @@ class Mentions:
         """The names by which any function of the project may be called or handed on."""
         return self.denoting | {LAMBDA}
 
-    def of_name(self, name: str) -> Sequence[LinkedFunction]:
+    def of_name(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         return self._tables.readers(name)
 

@@ -11,7 +11,7 @@ from fsrace_lint.project.names.entities import is_property
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.modules import LinkedFunction, Module
@@ -38,7 +38,7 @@ class Tables:
                     found.setdefault(alias.name, []).append((alias, function))
         return found
 
-    def readers(self, name: str) -> Sequence[LinkedFunction]:
+    def readers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         return self._readers.get(name, ())
 
@@ -62,7 +62,7 @@ class Headed(Tables):
     def __init__(self, modules: Iterable[Module]) -> None:
         """Take the files; nothing is looked at yet."""
         super().__init__(modules)
-        self._read: dict[str, list[LinkedFunction]] = {}
+        self._read: dict[str, tuple[LinkedFunction, ...]] = {}
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
 
     @functools.cached_property
@@ -77,11 +77,11 @@ class Headed(Tables):
     def _keeping(self) -> dict[str, tuple[Module, ...]]:
         return where((module, {*module.head.aliased, *module.head.results}) for module in self._modules)
 
-    def readers(self, name: str) -> Sequence[LinkedFunction]:
+    def readers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         if name not in self._read:
             functions = (f for module in self._mentioning.get(name, ()) for f in module.functions)
-            self._read[name] = [function for function in functions if name in function.facts.mentions]
+            self._read[name] = tuple(function for function in functions if name in function.facts.mentions)
         return self._read[name]
 
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
