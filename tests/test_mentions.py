@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_guards import project
 
 from fsrace_lint.project.names.tables import aliases_in
@@ -56,3 +57,54 @@ def test_a_name_that_is_given_twice_is_gone_through_once() -> None:
     readers = len(linker.mentions.of_name("meant")) + len(linker.mentions.of_name("known"))
     assert by_name["calls"] in linker.mentions.of(by_name["meant"])
     assert linker.mentions.effort == readers + len({"meant", "known"})
+
+
+CLASSES = """\
+class Sought:
+    def apply(self):
+        pass
+
+class Heir(Sought):
+    pass
+
+class Other:
+    def apply(self):
+        pass
+
+def call(kept):
+    kept.known()
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def keep(kept):\n    kept.known = Sought.apply\n", True),
+        ("def keep(kept):\n    kept.known = Heir.apply\n", True),
+        ("def keep(kept):\n    kept.known = kept.apply\n", True),
+        ("def keep(kept):\n    kept.known = Other.apply\n", False),
+        ("def keep(kept, Other):\n    kept.known = Other.apply\n", True),
+        ("def keep(kept):\n    Other = kept\n    kept.known = Other.apply\n", True),
+        ("def keep(kept):\n    def Other(): pass\n    kept.known = Other.apply\n", True),
+        ("def keep(kept, Other):\n    def inside():\n        kept.known = Other.apply\n", True),
+        ("def keep(kept):\n    kept.known = Other.apply\nOther = Sought\n", True),
+        ("def f():\n    global Other\n    Other = 1\ndef keep(kept):\n    kept.known = Other.apply\n", True),
+        ("def keep(kept):\n    kept.known = Other.apply\ndef Other():\n    return Sought\n", True),
+        ("apply = 1\ndef keep(kept):\n    kept.known = apply\n", False),
+        ("class Third(Sought):\n    def keep(self):\n        self.known = self.apply\n", True),
+        ("class Third:\n    def keep(self):\n        self.known = self.apply\n", False),
+    ],
+)
+def test_a_method_is_sought_by_what_its_classes_name_alone(code: str, expected: bool) -> None:
+    linker = project({"main.py": CLASSES + code}).linker
+    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
+    assert (by_name["call"] in linker.mentions.of(by_name["Sought.apply"])) is expected
+
+
+def test_the_body_of_a_class_gives_its_methods_further_names() -> None:
+    body = "    def apply(self):\n        pass\n    again = apply\n"
+    code = f"class Sought:\n{body}\ndef call(kept):\n    kept.again()\n"
+    linker = project({"main.py": code}).linker
+    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
+    assert by_name["call"] in linker.mentions.of(by_name["Sought.apply"])

@@ -46,6 +46,7 @@ class Mentions:
         self._tables = Headed(table.modules) if asks_few else Tables(table.modules)
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
+        self._classes: dict[Module, dict[str, LinkedClass]] = {}
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
         self._shared: dict[_Ways, tuple[dict[LinkedFunction, None], frozenset[str]]] = {}
         self._further: dict[_Known, dict[_Known, int]] = {}
@@ -229,11 +230,16 @@ class Mentions:
             kept = alias.of == UNNAMED and alias.kind != "local" and not alias.returned
             return not alias.of or alias.of in reader.module.imports or kept
         if alias.of:
+            if not isinstance(home, LinkedClass):
+                return True
             own = alias.of == _object_of(reader)
-            return not own or not isinstance(home, LinkedClass) or _are_related(home, reader.owner)
+            class_ = reader.owner if own else self._class_named(alias.of, reader)
+            return _are_related(home, class_) or (class_ is None and not own)
         if alias.name == _object_of(reader):
             return True
         module = reader.module
+        if isinstance(home, LinkedClass):  # only the body of its class has a method without its object
+            return module is home.module and reader.index == home.facts.parent
         return alias.name not in self._own_names(reader) and (
             bool(module.stars) or alias.name in module.imports or alias.name in self._defined_in(module)
         )
@@ -246,8 +252,20 @@ class Mentions:
             self._defined[module] = known | {class_.facts.name for class_ in module.classes}
         return self._defined[module]
 
+    def _class_named(self, name: str, reader: LinkedFunction) -> LinkedClass | None:
+        """Give the class of its file that a function means by a name; None where it may be anything else."""
+        module = reader.module
+        if module not in self._classes:
+            others = {*bound_names(module.code.facts.body), *module.rebound, *module.top_functions}
+            classes = module.top_classes.items()
+            self._classes[module] = {known: class_ for known, class_ in classes if known not in others}
+        outside = (
+            reader.facts.parent <= 0 and name not in reader.nested and name not in self._own_names(reader)
+        )
+        return self._classes[module].get(name) if outside else None
+
     def _own_names(self, function: LinkedFunction) -> frozenset[str]:
-        """Give those parameters and variables of a function that it gives further names.
+        """Give those parameters and variables of a function that it gives further names, or whose attributes.
 
         The variables of a module are none: they are for all.
         """
@@ -255,7 +273,8 @@ class Mentions:
             facts = function.facts
             own = set(bound_names(facts.body)).difference(facts.outer_names) if function.index else set()
             own.update(parameter.name for parameter in facts.parameters)
-            self._own[function] = frozenset(own.intersection(alias.name for alias in facts.aliases))
+            told = {name for alias in facts.aliases for name in (alias.name, alias.of)}
+            self._own[function] = frozenset(own & told)
         return self._own[function]
 
 
