@@ -163,17 +163,22 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
     if is_kept:
         run([*OURS, *kept, "."], copy)
         yield row(name, "warm", pairs(reference, [*OURS, *kept, "."], copy, count))
-    yield row(name, "one file", one_file(reference, [*OURS, *kept], copy, count))
+    for situation, change in (("one file", "changed = %d"), ("comment", "# changed %d")):
+        if is_kept:
+            run([*OURS, *kept, "."], copy)
+        yield row(name, situation, one_file(reference, [*OURS, *kept], copy, count, change))
 
 
-def one_file(reference: Sequence[str] | None, ours: Sequence[str], copy: Path, count: int) -> list[Pair]:
-    """Check one file, which is another one each time; it is that of middle size."""
+def one_file(
+    reference: Sequence[str] | None, ours: Sequence[str], copy: Path, count: int, change: str
+) -> list[Pair]:
+    """Check one file, at whose end another line stands each time; it is that of middle size."""
     file = sorted(sources(copy), key=lambda path: path.stat().st_size)[len(sources(copy)) // 2]
     before = file.read_bytes()
     found = []
     try:
         for number in range(count):
-            file.write_bytes(before + b"\n# changed %d\n" % number)
+            file.write_bytes(before + f"\n{change % number}\n".encode())
             found += pairs(reference, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
     finally:
         file.write_bytes(before)

@@ -126,7 +126,7 @@ class TestTables:
         rows = table(script, capsys, "tree", "--reference", f"{sys.executable} -c pass")
         assert tuple(rows[0]) == script.COLUMNS
         warm = ["warm"] if script.has_cache() else []
-        assert [row[1] for row in rows[1:]] == ["cold", *warm, "one file", "import click"]
+        assert [row[1] for row in rows[1:]] == ["cold", *warm, "one file", "comment", "import click"]
         assert {row[0] for row in rows[1:-1]} == {"tree, 8 lines"}
         assert all(" s (" in cell for row in rows[1:-1] for cell in row[2:4])
         assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
@@ -166,7 +166,7 @@ class TestOneFile:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(script, "pairs", pairs)
-            assert len(script.one_file(None, ours, here / "copy", 2)) == 2
+            assert len(script.one_file(None, ours, here / "copy", 2, "# changed %d")) == 2
         assert seen.read_text() == "x = 1\n\n# changed 0\n---x = 1\n\n# changed 1\n---"
         assert (here / "copy" / "middle.py").read_text() == "x = 1\n"
 

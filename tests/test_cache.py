@@ -44,6 +44,7 @@ if helper.is_main():
 """
 HELPER = "import torch.distributed as dist\ndef is_main():\n    return dist.get_rank() == 0\n"
 HAZARD = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+SUPPRESSED = f"{HAZARD.rstrip()}  # noqa: FSR101\n"
 CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
 LONG_AGO = 1_500_000_000
 
@@ -153,8 +154,69 @@ class TestWhatItSaves:
         parsed.clear()
         write({"helper.py": HELPER.replace("== 0", "!= 3")})
         run, found = checked()
-        assert (hits(run), parsed) == ((2, 0), ["helper.py"])
+        # the facts of the others, and what the changed one was before
+        assert (hits(run), parsed) == ((3, 0), ["helper.py"])
         assert [finding.place.path for finding in found.outcome.findings] == ["a.py"]
+
+    @pytest.mark.parametrize(
+        ("before", "after", "lines"),
+        [
+            (HAZARD, f"{HAZARD}# why\n", [("a.py", "FSR101")]),
+            (HAZARD, f"{HAZARD}# noqa: FSR204\n", [("a.py", "FSR101"), ("a.py", "FSR003")]),
+            (HAZARD, SUPPRESSED, []),
+            (SUPPRESSED, HAZARD, [("a.py", "FSR101")]),
+            (CLEAN, f"{CLEAN}  # why\n", []),
+            (CLEAN, f"{CLEAN}# noqa: FSR101\n", [("a.py", "FSR003")]),
+            (f"{CLEAN}# noqa: FSR101\n", CLEAN, []),
+        ],
+    )
+    def test_only_comments_are_changed(
+        self, before: str, after: str, lines: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": before, "b.py": HAZARD, "helper.py": HELPER})
+        checked()
+        write({"a.py": after})
+        monkeypatch.setattr(pipeline.Run, "link", lambda _: pytest.fail("nothing has to be linked"))
+        for _ in range(2):
+            run, found = checked()
+            told = [(finding.place.path, finding.code) for finding in found.outcome.findings]
+            assert told == sorted([*lines, ("b.py", "FSR101")], key=lambda row: (row[0], row[1] != "FSR101"))
+            assert run.verdicts.hits == 3
+
+    def test_only_comments_are_changed_and_another_file_is_asked_about(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": HAZARD})
+        checked()
+        write({"a.py": SUPPRESSED})
+        assert len(checked("b.py")[1].outcome.findings) == 1
+        found = checked()[1].outcome.findings
+        assert [finding.place.path for finding in found] == ["b.py"]
+
+    @pytest.mark.parametrize(
+        "after",
+        [
+            {"a.py": f"{HAZARD}# why\n", "helper.py": HELPER.replace("== 0", "!= 3")},
+            {"a.py": f"\n{HAZARD}"},
+            {"a.py": f"{HAZARD}# why\n", "new.py": CLEAN},
+            {"broken.py": "def  # why\n"},
+            {f"c{number}.py": f"{CLEAN}# why\n" for number in range(memory._FEW + 1)},
+        ],
+        ids=["another", "moved", "new", "broken", "many"],
+    )
+    def test_more_than_comments_is_changed(
+        self, after: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        several = {f"c{number}.py": CLEAN for number in range(memory._FEW + 1)}
+        write({"a.py": HAZARD, "helper.py": HELPER, "broken.py": "def", **several})
+        checked()
+        write(after)
+        run, found = checked()
+        assert run.verdicts.hits == 0
+        assert found.outcome == checked(cached=Cached.NOT)[1].outcome
 
     def test_a_file_with_new_times_and_the_same_content(
         self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
@@ -766,12 +828,12 @@ class TestTheCatalogIsRemembered:
         found, was_read = self.after(monkeypatch, HAZARD)
         assert was_read
         assert "FSR101" in found
-        assert self.after(monkeypatch, f"{HAZARD}#\n") == (found, False)
+        assert self.after(monkeypatch, f"{HAZARD}y = 1\n") == (found, False)
         (file,) = Path(".fsrace_cache").glob("catalog-*")
         whole = file.read_bytes()
         for number, damaged in enumerate((b"", whole[:-1], whole[:40], whole[:-1] + b"\0", b"x" + whole[1:])):
             file.write_bytes(damaged)
-            assert self.after(monkeypatch, f"{HAZARD}# {number}\n") == (found, True)
+            assert self.after(monkeypatch, f"{HAZARD}x = {number}\n") == (found, True)
             assert self.after(monkeypatch, f"{HAZARD}# {number}.\n") == (found, False)
 
     @pytest.mark.parametrize(

@@ -201,6 +201,11 @@ class PackedFacts:
         entry = self._entries.get(relative)
         return entry.digest.hex() if entry is not None and entry.status == status else None
 
+    def digest(self, relative: str) -> str | None:
+        """Give the digest of the content that a file had when it was remembered; None where it was not."""
+        entry = self._entries.get(relative)
+        return None if entry is None else entry.digest.hex()
+
     def holds(self, relative: str, digest: str) -> bool:
         """Tell whether something is remembered of a file with this content."""
         entry = self._entries.get(relative)

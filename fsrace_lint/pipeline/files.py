@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -125,6 +126,19 @@ class File:
             self._is_new = known is None
             self._facts = _extracted(self.source) if known is None else known
         return self._facts
+
+    def meant_the_same(self) -> str | None:
+        """Give the digest of what is remembered of the file, if its facts are the same, and it can be parsed.
+
+        Raises:
+            ChangedError: The facts are not known, and it is not what it was.
+        """
+        old = None if self._packed is None else self._packed.digest(self.relative)
+        if self._packed is None or old is None or _is_problem(self.facts):
+            return None
+        with contextlib.suppress(RecursionError):
+            return old if self._packed.load(self.relative, old) == self.facts else None
+        return None
 
     def known_facts(self) -> FileFacts:
         """Give the facts of a file that can be parsed.

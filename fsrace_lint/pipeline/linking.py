@@ -19,7 +19,7 @@ from fsrace_lint.report import Problem
 from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from fsrace_lint.pipeline.files import File
     from fsrace_lint.pipeline.run import Run
@@ -75,10 +75,17 @@ def judged(run: Run, relative: str, problems: list[Problem]) -> Judged:
         failed = frozenset(rules.names())
     if not found and not file.may_suppress:
         return Judged((), (), ())
+    return judged_of(run, relative, found, failed)
+
+
+def judged_of(
+    run: Run, relative: str, found: Sequence[Finding], failed: Container[str] = frozenset()
+) -> Judged:
+    """Judge what the rules have found in one file; some may have `failed`."""
     active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
     everything = run.settings.profile == "strict"
     with run.observer.room("suppress"):
-        return judge(file.source, found, run.baseline, active, everything=everything)
+        return judge(run.files[relative].source, found, run.baseline, active, everything=everything)
 
 
 def silenced(run: Run, relative: str, judged: Judged) -> list[Silenced]:

@@ -21,7 +21,7 @@ from fsrace_lint.settings import ROOT_MARKERS
 from fsrace_lint.source import path_below
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from fsrace_lint.findings import Finding
     from fsrace_lint.pipeline.observer import Observer
@@ -36,6 +36,8 @@ _STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
 _EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
 _ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
 """Settings whose values say where something stands, and nothing of what is found."""
+_FEW: Final = 8
+"""So many changed files, and no more, are compared with what is remembered of them."""
 _OURS: Final = b"ours"
 """What our own entries of the catalog are remembered by."""
 _SUFFIX: Final = f"-{sys.implementation.cache_tag or 'python'}.bin".lower()
@@ -195,7 +197,10 @@ class Verdicts:
         self.hits = 0
         """How many files were not judged, because it is known what comes of them."""
         self._results = results
-        self._key, self._stored, self._news = b"", _Stored(), dict[str, Judged]()
+        self._run, self._key, self._stored, self._news = run, b"", _Stored(), dict[str, Judged]()
+        self._is_new = False
+        self._changed: dict[str, str] = {}
+        """The files of which only comments and white space were changed, with the digests from before."""
         self._clean: frozenset[int] = frozenset()
         self._numbers: dict[str, int] = {}
         self._paths: dict[str, str] = {}
@@ -203,12 +208,16 @@ class Verdicts:
             return
         self._numbers = {name: number for number, name in enumerate(sorted(run.files))}
         self._paths = {file.path: relative for relative, file in run.files.items()}
-        self._key = _key(run)
-        self._stored = self._read()
+        self._key = _key(run, {})
+        self._stored = self._read(self._key)
+        if self._stored == _Stored():
+            self._changed = _changed(run)
+            self._stored = self._read(_key(run, self._changed)) if self._changed else self._stored
+            self._is_new = bool(self._changed)
         self._clean = frozenset(self._stored.clean)
 
-    def _read(self) -> _Stored:
-        data = None if self._results is None else self._results.get(self._key)
+    def _read(self, key: bytes) -> _Stored:
+        data = None if self._results is None else self._results.get(key)
         try:
             return _Stored() if data is None else _stored_of(data)
         except (msgspec.DecodeError, ValueError, RecursionError):
@@ -226,12 +235,29 @@ class Verdicts:
         number = self._numbers.get(relative)
         if number is None:
             return None
+        if relative in self._news:
+            return self._news[relative]
+        judged = self._known(relative, number)
+        if judged is not None and relative in self._changed:
+            judged = self._news[relative] = self._judged_anew(relative, judged)
+        return judged
+
+    def _judged_anew(self, relative: str, judged: Judged) -> Judged:
+        """Judge what the rules have said of a file by the comments that stand in it now."""
+        found = (*judged.kept, *judged.strict, *(held.finding for held in judged.held))
+        if self._run is None or not (found or self._run.files[relative].may_suppress):
+            return _CLEAN
+        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed for most files
+
+        return linking.judged_of(self._run, relative, found)
+
+    def _known(self, relative: str, number: int) -> Judged | None:
         if number in self._clean:
             self.hits += 1
             return _CLEAN
         raw = self._stored.judged.get(number)
         if raw is None:
-            return self._news.get(relative)
+            return None
         try:
             judged = _judged_of(raw)
         except (msgspec.DecodeError, ValueError, RecursionError):
@@ -249,7 +275,7 @@ class Verdicts:
     def put(self, relative: str, judged: Judged) -> None:
         """Remember what came of a file."""
         if relative in self._numbers:
-            self._news[relative] = judged
+            self._news[relative], self._is_new = judged, True
 
     def save(self) -> None:
         """Write down what is new.
@@ -257,10 +283,13 @@ class Verdicts:
         Raises:
             OSError: It cannot be written.
         """
-        if self._results is None or not self._news:
+        if self._results is None or not self._is_new:
             return
-        now = self._read()  # another run may have written meanwhile
-        clean, judged = {*now.clean, *self._stored.clean}, {**now.judged, **self._stored.judged}
+        now = self._read(self._key)  # another run may have written meanwhile
+        others = {self._numbers[relative] for relative in self._changed}
+        clean = {*now.clean, *(number for number in self._stored.clean if number not in others)}
+        kept = {number: raw for number, raw in self._stored.judged.items() if number not in others}
+        judged = {**now.judged, **kept}
         for relative, one in self._news.items():
             number = self._numbers[relative]
             if one == _CLEAN:
@@ -270,7 +299,7 @@ class Verdicts:
                 judged[number] = msgspec.Raw(msgspec.msgpack.encode(one))
             except ValueError:  # a name with bytes that do not decode
                 judged.pop(number, None)
-        self._news = {}
+        self._is_new = False
         self._results.put(self._key, msgspec.msgpack.encode(_Stored(sorted(clean), judged)))
 
     def _is_sound(self, finding: Finding, relative: str) -> bool:
@@ -297,8 +326,23 @@ def _is_span(place: Place) -> bool:
     return min(span.line, span.column, span.end_column) >= 1 and span.end_line >= span.line
 
 
-def _key(run: Run) -> bytes:
-    """Give a digest of all that the findings of a project depend on, and how they are spelled."""
+def _changed(run: Run) -> dict[str, str]:
+    """Give the files that were changed, with the digests from before, if they all mean the same."""
+    changed = [file for file in run.files.values() if not file.is_known]
+    if len(changed) > _FEW:
+        return {}
+    before = {file.relative: file.meant_the_same() for file in changed}
+    known = {relative: digest for relative, digest in before.items() if digest is not None}
+    return known if len(known) == len(before) else {}
+
+
+def _key(run: Run, before: Mapping[str, str]) -> bytes:
+    """Give a digest of all that the findings of a project depend on, and how they are spelled.
+
+    Args:
+        run: The run.
+        before: The digests of some of its files instead of those of now.
+    """
     fields = msgspec.structs.asdict(run.settings)
     chosen = {name: value for name, value in fields.items() if name not in _ELSEWHERE}
     about = (
@@ -309,7 +353,8 @@ def _key(run: Run) -> bytes:
     )
     digest = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=32)
     for relative in sorted(run.files):
-        digest.update(f"{relative}\0{run.files[relative].digest}\0".encode("utf-8", "surrogatepass"))
+        content = before.get(relative) or run.files[relative].digest
+        digest.update(f"{relative}\0{content}\0".encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 
