@@ -247,9 +247,7 @@ class Verdicts:
         found = (*judged.kept, *judged.strict, *(held.finding for held in judged.held))
         if self._run is None or not (found or self._run.files[relative].may_suppress):
             return _CLEAN
-        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed for most files
-
-        return linking.judged_of(self._run, relative, found)
+        return self._run.judged_of(relative, found)
 
     def _known(self, relative: str, number: int) -> Judged | None:
         if number in self._clean:

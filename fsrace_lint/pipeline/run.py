@@ -231,6 +231,20 @@ class Run:
                 self.verdicts.put(relative, known)
         return known
 
+    def judged_of(self, relative: str, found: Sequence[Finding]) -> Judged:
+        """Judge what the rules have found in one file; they are not asked again.
+
+        Args:
+            relative: The file's path from the project root, one of `files`.
+            found: What they have found.
+
+        Returns:
+            As `check_file`.
+        """
+        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: needed for their names
+
+        return linking.judged_of(self, relative, found)
+
     def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
         """Give what all rules find, whether they are selected or not.
 
