@@ -45,9 +45,8 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if (
-                gc.get_freeze_count() < OF_PYTHON
-            ):  # what is left is old at once: nobody looks through it as new
+            # what is left is old at once, and nobody looks through it for being new
+            if gc.get_freeze_count() < OF_PYTHON:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
