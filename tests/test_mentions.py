@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from test_guards import project
 
 from fsrace_lint.project.names.tables import aliases_in
+
+if TYPE_CHECKING:
+    from fsrace_lint.project.names.mentions import Mentions
+    from fsrace_lint.project.names.modules import LinkedFunction
 
 SOURCE = """\
 def meant():
@@ -31,16 +37,21 @@ def reads(kept):
 """
 
 
+def linked(files: dict[str, str]) -> tuple[Mentions, dict[str, LinkedFunction]]:
+    """Link a project; give its mentions, and its functions by name."""
+    linker = project(files).linker
+    functions = (function for module in linker.table.modules for function in module.functions)
+    return linker.mentions, {function.facts.qualname: function for function in functions}
+
+
 def test_to_name_what_returns_a_function_is_not_to_call_it() -> None:
-    linker = project({"main.py": SOURCE}).linker
-    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
-    found = {function.facts.qualname for function in linker.mentions.of(by_name["meant"])}
+    mentions, by_name = linked({"main.py": SOURCE})
+    found = {function.facts.qualname for function in mentions.of(by_name["meant"])}
     assert found == {"chosen", "by_result", "Kept.current", "reads"}
 
 
 def test_to_read_a_property_is_to_call_it() -> None:
-    linker = project({"main.py": SOURCE}).linker
-    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
+    _, by_name = linked({"main.py": SOURCE})
     returned = {
         name: [alias.returned for alias in aliases_in(by_name[name])] for name in ("chosen", "Kept.current")
     }
@@ -50,13 +61,10 @@ def test_to_read_a_property_is_to_call_it() -> None:
 def test_a_name_that_is_given_twice_is_gone_through_once() -> None:
     importing = "from main import meant as known\n\ndef calls():\n    known()\n"
     naming = "def meant():\n    pass\n\nknown = meant\n"
-    linker = project({"main.py": naming, "other.py": importing}).linker
-    by_name = {
-        function.facts.qualname: function for module in linker.table.modules for function in module.functions
-    }
-    readers = len(linker.mentions.of_name("meant")) + len(linker.mentions.of_name("known"))
-    assert by_name["calls"] in linker.mentions.of(by_name["meant"])
-    assert linker.mentions.effort == readers + len({"meant", "known"})
+    mentions, by_name = linked({"main.py": naming, "other.py": importing})
+    readers = len(mentions.of_name("meant")) + len(mentions.of_name("known"))
+    assert by_name["calls"] in mentions.of(by_name["meant"])
+    assert mentions.effort == readers + len({"meant", "known"})
 
 
 CLASSES = """\
@@ -97,14 +105,12 @@ def call(kept):
     ],
 )
 def test_a_method_is_sought_by_what_its_classes_name_alone(code: str, expected: bool) -> None:
-    linker = project({"main.py": CLASSES + code}).linker
-    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
-    assert (by_name["call"] in linker.mentions.of(by_name["Sought.apply"])) is expected
+    mentions, by_name = linked({"main.py": CLASSES + code})
+    assert (by_name["call"] in mentions.of(by_name["Sought.apply"])) is expected
 
 
 def test_the_body_of_a_class_gives_its_methods_further_names() -> None:
     body = "    def apply(self):\n        pass\n    again = apply\n"
     code = f"class Sought:\n{body}\ndef call(kept):\n    kept.again()\n"
-    linker = project({"main.py": code}).linker
-    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
-    assert by_name["call"] in linker.mentions.of(by_name["Sought.apply"])
+    mentions, by_name = linked({"main.py": code})
+    assert by_name["call"] in mentions.of(by_name["Sought.apply"])

@@ -208,8 +208,7 @@ class PackedFacts:
 
     def holds(self, relative: str, digest: str) -> bool:
         """Tell whether something is remembered of a file with this content."""
-        entry = self._entries.get(relative)
-        return entry is not None and entry.digest.hex() == digest
+        return self.digest(relative) == digest
 
     def parsed(self, relative: str, digest: str) -> bool | None:
         """Tell whether a file with this content can be parsed; None where that is not known."""
