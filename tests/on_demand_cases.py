@@ -100,6 +100,35 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
     ),
     "a variable with the name itself": ("make", "def go():\n    make = lib.make\n    f = make\n    f('x')"),
     "a parameter with the name itself": ("make", "def go(make):\n    pass\nf = make\nf('x')"),
+    "a function of its own with the name, bound anew": (
+        "make",
+        "def make(x): pass\nmake = lib.make\nmake('x')",
+    ),
+    "a function of the name that calls it": ("make", "def make():\n    lib.make('x')"),
+    "a class of its own with the name": ("Store.__init__", "class Store(lib.Store): pass\nStore('x')"),
+    "self": ("Store.put", "class A(Store):\n    def go(self):\n        self.put('x')"),
+    "super, called at once": ("Store.put", "class A(Store):\n    def go(self):\n        super().put('x')"),
+    "a self that is bound anew": (
+        "Store.put",
+        "class A:\n    def go(self):\n        self = Store('x')\n        self.put('y')",
+    ),
+    "the self of a comprehension": (
+        "Store.put",
+        "class A:\n    def go(self):\n        return [self.put('y') for self in [Store('x')]]",
+    ),
+    "the self of a lambda": (
+        "Store.put",
+        "class A:\n    def go(self):\n        f = lambda self=Store('x'): self.put('y')\n        f()",
+    ),
+    "the self of a function in a method": (
+        "Store.put",
+        "class A(Store):\n    def go(self):\n        def f():\n            self.put('y')\n        f()",
+    ),
+    "the first parameter of a static method": (
+        "Store.put",
+        "class A:\n    @staticmethod\n    def go(s: Store):\n        s.put('y')",
+    ),
+    "the first parameter of a function": ("Store.put", "def go(s: Store):\n    s.put('y')"),
     "several targets": ("make", "a = b = make\nb('x')"),
     "an annotated target": ("make", "m: object = make\nm('x')"),
     "unpacked": ("make", "(a, (b, c)) = (sync, (make, Store))\nb('x')"),

@@ -407,6 +407,42 @@ def test_lambdas_are_functions_whose_mentions_count_outside_too() -> None:
     assert set(module.mentions) >= {"f", "x", "y"}
 
 
+def test_how_names_are_used_is_told_apart() -> None:
+    text = """
+    class C(B):
+        def m(self, x):
+            self.own(x); super().own(); x.other(self.kept); bare(key=given)
+            both(); x.both(both)
+            rows[0](); made()(); (lambda s: s.inner())(x)
+            read
+        @staticmethod
+        def s(x): x.other()
+        def anew(self):
+            self = B(); self.other()
+        def each(self, rows): return [self.other() for self in rows]
+    """
+    module, method, inner, static, anew, each = facts(dedent(text)).functions
+    assert {name: method.use(name) for name in method.called} == {
+        "": m.BARE,
+        "bare": m.BARE,
+        "both": m.BARE | m.OF_OTHER | m.HANDED,
+        "given": m.HANDED,
+        "inner": m.OF_OTHER,
+        "kept": m.HANDED,
+        "made": m.BARE,
+        "other": m.OF_OTHER,
+        "own": m.OF_OWN,
+        "rows": m.BARE,
+        "super": m.BARE,
+        "x": m.HANDED,
+    }
+    assert method.only_read == ("read", "s", "self")
+    assert method.mentions == method.called + method.only_read
+    assert method.use("read") == 0
+    assert [each.use("other") for each in (static, anew, each)] == [m.OF_OTHER] * 3
+    assert (module.called, inner.use("inner")) == ((), m.OF_OTHER)
+
+
 def test_generators_are_told_apart() -> None:
     texts = ["yield", "x = yield", "await x", "return x", "def g(): yield", "lambda: (yield)", "[(yield)]"]
     flags = [

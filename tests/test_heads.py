@@ -82,6 +82,7 @@ PROJECTS: Final = {
 def linked(request: pytest.FixtureRequest) -> list[Module]:
     """The modules of a project, each with a head, as if that came from a cache."""
     found = modules(PROJECTS[request.param])
+    ModuleTable(found, {})  # gives each its place
     for module in found:
         module._head = head_of(module.facts)
     return found
@@ -98,6 +99,8 @@ class TestTheyLackNothing:
         names = self.names(linked)
         assert len(names) > 10
         assert {name: few.readers(name) for name in names} == {name: all_.readers(name) for name in names}
+        assert {name: few.callers(name) for name in names} == {name: all_.callers(name) for name in names}
+        assert any(all_.callers(name) for name in names)
 
     def test_of_further_names(self, linked: list[Module]) -> None:
         few, all_ = Headed(linked), Tables(linked)

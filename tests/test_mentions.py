@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from test_guards import project
+from unfiltered import project
 
 from fsrace_lint.project.names.tables import aliases_in
 
@@ -47,7 +47,7 @@ def linked(files: dict[str, str]) -> tuple[Mentions, dict[str, LinkedFunction]]:
 def test_to_name_what_returns_a_function_is_not_to_call_it() -> None:
     mentions, by_name = linked({"main.py": SOURCE})
     found = {function.facts.qualname for function in mentions.of(by_name["meant"])}
-    assert found == {"chosen", "by_result", "Kept.current", "reads"}
+    assert found == {"by_result", "reads"}
 
 
 def test_to_read_a_property_is_to_call_it() -> None:
@@ -62,9 +62,11 @@ def test_a_name_that_is_given_twice_is_gone_through_once() -> None:
     importing = "from main import meant as known\n\ndef calls():\n    known()\n"
     naming = "def meant():\n    pass\n\nknown = meant\n"
     mentions, by_name = linked({"main.py": naming, "other.py": importing})
-    readers = len(mentions.of_name("meant")) + len(mentions.of_name("known"))
+    assert mentions.calling("known") == (by_name["calls"],)
+    assert mentions.of_name("meant") != ()
+    assert mentions.calling("meant") == ()
     assert by_name["calls"] in mentions.of(by_name["meant"])
-    assert mentions.effort == readers + len({"meant", "known"})
+    assert mentions.effort == len(["calls"]) + len({"meant", "known"})
 
 
 CLASSES = """\
@@ -114,3 +116,95 @@ def test_the_body_of_a_class_gives_its_methods_further_names() -> None:
     code = f"class Sought:\n{body}\ndef call(kept):\n    kept.again()\n"
     mentions, by_name = linked({"main.py": code})
     assert by_name["call"] in mentions.of(by_name["Sought.apply"])
+
+
+def few(files: dict[str, str], sought: str, *, handed: bool = False) -> list[str]:
+    """Name who is looked at to find the callers of a function, in order, where few files are asked about."""
+    asked = project(files, asks_few=True).linker
+    functions = (function for module in asked.table.modules for function in module.functions)
+    function = next(function for function in functions if function.qualified == sought)
+    return [found.qualified for found, _ in asked.mentions.search(function, handed=handed)]
+
+
+SCRIPT = "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n"
+
+
+def test_a_script_that_calls_its_own_function_is_not_looked_at_for_that_of_another() -> None:
+    files = {"one.py": SCRIPT, "two.py": SCRIPT, "third.py": "import one\none.main()\n"}
+    files["fourth.py"] = "from two import main\nmain()\n"
+    assert few(files, "one.main") == ["one.<module>", "third.<module>", "fourth.<module>"]
+    assert few(files, "two.main") == ["two.<module>", "third.<module>", "fourth.<module>"]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_looked_at"),
+    [
+        ("class Caller(Sought):\n    def go(self):\n        self.apply()\n", True),
+        ("class Caller(Heir):\n    def go(self):\n        super().apply()\n", True),
+        ("class Caller:\n    def go(self):\n        self.apply()\n", False),
+        ("class Caller(Other):\n    def go(self):\n        super().apply()\n", False),
+        ("class Caller:\n    def go(self):\n        self.kept.apply()\n", True),
+        ("class Caller:\n    def go(self):\n        run(self.apply)\n", True),
+        ("class Caller:\n    def go(self, other):\n        self = other\n        self.apply()\n", True),
+        ("class Caller:\n    def go(self, given):\n        [self.apply() for self in given]\n", True),
+        ("class Caller:\n    def go(self, given):\n        [self.apply() for one in given]\n", False),
+        ("class Caller:\n    @staticmethod\n    def go(self):\n        self.apply()\n", True),
+        ("class Caller:\n    def go(self):\n        def inside():\n            self.apply()\n", True),
+        ("def apply():\n    pass\nclass Caller:\n    def go(self):\n        apply()\n", False),
+        ("def go(first):\n    first.apply()\n", True),
+    ],
+)
+def test_a_method_of_an_object_is_sought_in_related_classes(code: str, is_looked_at: bool) -> None:
+    files = {"main.py": CLASSES, "other.py": f"from main import Heir, Other, Sought\n{code}"}
+    found = [name for name in few(files, "main.Sought.apply") if name.startswith("other.")]
+    assert bool(found) is is_looked_at
+
+
+def test_a_class_that_derives_from_one_of_its_name_is_called_by_that_name() -> None:
+    base = "class Sought:\n    def __init__(self):\n        pass\n"
+    files = {
+        "base.py": base,
+        "heir.py": "import base\nclass Sought(base.Sought):\n    pass\ndef makes():\n    Sought()\n",
+        "other.py": "class Sought:\n    pass\ndef makes():\n    Sought()\n",
+    }
+    assert few(files, "base.Sought.__init__") == ["heir.makes"]
+
+
+def test_who_is_near_is_looked_at_first() -> None:
+    calls = "from a.b.lib import sought\n\ndef calls():\n    sought()\n"
+    files = {"a/b/lib.py": "def sought():\n    pass\n\ndef calls():\n    sought()\n"}
+    files |= dict.fromkeys(("a/far.py", "a/b/near.py", "other.py"), calls)
+    assert few(files, "a.b.lib.sought") == ["a.b.lib.calls", "a.b.near.calls", "a.far.calls", "other.calls"]
+
+
+def test_who_only_calls_a_function_does_not_hand_it_on() -> None:
+    code = "def sought():\n    pass\n\ndef calls():\n    sought()\n\ndef hands():\n    run(sought)\n"
+    assert few({"lib.py": code}, "lib.sought") == ["lib.calls", "lib.hands"]
+    assert few({"lib.py": code}, "lib.sought", handed=True) == ["lib.hands"]
+
+
+def test_a_property_is_set_by_no_call() -> None:
+    code = """\
+class Kept:
+    @property
+    def path(self):
+        return self._path
+
+    @path.setter
+    def path(self, path):
+        self._path = path
+
+    @path.deleter
+    def path(self):
+        del self._path
+
+def uses(kept: Kept):
+    show(kept.path)
+
+def names(path):
+    show(path)
+"""
+    asked = project({"main.py": code})
+    (module,) = asked.linker.table.modules
+    found = [function for function in module.functions if function.facts.name == "path"]
+    assert [asked.propagation.edges(function) for function in found] == [(), (), ()]

@@ -52,7 +52,10 @@ def _all_functions(self: Mentions, _function: object) -> tuple[LinkedFunction, .
     return tuple(function for module in self._modules for function in module.functions)
 
 
-def _all_mentions(self: Mentions, _function: object) -> Iterator[tuple[LinkedFunction, _Everything]]:
+def _all_mentions(
+    self: Mentions, _function: object, *, handed: bool = False
+) -> Iterator[tuple[LinkedFunction, _Everything]]:
+    del handed
     return ((function, EVERYTHING) for function in _all_functions(self, None))
 
 
@@ -72,6 +75,7 @@ def unfiltered() -> Iterator[None]:
             (Mentions, "of", _all_functions),
             (Mentions, "names", _all_names),
             (Mentions, "search", _all_mentions),
+            (Mentions, "calling", _all_functions),
             (Mentions, "names_for", _all_names),
             (Misuses, "_handing", property(_all_names)),
             (Polls, "_handing", property(_all_names)),

@@ -10,7 +10,8 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import MOST_OPERANDS
-from fsrace_lint.facts.names import denoted, last_name
+from fsrace_lint.facts.names import denoted, is_super, last_name
+from fsrace_lint.facts.targets import target_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,18 +56,38 @@ class Scope(msgspec.Struct):
     qualname: str
     owner: int = -1
     mentions: set[str] = msgspec.field(default_factory=set)
+    uses: dict[str, int] = msgspec.field(default_factory=dict)
     attributes: set[str] = msgspec.field(default_factory=set)
     outer_names: list[str] = msgspec.field(default_factory=list)
     yields: bool = False
     has_loop: bool = False
     has_context: bool = False
     first: str = ""
+    rebinds_first: bool = False
     parameters: frozenset[str] = frozenset()
     runs: dict[str, None] = msgspec.field(default_factory=dict)
     aliases: dict[m.Alias, None] = msgspec.field(default_factory=dict)
     bound: list[str] = msgspec.field(default_factory=list)
     statements: int = 0
     tests: int = 0
+
+    def used(self, name: str, how: int) -> None:
+        """Note how a name is called, or that it is handed on."""
+        self.uses[name] = self.uses.get(name, 0) | how
+
+    def indexed(self, *, has_object: bool) -> tuple[tuple[str, ...], bytes]:
+        """Give the identifiers that it mentions, those first that it calls or hands on, and how it does.
+
+        Args:
+            has_object: Whether its first parameter is the object or the class that it is a method of.
+        """
+        if not has_object or self.rebinds_first or self.first in self.bound:
+            for name, how in self.uses.items():
+                if how & m.OF_OWN:
+                    self.uses[name] = (how & ~m.OF_OWN) | m.OF_OTHER
+        called = sorted(self.uses)
+        rest = sorted(self.mentions.difference(called))
+        return (*called, *rest), bytes(map(self.uses.__getitem__, called))
 
     def bound_since(self, mark: int) -> tuple[str, ...]:
         """Give what was bound since so many names were."""
@@ -158,15 +179,30 @@ class Expressions:
     def _call(self, node: ast.Call) -> m.Expr:
         if isinstance(node.func, ast.Name) and node.func.id in self.scope.parameters:
             self.scope.runs[node.func.id] = None
-        if not isinstance(node.func, (ast.Name, ast.Attribute, ast.Lambda)):
-            self.scope.mentions.add("")
-        return m.Call(
+        call = m.Call(
             self.read(node.func),
             self.several(node.args),
             tuple(m.Keyword(keyword.arg, self.read(keyword.value)) for keyword in node.keywords),
             self.columns.span(node),
             FSTRING_POSITIONS_ARE_EXACT or not self.fstring_depth,
         )
+        self._used(call)
+        return call
+
+    def _used(self, call: m.Call) -> None:
+        """Note what a call calls by which name, and what it hands on."""
+        used, function = self.scope.used, call.function
+        if isinstance(function, m.Attribute):
+            own = self.is_own(function) or is_super(function.value)
+            used(function.name, m.OF_OWN if own else m.OF_OTHER)
+        elif isinstance(function, m.Name):
+            used(function.id, m.BARE)
+        elif not isinstance(function, m.Lambda):
+            used("", m.BARE)
+            used(last_name(function), m.BARE)
+        for value in (*call.arguments, *(keyword.value for keyword in call.keywords)):
+            if isinstance(value, (m.Name, m.Attribute)):
+                used(last_name(value), m.HANDED)
 
     def _compare(self, node: ast.Compare) -> m.Expr:
         if len(node.ops) == 1:
@@ -229,6 +265,8 @@ class Expressions:
         generators = tuple(
             m.Generator(self.read(g.target), self.read(g.iter), self.several(g.ifs)) for g in node.generators
         )
+        if any(self.scope.first in target_names(g.target) for g in node.generators):
+            self.scope.rebinds_first = True
         results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
         return m.Comprehension(self.several(results), generators)
 

@@ -13,7 +13,7 @@ from fsrace_lint import depth
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
-from fsrace_lint.facts.names import only_result
+from fsrace_lint.facts.names import last_name, only_result, setting_role
 from fsrace_lint.facts.newer import located
 from fsrace_lint.facts.scripts import tests_main
 from fsrace_lint.facts.targets import pattern_names, target_names
@@ -92,8 +92,8 @@ class Extractor:
         """Read the whole file."""
         body = self.block(tree.body)
         check_length(self.scope, 1)
-        mentions = tuple(sorted(self.scope.mentions))
         start = Span(1, 1, 1, 1)
+        mentions, uses = self.scope.indexed(has_object=False)
         self.functions[0] = m.Function(
             "<module>",
             "<module>",
@@ -105,6 +105,7 @@ class Extractor:
             start,
             (),
             mentions,
+            uses,
             has_loop=self.scope.has_loop,
             has_context=self.scope.has_context,
             aliases=tuple(self.scope.aliases),
@@ -271,6 +272,8 @@ class Extractor:
         result = ast.copy_location(ast.Return(value=node.body), node.body)
         index, function = self._function(node, m.LAMBDA, [result], ())
         self.scope.mentions.update(function.mentions)
+        for name, how in zip(function.called, function.uses, strict=True):
+            self.scope.used(name, how)
         return m.Lambda(index)
 
     def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> m.Statement:
@@ -301,6 +304,9 @@ class Extractor:
         if not scope.yields:
             self.expressions.returned(only_result(statements))
         self.expressions.scope, self.method_of = enclosing, outer_class
+        is_static = any(last_name(decorator) == "staticmethod" for decorator in decorators)
+        is_method = enclosing.owner >= 0 and name != m.LAMBDA and not is_static
+        mentions, uses = scope.indexed(has_object=is_method)
         self.functions[index] = function = m.Function(
             name,
             scope.qualname,
@@ -311,7 +317,8 @@ class Extractor:
             statements,
             self.columns.span(node),
             tuple(scope.outer_names),
-            tuple(sorted(scope.mentions)),
+            mentions,
+            uses,
             tuple(sorted(scope.attributes)),
             scope.yields,
             scope.has_loop,
@@ -388,10 +395,8 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
 
 def _key(function: m.Function) -> str:
     """Name a function as its class holds it: what sets or deletes a property leaves its getter in place."""
-    for decorator in function.decorators:
-        if isinstance(decorator, m.Attribute) and decorator.name in {"setter", "deleter"}:
-            return f"{function.name}.{decorator.name}"
-    return function.name
+    role = setting_role(function)
+    return f"{function.name}.{role}" if role else function.name
 
 
 _STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {

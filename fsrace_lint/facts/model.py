@@ -378,13 +378,24 @@ class Alias(_Node, frozen=True):
     kind: str = "name"
 
 
+BARE: Final = 1
+"""A name is called as it stands: `f()`."""
+OF_OTHER: Final = 2
+"""An attribute of anything is called: `x.f()`."""
+OF_OWN: Final = 4
+"""An attribute of the object that a method has, or of what its class inherits: `self.f()`, `super().f()`."""
+HANDED: Final = 8
+"""A name or an attribute is an argument: `g(f)`, `g(x.f)`."""
+
+
 class Function(_Node, frozen=True):
     """A function, a lambda (`LAMBDA`) or the module's own code (`<module>`).
 
     `parent` and `owner` index the enclosing function and class (-1: none).
-    `mentions` holds every identifier its code reads, sorted: the index by which
-    callers are looked up; the empty one says that it calls what has no name, as
-    in `(f or g)()`. `attributes` holds the names it assigns as attributes
+    `mentions` holds every identifier its code reads; the empty one says that it calls
+    what has no name, as in `(f or g)()`. The first ones name what it calls or hands on as
+    an argument: the index by which callers are looked up; `uses` has a byte for each of
+    these, the sum of BARE, OF_OTHER, OF_OWN and HANDED. `attributes` holds the names it assigns as attributes
     (`x` for `self.x = …`), sorted; `aliases` what else it calls what its names denote;
     `runs` the parameters that it calls, its own and those of functions around it.
     `returns` is the annotation of its result.
@@ -400,6 +411,7 @@ class Function(_Node, frozen=True):
     span: Span
     outer_names: tuple[str, ...]
     mentions: tuple[str, ...]
+    uses: bytes = b""
     attributes: tuple[str, ...] = ()
     is_generator: bool = False
     has_loop: bool = False
@@ -407,6 +419,21 @@ class Function(_Node, frozen=True):
     runs: tuple[str, ...] = ()
     aliases: tuple[Alias, ...] = ()
     returns: Expr | None = None
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The last names of what its code calls, and of what it hands on as an argument."""
+        return self.mentions[: len(self.uses)]
+
+    @property
+    def only_read(self) -> tuple[str, ...]:
+        """The other identifiers that its code reads."""
+        return self.mentions[len(self.uses) :]
+
+    def use(self, name: str) -> int:
+        """Tell how its code calls what has a name, or hands it on; 0 where it does neither."""
+        called = self.called
+        return self.uses[called.index(name)] if name in called else 0
 
 
 class Class(_Node, frozen=True):

@@ -44,6 +44,19 @@ def only_result(body: Iterable[m.Statement]) -> m.Expr | None:
     return results[0] if len(results) == 1 else None
 
 
+def is_super(expr: m.Expr) -> bool:
+    """Tell whether an expression is `super()`."""
+    return isinstance(expr, m.Call) and isinstance(expr.function, m.Name) and expr.function.id == "super"
+
+
+def setting_role(function: m.Function) -> str:
+    """Tell what a function does to a property: `setter` or `deleter`; the empty text where it is no such."""
+    for decorator in function.decorators:
+        if isinstance(decorator, m.Attribute) and decorator.name in {"setter", "deleter"}:
+            return decorator.name
+    return ""
+
+
 def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression
     """Give the expressions whose values an expression is made of; a test that only selects is none."""
     match expr:

@@ -25,11 +25,23 @@ if TYPE_CHECKING:
 class Arguments:
     """Joins what all callers pass for a parameter."""
 
-    def __init__(self, linker: Linker, edges: Callable[[LinkedFunction], Iterable[Edge]]) -> None:
-        """Prepare for a project; `edges` gives the ways into a function, of which not all may be needed."""
+    def __init__(
+        self,
+        linker: Linker,
+        edges: Callable[[LinkedFunction], Iterable[Edge]],
+        handing: Callable[[LinkedFunction], Iterable[Edge]],
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            linker: Follows its functions.
+            edges: Gives the ways into a function, of which not all may be needed.
+            handing: Gives those of them that are calls that are handed it.
+        """
         self.linker = linker
         self.guards = linker.guards
         self.edges = edges
+        self.handing = handing
         self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED)
         self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED)
         self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None)
@@ -83,21 +95,26 @@ class Arguments:
         """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
         function, parameter = argument.function, argument.parameter
         scopes: set[str] = set()
-        is_spawned = is_alone = False
+        is_alone = False
         for edge in self.edges(function):
             if is_spawned_number(edge, argument):
-                is_spawned = True
                 scopes.add("global")
                 continue
             value = self._value(edge, parameter, function)
             if value is not None and isinstance(value.expr, m.Constant):
+                if not is_alone and not self._is_spawned(argument):
+                    return None
                 is_alone = True
                 continue
             scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
             if scope is None:
                 return None
             scopes.add(scope)
-        return scopes.pop() if len(scopes) == 1 and is_alone <= is_spawned else None
+        return scopes.pop() if len(scopes) == 1 else None
+
+    def _is_spawned(self, argument: Argument) -> bool:
+        """Tell whether some call that starts processes hands each its number for a parameter."""
+        return any(is_spawned_number(edge, argument) for edge in self.handing(argument.function))
 
     def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
         scope: Scope | None = edge.event.state.scope

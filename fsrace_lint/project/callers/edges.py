@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from fsrace_lint.catalog import argument
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.names import is_super, last_name, setting_role
 from fsrace_lint.project.flow.processes import ALL, FIRST, NOBODY, Processes
 from fsrace_lint.project.memo import once
 from fsrace_lint.project.names.entities import as_function, is_property, package_of, qualified_name
 from fsrace_lint.project.names.given import arguments_of, given_for, received
-from fsrace_lint.project.names.resolve import is_super
 from fsrace_lint.project.names.values import Argument, Value
 from fsrace_lint.project.records import Record
 
@@ -178,7 +177,7 @@ class Edges:
         if function.owner is None or self.of(function):
             return ()
         name, module = function.facts.name, function.module
-        callers = (caller for caller in self.mentions.of_name(name) if caller.module is module)
+        callers = (caller for caller in self.mentions.calling(name) if caller.module is module)
         self._look_at(callers, {name})
         found = self._unresolved.get((module, name), ())
         return tuple(sorted(found, key=lambda edge: edge.event.function.order))
@@ -190,11 +189,19 @@ class Edges:
         else:
             yield from (self._edge(use) for use in self._uses_of(function, self._search_calls))
 
+    def handing(self, function: LinkedFunction) -> Iterator[Edge]:
+        """Give the ways into a function by calls that are handed it, as `search` does."""
+        if function in self._edges:
+            yield from (edge for edge in self._edges[function] if edge.handed)
+        else:
+            search = functools.partial(self._search_calls, handed=True)
+            yield from (self._edge(use) for use in self._uses_of(function, search) if use.handed)
+
     def _uses_of(
         self, function: LinkedFunction, calls_of: Callable[[LinkedFunction], Iterable[_Use]]
     ) -> Iterator[_Use]:
         """Give the uses of a function, and of the methods of base classes that it stands in for."""
-        if function.facts.name == "__call__" or is_property(function):
+        if function.facts.name == "__call__" or is_property(function) or setting_role(function.facts):
             return
         yield from calls_of(function)
         owner = function.owner
@@ -239,12 +246,12 @@ class Edges:
         """How many functions the project has; to count them reads the facts of all files."""
         return sum(len(module.functions) for module in self.linker.table.modules)
 
-    def _search_calls(self, function: LinkedFunction) -> Iterator[_Use]:
+    def _search_calls(self, function: LinkedFunction, *, handed: bool = False) -> Iterator[_Use]:
         if self._knows_all():
             yield from itertools.chain.from_iterable(self._uses.get(function, {}).values())
             return
         told: dict[LinkedFunction, int] = {}
-        for caller, names in self.mentions.search(function):
+        for caller, names in self.mentions.search(function, handed=handed):
             self._look_at((caller,), names)
             uses = self._uses.get(function, {}).get(caller, [])
             new, told[caller] = uses[told.get(caller, 0) :], len(uses)

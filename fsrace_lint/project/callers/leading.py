@@ -77,7 +77,7 @@ def _calling(
 ) -> Iterator[LinkedFunction]:
     """Give the functions that call something of these kinds, or are decorated with it."""
     resolver, catalog = propagation.linker.resolver, propagation.catalog
-    mentioning = {f: None for name in sorted(known) for f in propagation.mentions.of_name(name)}
+    mentioning = {f: None for name in sorted(known) for f in propagation.mentions.calling(name)}
     for function in mentioning:
         for event in propagation.linker.events(function):
             called = last_name(event.call.function)
@@ -100,7 +100,7 @@ def _decorated(propagation: Propagation, names: Container[str]) -> Iterator[Link
 def _calling_unnamed(propagation: Propagation) -> dict[LinkedFunction, list[Event]]:
     """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
     found: dict[LinkedFunction, list[Event]] = {}
-    for function in propagation.mentions.of_name(""):
+    for function in propagation.mentions.calling(""):
         for event in propagation.linker.events(function):
             called = event.call.function
             if not isinstance(called, (m.Name, m.Attribute, m.Lambda)):

@@ -78,7 +78,7 @@ class Propagation:
         self._undecided: dict[tuple[int, int], tuple[Literal, Split]] = {}
         self._decorated: dict[LinkedFunction, Processes] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
-        linker.guards.arguments = Arguments(linker, self._edges.search)
+        linker.guards.arguments = Arguments(linker, self._edges.search, self._edges.handing)
 
     def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""

@@ -115,7 +115,9 @@ class ModuleTable:
         if found is not None and found is not importer:
             return found
         candidates = self._by_short_name.get(name) or self._beside(name, importer)
-        return max(candidates, key=lambda module: _common(module.relative, importer.relative), default=None)
+        return max(
+            candidates, key=lambda module: common_folders(module.relative, importer.relative), default=None
+        )
 
     def _means_library(self, top: str, importer: Module) -> bool:
         """Tell whether a file beside another one, in a package, is not what that imports by a bare name."""
@@ -131,7 +133,7 @@ class ModuleTable:
             module
             for module in self._by_last_name.get(name, ())
             if module is not importer
-            and _common(module.relative, importer.relative) > 0
+            and common_folders(module.relative, importer.relative) > 0
             and not module.is_package
         ]
 
@@ -156,7 +158,7 @@ def _from_topmost_package(module: Module, packages: set[str]) -> str:
     return (module.name if outside else ".".join(parts[first:])).removeprefix("src.")
 
 
-def _common(one: str, two: str) -> int:
+def common_folders(one: str, two: str) -> int:
     """Count the folders that two paths have in common, from the root on."""
     pairs = zip(one.split("/"), two.split("/"), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

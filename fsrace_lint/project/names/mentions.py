@@ -6,14 +6,15 @@ import builtins
 import functools
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.facts.model import LAMBDA, UNNAMED
+from fsrace_lint.facts.model import BARE, HANDED, LAMBDA, OF_OTHER, OF_OWN, UNNAMED
 from fsrace_lint.project.names.bindings import bound_names
+from fsrace_lint.project.names.imports import common_folders
 from fsrace_lint.project.names.members import DEEPEST
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.tables import Headed, Tables, aliases_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from fsrace_lint.facts import model as m
@@ -35,6 +36,9 @@ function, an attribute of the objects of a class, of a library; None where anybo
 _Ways: TypeAlias = "tuple[frozenset[_Known], frozenset[tuple[_Known, int]]]"
 """The names of something, whichever class has them, and the first further ones of these."""
 
+_Sought: TypeAlias = "tuple[dict[LinkedFunction, None], frozenset[str]]"
+"""Who may call something or hand it on, and the last names by which."""
+
 
 class Mentions:
     """Finds the functions in whose code another one may be meant: a few of all, which need a closer look."""
@@ -43,12 +47,14 @@ class Mentions:
         """Prepare for a project, of which few files are asked about, or many; nothing is looked at yet."""
         self._modules = table.modules
         self._table = table
+        self._asks_few = asks_few
         self._tables = Headed(table.modules) if asks_few else Tables(table.modules)
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
-        self._classes: dict[Module, dict[str, LinkedClass]] = {}
+        self._settled: dict[Module, dict[str, LinkedFunction | LinkedClass]] = {}
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
-        self._shared: dict[_Ways, tuple[dict[LinkedFunction, None], frozenset[str]]] = {}
+        self._shared: dict[_Ways, _Sought] = {}
+        self._sought: dict[LinkedFunction, _Sought] = {}
         self._further: dict[_Known, dict[_Known, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
         self.effort = 0
@@ -73,6 +79,10 @@ class Mentions:
     def of_name(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         return self._tables.readers(name)
+
+    def calling(self, name: str) -> tuple[LinkedFunction, ...]:
+        """Give the functions whose code calls what has a name, or hands it on, in the same order."""
+        return self._tables.callers(name)
 
     def names_of_library(self, names: Iterable[str]) -> frozenset[str]:
         """Give last names of what libraries have, and all by which it may be known in the project.
@@ -109,38 +119,51 @@ class Mentions:
         It is one object for all functions that are sought in the same ways: it is long for some of these.
         """
         if function not in self._found:
-            shared, _ = self._sharing(self._names_of(function))
-            also = [each for each in self.naming_nobody(function) if each not in shared]
-            self._found[function] = _in_order((*shared, *also)) if also else shared
+            known, _ = self._seek(function)
+            also = [each for each in self.naming_nobody(function) if each not in known]
+            self._found[function] = _in_order((*known, *also)) if also else known
         return self._found[function]
 
     def names(self, function: LinkedFunction) -> frozenset[str]:
         """Give the last names by which they may do so, but for those of `naming_nobody`."""
-        return self._sharing(self._names_of(function))[1]
+        return self._seek(function)[1]
 
-    def search(self, function: LinkedFunction) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
-        """Give the same functions as they are found, each with names, in no order, some of them again."""
+    def search(
+        self, function: LinkedFunction, *, handed: bool = False
+    ) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
+        """Give the same functions as they are found, each with names, in no order, some of them again.
+
+        Those that call it and do not hand it on are left out where it is sought as one that is `handed` on.
+        """
         yield from ((each, self.every) for each in self.naming_nobody(function))
-        yield from (
-            (each, {name}) for each, name in self._mentioning(self._reached(self._names_of(function)))
-        )
+        reached = self._reached(self._names_of(function))
+        yield from ((each, {name}) for each, name in self._mentioning(reached, function, handed=handed))
 
-    def _sharing(self, start: tuple[_Known, ...]) -> tuple[dict[LinkedFunction, None], frozenset[str]]:
-        """Give the functions that mention what has some names, and these and further ones.
+    def _seek(self, function: LinkedFunction) -> _Sought:
+        """Give who may call a function or hand it on by a name, and the names.
 
-        They are found once for all that lead on alike: the methods of one name differ in their classes, and
+        Where few are asked about, those are left out who can only mean another one of the name. Else they are
+        found once for all that lead on alike: the methods of one name differ in their classes, and
         hardly in what else they are called.
         """
-        names = frozenset(
-            (name, called, home if isinstance(home, LinkedFunction) else None) for name, called, home in start
-        )
-        further = frozenset(item for known in start for item in self._further_of(known).items())
-        if (names, further) not in self._shared:
-            reached = list(self._reached(start))
-            known = frozenset(name for name, called, _ in reached if not called)
-            functions = _in_order(function for function, _ in self._mentioning(reached))
-            self._shared[names, further] = functions, known
-        return self._shared[names, further]
+        start = self._names_of(function)
+        if not self._asks_few:
+            names = frozenset(
+                (name, called, home if isinstance(home, LinkedFunction) else None)
+                for name, called, home in start
+            )
+            ways = names, frozenset(item for known in start for item in self._further_of(known).items())
+            if ways not in self._shared:
+                self._shared[ways] = self._mentioned(start)
+            return self._shared[ways]
+        if function not in self._sought:
+            self._sought[function] = self._mentioned(start, function)
+        return self._sought[function]
+
+    def _mentioned(self, start: tuple[_Known, ...], function: LinkedFunction | None = None) -> _Sought:
+        reached = list(self._reached(start))
+        known = frozenset(name for name, called, _ in reached if not called)
+        return _in_order(each for each, _ in self._mentioning(reached, function)), known
 
     def _names_of(self, function: LinkedFunction) -> tuple[_Known, ...]:
         """Give the names by which a function is called in any code."""
@@ -161,10 +184,13 @@ class Mentions:
         elif function.facts.name == "__init__" and function.owner is not None:
             yield from _constructing(function.owner, function.owner.descendants())
 
-    def _mentioning(self, reached: Iterable[_Known]) -> Iterator[tuple[LinkedFunction, str]]:
-        """Give who mentions some names, each with the name, some of them again.
+    def _mentioning(
+        self, reached: Iterable[_Known], function: LinkedFunction | None = None, *, handed: bool = False
+    ) -> Iterator[tuple[LinkedFunction, str]]:
+        """Give who calls or hands on what has some names, each with the name, some of them again.
 
-        A name in one function is sought there alone.
+        A name in one function is sought there alone. Where a `function` is sought, those are left out
+        who can only mean another one.
         """
         told = set()
         for name, called, home in reached:
@@ -172,12 +198,45 @@ class Mentions:
             if called:
                 continue
             if isinstance(home, LinkedFunction):
-                yield from ((each, name) for each in self._within(home) if name in each.facts.mentions)
-            elif name not in told:
-                told.add(name)
-                readers = self.of_name(name)
+                yield from ((each, name) for each in self._within(home) if name in each.facts.called)
+                continue
+            key = name, home if function is not None else None
+            if key not in told:
+                told.add(key)
+                readers = self.calling(name)
                 self.effort += len(readers)
-                yield from ((reader, name) for reader in readers)
+                for reader in self._from_near(function, readers):
+                    how = HANDED if function is None else reader.facts.use(name)
+                    if handed and not how & HANDED:
+                        continue
+                    if function is None or self._may_mean(function, name, home, reader, how):
+                        yield reader, name
+
+    def _from_near(
+        self, function: LinkedFunction | None, readers: Sequence[LinkedFunction]
+    ) -> Sequence[LinkedFunction]:
+        """Sort who may call a function, where few are asked about: who is near has most often an answer."""
+        if function is None or not self._asks_few:
+            return readers
+        here = function.module
+        modules = {reader.module for reader in readers}
+        near = {module: common_folders(module.relative, here.relative) for module in modules}
+        near[here] = len(here.relative)
+        return sorted(readers, key=lambda reader: -near[reader.module])
+
+    def _may_mean(
+        self, function: LinkedFunction, name: str, home: _Home, reader: LinkedFunction, how: int
+    ) -> bool:
+        """Tell whether who uses a name as `how` says may mean a function by it, or what has it at home."""
+        if how & (OF_OTHER | HANDED):
+            return True
+        if isinstance(home, LinkedClass):
+            own = bool(how & OF_OWN) and _are_related(home, reader.owner)
+            return own or (bool(how & BARE) and reader.module is home.module)
+        meant = self._settled_in(reader.module).get(name) if how == BARE else None
+        if isinstance(meant, LinkedClass):
+            return function.owner is not None and _are_related(function.owner, meant)
+        return meant is None or meant.module is function.module
 
     def _reached(self, start: Iterable[_Known]) -> Iterator[_Known]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""
@@ -254,15 +313,24 @@ class Mentions:
 
     def _class_named(self, name: str, reader: LinkedFunction) -> LinkedClass | None:
         """Give the class of its file that a function means by a name; None where it may be anything else."""
-        module = reader.module
-        if module not in self._classes:
-            others = {*bound_names(module.code.facts.body), *module.rebound, *module.top_functions}
-            classes = module.top_classes.items()
-            self._classes[module] = {known: class_ for known, class_ in classes if known not in others}
         outside = (
             reader.facts.parent <= 0 and name not in reader.nested and name not in self._own_names(reader)
         )
-        return self._classes[module].get(name) if outside else None
+        meant = self._settled_in(reader.module).get(name) if outside else None
+        return meant if isinstance(meant, LinkedClass) else None
+
+    def _settled_in(self, module: Module) -> dict[str, LinkedFunction | LinkedClass]:
+        """Give the functions and classes of a file whose names it binds to nothing else."""
+        if module not in self._settled:
+            functions, classes = module.top_functions, module.top_classes
+            others = {
+                *bound_names(module.code.facts.body),
+                *module.rebound,
+                *(functions.keys() & classes.keys()),
+            }
+            found: dict[str, LinkedFunction | LinkedClass] = {**functions, **classes}
+            self._settled[module] = {name: meant for name, meant in found.items() if name not in others}
+        return self._settled[module]
 
     def _own_names(self, function: LinkedFunction) -> frozenset[str]:
         """Give those parameters and variables of a function that it gives further names, or whose attributes.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import EACH
-from fsrace_lint.facts.names import dotted, only_result
+from fsrace_lint.facts.names import dotted, is_super, only_result
 from fsrace_lint.project.names.declared import Declared
 from fsrace_lint.project.names.elements import Attributes, Elements, step_to
 from fsrace_lint.project.names.entities import (
@@ -425,11 +425,6 @@ def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
 def _is_library_class(entity: Entity | None) -> bool:
     """Tell whether something outside the project is a class, by its name."""
     return isinstance(entity, Library) and entity.name.rpartition(".")[2][:1].isupper()
-
-
-def is_super(expr: m.Expr) -> bool:
-    """Tell whether an expression is `super()`."""
-    return isinstance(expr, m.Call) and isinstance(expr.function, m.Name) and expr.function.id == "super"
 
 
 def _first(entities: Iterable[Entity | None]) -> Entity | None:

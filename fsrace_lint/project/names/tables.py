@@ -25,9 +25,15 @@ class Tables:
         self._modules = tuple(modules)
 
     @functools.cached_property
-    def _readers(self) -> dict[str, tuple[LinkedFunction, ...]]:
-        functions = (function for module in self._modules for function in module.functions)
-        return where((function, function.facts.mentions) for function in functions)
+    def _callers(self) -> dict[str, tuple[LinkedFunction, ...]]:
+        return where((function, function.facts.called) for function in self._functions())
+
+    @functools.cached_property
+    def _others(self) -> dict[str, tuple[LinkedFunction, ...]]:
+        return where((function, function.facts.only_read) for function in self._functions())
+
+    def _functions(self) -> Iterator[LinkedFunction]:
+        return (function for module in self._modules for function in module.functions)
 
     @functools.cached_property
     def _aliases(self) -> dict[str, list[tuple[m.Alias, LinkedFunction]]]:
@@ -40,7 +46,12 @@ class Tables:
 
     def readers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
-        return self._readers.get(name, ())
+        found = (*self._callers.get(name, ()), *self._others.get(name, ()))
+        return tuple(sorted(found, key=lambda function: function.order))
+
+    def callers(self, name: str) -> tuple[LinkedFunction, ...]:
+        """Give the functions whose code calls what has a name, or hands it on, in the same order."""
+        return self._callers.get(name, ())
 
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
         """Give the further names of what has a name, each with the function that gives it.
@@ -63,6 +74,7 @@ class Headed(Tables):
         """Take the files; nothing is looked at yet."""
         super().__init__(modules)
         self._read: dict[str, tuple[LinkedFunction, ...]] = {}
+        self._calling: dict[str, tuple[LinkedFunction, ...]] = {}
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
 
     @functools.cached_property
@@ -83,6 +95,12 @@ class Headed(Tables):
             functions = (f for module in self._mentioning.get(name, ()) for f in module.functions)
             self._read[name] = tuple(function for function in functions if name in function.facts.mentions)
         return self._read[name]
+
+    def callers(self, name: str) -> tuple[LinkedFunction, ...]:
+        """Give the functions whose code calls what has a name, or hands it on, in the same order."""
+        if name not in self._calling:
+            self._calling[name] = tuple(f for f in self.readers(name) if name in f.facts.called)
+        return self._calling[name]
 
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
         """Give the further names of what has a name, each with the function that gives it.
