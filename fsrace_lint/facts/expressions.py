@@ -56,7 +56,10 @@ class Scope(msgspec.Struct):
     qualname: str
     owner: int = -1
     mentions: set[str] = msgspec.field(default_factory=set)
-    uses: dict[str, int] = msgspec.field(default_factory=dict)
+    bare: set[str] = msgspec.field(default_factory=set)
+    of_other: set[str] = msgspec.field(default_factory=set)
+    of_own: set[str] = msgspec.field(default_factory=set)
+    handed: set[str] = msgspec.field(default_factory=set)
     attributes: set[str] = msgspec.field(default_factory=set)
     outer_names: list[str] = msgspec.field(default_factory=list)
     yields: bool = False
@@ -71,10 +74,6 @@ class Scope(msgspec.Struct):
     statements: int = 0
     tests: int = 0
 
-    def used(self, name: str, how: int) -> None:
-        """Note how a name is called, or that it is handed on."""
-        self.uses[name] = self.uses.get(name, 0) | how
-
     def indexed(self, *, has_object: bool) -> tuple[tuple[str, ...], bytes]:
         """Give the identifiers that it mentions, those first that it calls or hands on, and how it does.
 
@@ -82,12 +81,25 @@ class Scope(msgspec.Struct):
             has_object: Whether its first parameter is the object or the class that it is a method of.
         """
         if not has_object or self.rebinds_first or self.first in self.bound:
-            for name, how in self.uses.items():
-                if how & m.OF_OWN:
-                    self.uses[name] = (how & ~m.OF_OWN) | m.OF_OTHER
-        called = sorted(self.uses)
-        rest = sorted(self.mentions.difference(called))
-        return (*called, *rest), bytes(map(self.uses.__getitem__, called))
+            self.of_other |= self.of_own
+            self.of_own.clear()
+        ways = (
+            (self.bare, m.BARE),
+            (self.of_other, m.OF_OTHER),
+            (self.of_own, m.OF_OWN),
+            (self.handed, m.HANDED),
+        )
+        called = sorted(set().union(*(names for names, _ in ways)))
+        uses = bytes([sum(how for names, how in ways if name in names) for name in called])
+        return (*called, *sorted(self.mentions.difference(called))), uses
+
+    def takes_up(self, inner: m.Function) -> None:
+        """Count what a lambda mentions and uses as its own."""
+        self.mentions.update(inner.mentions)
+        for name, how in zip(inner.called, inner.uses, strict=True):
+            for names, way in ((self.bare, m.BARE), (self.of_other, m.OF_OTHER), (self.handed, m.HANDED)):
+                if how & way:
+                    names.add(name)
 
     def bound_since(self, mark: int) -> tuple[str, ...]:
         """Give what was bound since so many names were."""
@@ -191,18 +203,23 @@ class Expressions:
 
     def _used(self, call: m.Call) -> None:
         """Note what a call calls by which name, and what it hands on."""
-        used, function = self.scope.used, call.function
+        scope, function = self.scope, call.function
         if isinstance(function, m.Attribute):
-            own = self.is_own(function) or is_super(function.value)
-            used(function.name, m.OF_OWN if own else m.OF_OTHER)
+            value = function.value
+            own = value.id == scope.first if isinstance(value, m.Name) else is_super(value)
+            (scope.of_own if own else scope.of_other).add(function.name)
         elif isinstance(function, m.Name):
-            used(function.id, m.BARE)
+            scope.bare.add(function.id)
         elif not isinstance(function, m.Lambda):
-            used("", m.BARE)
-            used(last_name(function), m.BARE)
-        for value in (*call.arguments, *(keyword.value for keyword in call.keywords)):
-            if isinstance(value, (m.Name, m.Attribute)):
-                used(last_name(value), m.HANDED)
+            scope.bare.update(("", last_name(function)))
+        given = call.arguments
+        if call.keywords:
+            given = (*given, *[keyword.value for keyword in call.keywords])
+        for value in given:
+            if isinstance(value, m.Name):
+                scope.handed.add(value.id)
+            elif isinstance(value, m.Attribute):
+                scope.handed.add(value.name)
 
     def _compare(self, node: ast.Compare) -> m.Expr:
         if len(node.ops) == 1:

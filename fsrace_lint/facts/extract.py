@@ -271,9 +271,7 @@ class Extractor:
     def _lambda(self, node: ast.Lambda) -> m.Lambda:
         result = ast.copy_location(ast.Return(value=node.body), node.body)
         index, function = self._function(node, m.LAMBDA, [result], ())
-        self.scope.mentions.update(function.mentions)
-        for name, how in zip(function.called, function.uses, strict=True):
-            self.scope.used(name, how)
+        self.scope.takes_up(function)
         return m.Lambda(index)
 
     def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> m.Statement:
