@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from shuffled import surroundings
 from test_cli import HAZARD, here, write
+from unfiltered import project
 
+from fsrace_lint import rules
 from fsrace_lint.report import FORMATS
 
 if TYPE_CHECKING:
@@ -44,3 +46,19 @@ def test_every_run_says_the_same(form: str, here: Path, tmp_path_factory: pytest
         assert done.returncode == 1, done.stderr
         said.add(done.stdout)
     assert len(said) == 1
+
+
+def test_of_several_acts_behind_one_call_the_first_is_told() -> None:
+    branch = "    if kind == {0}:\n        with open(path, 'wb') as file:\n            file.write(data)\n"
+    code = (
+        "import os\n\ndef put(path, data, kind):\n"
+        + "".join(map(branch.format, range(40)))
+        + "\ndef save(data, kind):\n    if int(os.environ['LOCAL_RANK']) == 0:\n"
+        + "        put('/shared/out.bin', data, kind)\n"
+    )
+    asked = project({"main.py": code})
+    (module,) = asked.linker.table.modules
+    about = asked.about(module)
+    found = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
+    told = [finding.related[0].place.span.line for finding in found if finding.code == "FSR405"]
+    assert told == [code[: code.index("open(")].count("\n") + 1]

@@ -66,8 +66,9 @@ class PerNode:
         Nothing is said of what a framework calls once a node by itself, nor of what a
         test wants for each node: `save_on_each_node`, `node_rank == 0`.
         """
-        chosen = frozenset(self.sites.chosen(function))
-        for site in sorted(chosen.union(self.sites.seen(function)), key=lambda site: site.span):
+        chosen = dict.fromkeys(self.sites.chosen(function))
+        every = dict.fromkeys((*self.sites.seen(function), *chosen))
+        for site in sorted(every, key=lambda site: site.span):
             by = self._chosen_by(site)
             stands_here = _is_named_here(site) if by == "path" else site in chosen
             if by is not None and stands_here and not site.locked and not self._is_meant(site):
