@@ -3,7 +3,8 @@
     python tests/identical.py FOLDER...
 
 The ways are: one, two and four processes; without a cache, with an empty and with a full one; each with
-another hash seed, locale, time zone and order of the files in folders; and flake8 with two processes.
+another hash seed, locale, time zone and order of the files in folders; objects in other places of
+memory; and flake8 with two processes.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from shuffled import surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PROGRAMS: Final = Path(sys.executable).parent
+PROGRAM: Final = (os.fspath(PROGRAMS / "fsrace-lint"),)
+DISPLACED: Final = (sys.executable, os.fspath(Path(__file__).with_name("displaced.py")))
 JOBS: Final = (1, 2, 4)
+SALTS: Final = ("1", "2")
 ROW: Final = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+): (?P<code>FSR\d{3}) (?P<message>.*)")
 
 
@@ -34,13 +38,20 @@ class Way(NamedTuple):
     report: bytes
 
 
-def check(tree: Path, *options: str, environment: Mapping[str, str] | None = None) -> Way:
+def check(
+    tree: Path,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = PROGRAM,
+) -> Way:
     """Check a tree with the command line; JSON, and what was listed on standard error."""
-    command = [os.fspath(PROGRAMS / "fsrace-lint"), "check", "--format=json", *options, "."]
+    command = [*program, "check", "--format=json", *options, "."]
     done = subprocess.run(command, cwd=tree, capture_output=True, check=False, env=environment)
     if done.returncode not in {0, 1, 2} or b"Traceback" in done.stderr:
         raise RuntimeError(f"{tree}: {command}: {done.returncode}: {done.stderr.decode(errors='replace')}")
-    return Way(options, done.stdout + b"\n" + done.stderr + b"\nexit code %d\n" % done.returncode)
+    return Way(
+        (*program[1:], *options), done.stdout + b"\n" + done.stderr + b"\nexit code %d\n" % done.returncode
+    )
 
 
 def ways(tree: Path, *options: str) -> list[Way]:
@@ -52,6 +63,8 @@ def ways(tree: Path, *options: str) -> list[Way]:
             return check(tree, *chosen, *options, environment=next(around))
 
         found = [checked(f"--jobs={jobs}", "--no-cache") for jobs in JOBS]
+        alone = ("--jobs=1", "--no-cache", *options)
+        found += [check(tree, *alone, program=(*DISPLACED, salt)) for salt in SALTS]
         for jobs in JOBS:
             with tempfile.TemporaryDirectory() as folder:
                 # the first fills it

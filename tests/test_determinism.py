@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from shuffled import surroundings
@@ -14,10 +15,9 @@ from unfiltered import project
 from fsrace_lint import rules
 from fsrace_lint.report import FORMATS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 __all__ = ["here"]
+
+ROOT = Path(__file__).parents[1]
 
 WAYS = [
     ["--jobs=1", "--no-cache", "."],
@@ -48,17 +48,34 @@ def test_every_run_says_the_same(form: str, here: Path, tmp_path_factory: pytest
     assert len(said) == 1
 
 
+BRANCH = "    if kind == {0}:\n        with open(path, 'wb') as file:\n            file.write(data)\n"
+SEVERAL = (
+    "import os\n\ndef put(path, data, kind):\n"
+    + "".join(map(BRANCH.format, range(40)))
+    + "\ndef save(data, kind):\n    if int(os.environ['LOCAL_RANK']) == 0:\n"
+    + "        put('/shared/out.bin', data, kind)\n"
+)
+
+
 def test_of_several_acts_behind_one_call_the_first_is_told() -> None:
-    branch = "    if kind == {0}:\n        with open(path, 'wb') as file:\n            file.write(data)\n"
-    code = (
-        "import os\n\ndef put(path, data, kind):\n"
-        + "".join(map(branch.format, range(40)))
-        + "\ndef save(data, kind):\n    if int(os.environ['LOCAL_RANK']) == 0:\n"
-        + "        put('/shared/out.bin', data, kind)\n"
-    )
-    asked = project({"main.py": code})
+    asked = project({"main.py": SEVERAL})
     (module,) = asked.linker.table.modules
     about = asked.about(module)
     found = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
     told = [finding.related[0].place.span.line for finding in found if finding.code == "FSR405"]
-    assert told == [code[: code.index("open(")].count("\n") + 1]
+    assert told == [SEVERAL[: SEVERAL.index("open(")].count("\n") + 1]
+
+
+def test_the_places_of_objects_in_memory_tell_nothing(here: Path) -> None:
+    shutil.copytree(ROOT / "examples", here / "examples")
+    write({"several.py": SEVERAL, "hazard.py": HAZARD})
+    ends = ["check", "--profile=strict", "--show-silenced", "--jobs=1", "--no-cache", "."]
+    programs = [["-m", "fsrace_lint"], *([str(ROOT / "tests/displaced.py"), str(salt)] for salt in range(4))]
+    runs = [
+        subprocess.run([sys.executable, *program, *ends], capture_output=True, check=False)
+        for program in programs
+    ]
+    assert [done.returncode for done in runs] == [1] * len(programs), runs[0].stderr
+    assert b"FSR405" in runs[0].stdout
+    assert b"examples/" in runs[0].stdout
+    assert len({done.stdout for done in runs}) == 1
