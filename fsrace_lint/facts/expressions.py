@@ -74,13 +74,9 @@ class Scope(msgspec.Struct):
     statements: int = 0
     tests: int = 0
 
-    def indexed(self, *, has_object: bool) -> tuple[tuple[str, ...], bytes]:
-        """Give the identifiers that it mentions, those first that it calls or hands on, and how it does.
-
-        Args:
-            has_object: Whether its first parameter is the object or the class that it is a method of.
-        """
-        if not has_object or self.rebinds_first or self.first in self.bound:
+    def indexed(self) -> tuple[tuple[str, ...], bytes]:
+        """Give the identifiers that it mentions, those first that it calls or hands on, and how it does."""
+        if self.rebinds_first or self.first in self.bound:
             self.of_other |= self.of_own
             self.of_own.clear()
         ways = (
@@ -96,9 +92,10 @@ class Scope(msgspec.Struct):
     def takes_up(self, inner: m.Function) -> None:
         """Count what a lambda mentions and uses as its own."""
         self.mentions.update(inner.mentions)
+        other = m.OF_OTHER | m.OF_OWN
         for name, how in zip(inner.called, inner.uses, strict=True):
-            for names, way in ((self.bare, m.BARE), (self.of_other, m.OF_OTHER), (self.handed, m.HANDED)):
-                if how & way:
+            for names, ways in ((self.bare, m.BARE), (self.of_other, other), (self.handed, m.HANDED)):
+                if how & ways:
                     names.add(name)
 
     def bound_since(self, mark: int) -> tuple[str, ...]:
@@ -140,7 +137,7 @@ class Expressions:
 
     def is_own(self, target: m.Attribute) -> bool:
         """Tell whether an attribute is one of the first parameter: in a method, of its object."""
-        return target.value == m.Name(self.scope.first)
+        return isinstance(target.value, m.Name) and target.value.id == self.scope.first
 
     def returned(self, value: m.Expr | None) -> None:
         """Note that a call of the function being read gives what a value denotes."""
@@ -205,8 +202,7 @@ class Expressions:
         """Note what a call calls by which name, and what it hands on."""
         scope, function = self.scope, call.function
         if isinstance(function, m.Attribute):
-            value = function.value
-            own = value.id == scope.first if isinstance(value, m.Name) else is_super(value)
+            own = self.is_own(function) or is_super(function.value)
             (scope.of_own if own else scope.of_other).add(function.name)
         elif isinstance(function, m.Name):
             scope.bare.add(function.id)

@@ -13,7 +13,7 @@ from fsrace_lint import depth
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.bounds import TESTS, TooLongError, check_length
 from fsrace_lint.facts.expressions import Expressions, Scope, binary_operator
-from fsrace_lint.facts.names import last_name, only_result, setting_role
+from fsrace_lint.facts.names import only_result, setting_role
 from fsrace_lint.facts.newer import located
 from fsrace_lint.facts.scripts import tests_main
 from fsrace_lint.facts.targets import pattern_names, target_names
@@ -93,7 +93,7 @@ class Extractor:
         body = self.block(tree.body)
         check_length(self.scope, 1)
         start = Span(1, 1, 1, 1)
-        mentions, uses = self.scope.indexed(has_object=False)
+        mentions, uses = self.scope.indexed()
         self.functions[0] = m.Function(
             "<module>",
             "<module>",
@@ -302,9 +302,7 @@ class Extractor:
         if not scope.yields:
             self.expressions.returned(only_result(statements))
         self.expressions.scope, self.method_of = enclosing, outer_class
-        is_static = any(last_name(decorator) == "staticmethod" for decorator in decorators)
-        is_method = enclosing.owner >= 0 and name != m.LAMBDA and not is_static
-        mentions, uses = scope.indexed(has_object=is_method)
+        mentions, uses = scope.indexed()
         self.functions[index] = function = m.Function(
             name,
             scope.qualname,

@@ -383,7 +383,7 @@ BARE: Final = 1
 OF_OTHER: Final = 2
 """An attribute of anything is called: `x.f()`."""
 OF_OWN: Final = 4
-"""An attribute of the object that a method has, or of what its class inherits: `self.f()`, `super().f()`."""
+"""An attribute of the first parameter, in a method its object, or of `super()` is called: `self.f()`."""
 HANDED: Final = 8
 """A name or an attribute is an argument: `g(f)`, `g(x.f)`."""
 

@@ -53,8 +53,7 @@ class Mentions:
         self._defined: dict[Module, set[str]] = {}
         self._settled: dict[Module, dict[str, LinkedFunction | LinkedClass]] = {}
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
-        self._shared: dict[_Ways, _Sought] = {}
-        self._sought: dict[LinkedFunction, _Sought] = {}
+        self._sought: dict[LinkedFunction | _Ways, _Sought] = {}
         self._further: dict[_Known, dict[_Known, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
         self.effort = 0
@@ -147,20 +146,18 @@ class Mentions:
         hardly in what else they are called.
         """
         start = self._names_of(function)
-        if not self._asks_few:
-            names = frozenset(
-                (name, called, home if isinstance(home, LinkedFunction) else None)
-                for name, called, home in start
-            )
-            ways = names, frozenset(item for known in start for item in self._further_of(known).items())
-            if ways not in self._shared:
-                self._shared[ways] = self._mentioned(start)
-            return self._shared[ways]
-        if function not in self._sought:
-            self._sought[function] = self._mentioned(start, function)
-        return self._sought[function]
+        key = function if self._asks_few else self._ways(start)
+        if key not in self._sought:
+            self._sought[key] = self._mentioned(start, function if self._asks_few else None)
+        return self._sought[key]
 
-    def _mentioned(self, start: tuple[_Known, ...], function: LinkedFunction | None = None) -> _Sought:
+    def _ways(self, start: tuple[_Known, ...]) -> _Ways:
+        names = frozenset(
+            (name, called, home if isinstance(home, LinkedFunction) else None) for name, called, home in start
+        )
+        return names, frozenset(item for known in start for item in self._further_of(known).items())
+
+    def _mentioned(self, start: tuple[_Known, ...], function: LinkedFunction | None) -> _Sought:
         reached = list(self._reached(start))
         known = frozenset(name for name, called, _ in reached if not called)
         return _in_order(each for each, _ in self._mentioning(reached, function)), known
@@ -206,10 +203,9 @@ class Mentions:
                 readers = self.calling(name)
                 self.effort += len(readers)
                 for reader in self._from_near(function, readers):
-                    how = HANDED if function is None else reader.facts.use(name)
-                    if handed and not how & HANDED:
+                    if handed and not reader.facts.use(name) & HANDED:
                         continue
-                    if function is None or self._may_mean(function, name, home, reader, how):
+                    if function is None or self._may_mean(function, name, home, reader):
                         yield reader, name
 
     def _from_near(
@@ -224,11 +220,10 @@ class Mentions:
         near[here] = len(here.relative)
         return sorted(readers, key=lambda reader: -near[reader.module])
 
-    def _may_mean(
-        self, function: LinkedFunction, name: str, home: _Home, reader: LinkedFunction, how: int
-    ) -> bool:
-        """Tell whether who uses a name as `how` says may mean a function by it, or what has it at home."""
-        if how & (OF_OTHER | HANDED):
+    def _may_mean(self, function: LinkedFunction, name: str, home: _Home, reader: LinkedFunction) -> bool:
+        """Tell whether who uses a name may mean a function by it, or what has it at home, as it is used."""
+        how = reader.facts.use(name)
+        if how & (OF_OTHER | HANDED) or (how & OF_OWN and not reader.takes_object):
             return True
         if isinstance(home, LinkedClass):
             own = bool(how & OF_OWN) and _are_related(home, reader.owner)
