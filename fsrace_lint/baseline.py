@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -228,8 +227,8 @@ def write(file: Path, baseline: Baseline, root: Path | None = None) -> None:
     rows = ",\n".join(f"    {_row(known_by, count)}" for known_by, count in sorted(baseline.counts.items()))
     listed = f"[\n{rows}\n  ]" if rows else "[]"
     word = (root and _root_word(file, root)) or "."
-    about = "" if word == "." else f'  "root": {json.dumps(word, ensure_ascii=False)},\n'
-    head = f'  "format": {json.dumps(FORMAT)},\n  "version": {VERSION},\n{about}'
+    about = "" if word == "." else f'  "root": {_json(word)},\n'
+    head = f'  "format": {_json(FORMAT)},\n  "version": {VERSION},\n{about}'
     data = f'{{\n{head}  "findings": {listed}\n}}\n'.encode()
     if len(data) > reading.LARGEST:
         raise BaselineError(f"{file}: would be larger than a baseline may be ({reading.LARGEST} bytes)")
@@ -245,7 +244,13 @@ def _row(known_by: Key, count: int) -> str:
     row: dict[str, str | int] = dict(known_by._asdict())
     if count > 1:
         row["count"] = count
-    return json.dumps(row, ensure_ascii=False)
+    return _json(row)
+
+
+def _json(value: object) -> str:
+    import json  # noqa: PLC0415  # most runs write no baseline
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def pruned(baseline: Baseline, seen: Seen, was_checked: Callable[[Key], bool]) -> Baseline:

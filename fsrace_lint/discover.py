@@ -15,7 +15,7 @@ from fsrace_lint.reading import read
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fsrace_lint.settings import Settings
 
@@ -35,9 +35,11 @@ _COLLECTED: Final = (b"def test", b"class Test", b"TestCase", b"pytest", b"unitt
 """What stands in a file that runners of tests collect something from."""
 _TEST: Final = "a test or documentation"
 
-_NAME: Final = r"[\w.~+@-]*[\w~+@-]"
-_PLAIN: Final = re.compile(rf"\*?{_NAME}/?|/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
-"""A line of a `.gitignore` file: a name, a path, or the end of names; for folders only if it ends in `/`."""
+_NAME: Final = r"(?:[\w.~+@$=, -]|\?|\[\w+\]|\*+)+"
+_PLAIN: Final = re.compile(rf"/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
+"""A line of a `.gitignore` file without `!`, backslashes, and classes of more than letters and digits."""
+_WILD: Final = re.compile(r"(\*+|\?|\[\w+\])")
+_ENDING: Final = re.compile(r"\*[^*?\[/]+")
 
 
 class Found(NamedTuple):
@@ -66,32 +68,89 @@ def _patterns(line: str) -> list[Any]:
 
 
 class _Plain:
-    """Some lines of a `.gitignore` file, one after the other, that need no regular expression."""
+    """Lines of a `.gitignore` file, one after the other, that ignore what they mean: no order counts."""
 
     def __init__(self) -> None:
-        self.names: tuple[set[str], set[str]] = set(), set()
-        """The names of entries, and those of folders."""
-        self.paths: tuple[set[str], set[str]] = set(), set()
-        self.endings: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+        self._kinds = _Entries(), _Entries()
+        """What is ignored whatever it is, and folders that are."""
+
+    @staticmethod
+    def takes(line: str) -> bool:
+        """Tell whether a line is plain; `**` is more than a star where folders are named around it."""
+        return _PLAIN.fullmatch(line) is not None and ("**" not in line or "/" not in line.rstrip("/"))
 
     def add(self, line: str) -> None:
-        """Take a line that `_PLAIN` matches."""
-        folders_only, body = line.endswith("/"), line.strip("/")
-        if body.startswith("*"):
-            added = (*self.endings[folders_only], body[1:])
-            self.endings = (self.endings[0], added) if folders_only else (added, self.endings[1])
-        elif "/" in line.rstrip("/"):
-            self.paths[folders_only].add(body)
+        """Take a plain line."""
+        entries, body = self._kinds[line.endswith("/")], line.strip("/")
+        if "/" in line.rstrip("/"):
+            entries.add_path(body)
+        elif _ENDING.fullmatch(body):
+            entries.endings += (body[1:],)
         else:
-            self.names[folders_only].add(body)
+            entries.add_name(body)
 
     def decides(self, path: str, *, folder: bool) -> bool | None:
         """Tell whether an entry is ignored; None if no line says anything about it."""
         name = path.rpartition("/")[2]
-        for kind in (0, 1) if folder else (0,):
-            if name in self.names[kind] or path in self.paths[kind] or name.endswith(self.endings[kind]):
-                return True
-        return None
+        return True if any(kind.have(name, path) for kind in self._kinds[: 1 + folder]) else None
+
+
+class _Entries:
+    """Some entries, by their names, the ends of their names, or their paths."""
+
+    def __init__(self) -> None:
+        self.endings: tuple[str, ...] = ()
+        self._names: set[str] = set()
+        self._paths: set[str] = set()
+        self._wild_names: list[str] = []
+        self._wild_paths: list[str] = []
+
+    def add_name(self, name: str) -> None:
+        """Take the entries of a name."""
+        if _WILD.search(name):
+            self._wild_names.append(_translated(name))
+        else:
+            self._names.add(name)
+
+    def add_path(self, path: str) -> None:
+        """Take the entries of a path."""
+        if _WILD.search(path):
+            self._wild_paths.append(_translated(path))
+        else:
+            self._paths.add(path)
+
+    def have(self, name: str, path: str) -> bool:
+        """Tell whether an entry is one of them."""
+        if name in self._names or path in self._paths or name.endswith(self.endings):
+            return True
+        return bool(self._match_name(name) or (self._wild_paths and self._match_path(path)))
+
+    @functools.cached_property
+    def _match_name(self) -> Callable[[str], object]:
+        return _any_of(self._wild_names)
+
+    @functools.cached_property
+    def _match_path(self) -> Callable[[str], object]:
+        return _any_of(self._wild_paths)
+
+
+def _translated(text: str) -> str:
+    """Turn a plain line into the source of a regular expression; a lone star needs a character."""
+    parts = ("[^/]+" if set(part) == {"*"} else _part(part) for part in text.split("/"))
+    return "/".join(parts)
+
+
+def _part(text: str) -> str:
+    """Turn the name of a file or a folder into one."""
+    pieces = _WILD.split(text)
+    pieces[::2] = map(re.escape, pieces[::2])
+    pieces[1::2] = ({"*": "[^/]*", "?": "[^/]"}.get(piece[0], piece) for piece in pieces[1::2])
+    return "".join(pieces)
+
+
+def _any_of(texts: Iterable[str]) -> Callable[[str], object]:
+    """Put regular expressions together, each of which is for a whole text."""
+    return re.compile("|".join(texts) or "(?!)").fullmatch
 
 
 class _Pattern:
@@ -127,7 +186,7 @@ class _Ignore:
     def _add(self, line: str) -> None:
         if not line or line.startswith("#"):
             return
-        if _PLAIN.fullmatch(line):
+        if _Plain.takes(line):
             if not self._lines or not isinstance(self._lines[-1], _Plain):
                 self._lines.append(_Plain())
             last = self._lines[-1]
@@ -150,8 +209,11 @@ class _Ignore:
 
 
 def _ignored(ignores: Sequence[_Ignore], path: str, *, folder: bool) -> bool:
-    answers = (ignore.decides(path, folder=folder) for ignore in reversed(ignores))
-    return next((answer for answer in answers if answer is not None), False)
+    for ignore in reversed(ignores):
+        answer = ignore.decides(path, folder=folder)
+        if answer is not None:
+            return answer
+    return False
 
 
 def _above(file: str, root: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -68,6 +67,8 @@ def _token(found: re.Match[str]) -> str:
         word = found[0]
         # A formatter may change the case of a number.
         return word.lower() if word[0].isdigit() else word
+    import json  # noqa: PLC0415  # for a run with findings
+
     prefix, string = found["prefix"].lower().replace("u", ""), found["string"]
     if "\\" not in string:
         prefix = prefix.replace("r", "")

@@ -26,7 +26,7 @@ class Glob:
     crosses slashes, and `**/` also matches no folder at all.
     """
 
-    __slots__ = ("anchored", "folders_only", "regex")
+    __slots__ = ("_match", "anchored", "folders_only", "pattern")
 
     def __init__(self, text: str) -> None:
         """Translate a pattern.
@@ -46,10 +46,14 @@ class Glob:
         if body in ("", "."):
             raise ValueError("an empty pattern")
         pieces = map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body))
-        try:
-            self.regex = re.compile(_joined(pieces), re.DOTALL)
-        except re.error as error:
-            raise ValueError(f"a malformed pattern: {error}") from error
+        self.pattern = _joined(pieces)
+        """The source of a regular expression for the whole of a name or a path."""
+        self._match: Callable[[str], object] | None = None
+        if "[" in body:
+            try:
+                self._match = _whole(self.pattern)
+            except re.error as error:
+                raise ValueError(f"a malformed pattern: {error}") from error
 
     def covers(self, path: str) -> bool:
         """Tell whether this means a file, or a folder that the file lies in.
@@ -60,12 +64,16 @@ class Glob:
         Returns:
             True if the file or one of its folders matches.
         """
-        match = self.regex.fullmatch
+        match = self._match = self._match or _whole(self.pattern)
         parts = path.split("/")
         last = len(parts) - 1 if self.folders_only else len(parts)
         if self.anchored:
             return any(match("/".join(parts[:end])) for end in range(1, last + 1))
         return any(match(part) for part in parts[:last])
+
+
+def _whole(pattern: str) -> Callable[[str], object]:
+    return re.compile(pattern, re.DOTALL).fullmatch
 
 
 def _joined(pieces: Iterable[str]) -> str:
@@ -135,7 +143,7 @@ def matcher(globs: Sequence[Glob]) -> Callable[[str, str], bool]:
     """
     matches = []
     for wanted in (False, True):
-        texts = dict.fromkeys(g.regex.pattern for g in globs if g.anchored is wanted)
-        matches.append(re.compile("|".join(texts) or "(?!)", re.DOTALL).fullmatch)
+        texts = dict.fromkeys(g.pattern for g in globs if g.anchored is wanted)
+        matches.append(_whole("|".join(texts) or "(?!)"))
     names, paths = matches
     return lambda name, path: bool(names(name) or paths(path))

@@ -19,7 +19,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 Names: TypeAlias = tuple[str, Path, str]
 LARGEST: Final = 5_000_000
 """The most bytes of a file: the parser takes up to 500 times as much memory, and nobody writes so much."""
-LINE_END: Final = re.compile(r"\r\n?|\n")
+_LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -56,6 +56,11 @@ class Unreadable(msgspec.Struct, frozen=True):
     reason: str
     line: int = 1
     column: int = 1
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text where any of the three newlines ends a line."""
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
 def path_below(file: str, folder: str) -> str | None:
@@ -235,7 +240,7 @@ def _encoding(data: bytes) -> str:
 
 def _position(before: str) -> tuple[int, int]:
     """Give the line and column that follow a text."""
-    lines = LINE_END.split(before)
+    lines = split_lines(before)
     return len(lines), len(lines[-1]) + 1
 
 
@@ -261,7 +266,7 @@ class Columns:
 
     def __init__(self, text: str) -> None:
         """Remember the lines of the parsed text that hold more than ASCII."""
-        lines = () if text.isascii() else LINE_END.split(text)
+        lines = () if text.isascii() else split_lines(text)
         self._wide = {n: line.encode() for n, line in enumerate(lines, 1) if not line.isascii()}
         numbers: dict[int, int] = {}
         self._number = numbers.setdefault

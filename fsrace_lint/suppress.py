@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from fsrace_lint import noqa
 from fsrace_lint.findings import Applicability, Finding, Fix, Severity
 from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fsrace_lint.noqa import Item, Noqa
     from fsrace_lint.source import Source
 
 CODE: Final = "FSR003"
@@ -36,22 +36,22 @@ class Suppressed(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
 
 
-class _Directive(msgspec.Struct, frozen=True):
+class _Directive(NamedTuple):
     """One `noqa`: the lines it is for (None: the file), where its comment stands, and what it says."""
 
     lines: range | None
     row: int
     column: int
     comment: str
-    said: noqa.Noqa
+    said: Noqa
 
-    def covers(self, finding: Finding, items: Sequence[noqa.Item]) -> bool:
+    def covers(self, finding: Finding, items: Sequence[Item]) -> bool:
         """Tell whether a finding stands on these lines and has one of these codes; none mean all."""
         if self.lines is not None and finding.place.span.line not in self.lines:
             return False
         return not items or any(finding.code.startswith(item.code) for item in items)
 
-    def span(self, item: noqa.Item) -> Span:
+    def span(self, item: Item) -> Span:
         """Give the place of a code in the file."""
         return Span(self.row, self.column + item.start + 1, self.row, self.column + item.end + 1)
 
@@ -111,6 +111,8 @@ def _names_ours(data: bytes, names: Mapping[str, str]) -> bool:
 
 def _directives(text: str, names: Mapping[str, str]) -> Iterator[_Directive]:
     """Read the comments of a text; a text that cannot be taken apart has none."""
+    from fsrace_lint import noqa  # noqa: PLC0415  # most runs meet no such comment
+
     lines = noqa.lines_of(text)
     for chunk in noqa.chunks(text):
         row, column, comment = chunk.last, chunk.column, chunk.comment

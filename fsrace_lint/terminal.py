@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -27,6 +28,25 @@ _STREAMS: Final = {"stdout": 1, "stderr": 2}
 def is_terminal(stream: TextIO | None) -> bool:
     """Tell whether a stream is a terminal that can move its cursor."""
     return os.environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
+
+
+def width(otherwise: int) -> int:
+    """Give the columns of the screen, as `shutil.get_terminal_size` does, which takes longer to load.
+
+    Args:
+        otherwise: The answer where standard output is no terminal, and COLUMNS is not set.
+
+    Returns:
+        The number of columns.
+    """
+    with contextlib.suppress(KeyError, ValueError):
+        columns = int(os.environ["COLUMNS"])
+        if columns > 0:
+            return columns
+    columns = 0
+    with contextlib.suppress(OSError, ValueError):
+        columns = 0 if sys.__stdout__ is None else os.get_terminal_size(sys.__stdout__.fileno()).columns
+    return columns or otherwise
 
 
 def is_colored(choice: bool | None, stream: TextIO | None = None) -> bool:  # noqa: FBT001  # None leaves it to the terminal

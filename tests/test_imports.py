@@ -245,7 +245,7 @@ ROOMS = (
     Room("commands.server", "server.handlers terminal", "click"),
     Room("server"),
     Room("server.worker", "pipeline"),
-    Room("server.positions", "spans", "lsprotocol"),
+    Room("server.positions", "source spans", "lsprotocol"),
     Room(
         "server.analysis",
         "baseline catalog discover facts.extract findings fixes pipeline report rules settings source"

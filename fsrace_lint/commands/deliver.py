@@ -172,11 +172,9 @@ def deliver(
     for form, file in wanted:
         if file is None and watch.silent:
             continue
-        import shutil  # noqa: PLC0415  # where nothing is shown, nothing is measured
-
         how = report.Options(
             color=file is None and terminal.is_colored(color),
-            width=shutil.get_terminal_size((100, 24)).columns,
+            width=terminal.width(100),
             statistics=statistics,
             seconds=watch.seconds,
             summary=not (watch.quiet and file is None),

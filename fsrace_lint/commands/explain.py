@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Final
@@ -114,7 +113,7 @@ def _json(chosen: Sequence[LoadedRule]) -> str:
 
 def _filled(page: str) -> str:
     """Fill the prose of a page to the width of the terminal; examples stay."""
-    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+    width = min(terminal.width(_WIDEST), _WIDEST)
     parts = page.split("\n\n")
     return "\n\n".join(
         part

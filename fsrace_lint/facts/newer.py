@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Final, NamedTuple
 
-from fsrace_lint.source import LINE_END
+from fsrace_lint.source import split_lines
 
 
 class _Feature(NamedTuple):
@@ -76,7 +76,7 @@ def located(error: SyntaxError, text: str) -> tuple[str, int, int]:
         What the parser says, with a hint where a newer Python may read the line; the line and the column,
         which are in the text.
     """
-    lines = LINE_END.split(text)
+    lines = split_lines(text)
     line = min(max(error.lineno or 1, 1), len(lines))
     here = lines[line - 1]
     column = min(max(error.offset or 1, 1), len(here) + 1)

@@ -19,7 +19,7 @@ from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target
 from fsrace_lint.fixes.recipes import load
 from fsrace_lint.fixes.tree import Tree
-from fsrace_lint.source import LARGEST, LINE_END, Source, Unreadable, decode
+from fsrace_lint.source import LARGEST, Source, Unreadable, decode, split_lines
 
 if TYPE_CHECKING:
     from fsrace_lint.spans import Span
@@ -152,7 +152,7 @@ def _in_whole(repair: _Repair, finding: Finding) -> Alone:
         return Alone((), patch.refused[0].reason, len(patch.before))
     source = repair.source
     text = (patch.after.removeprefix(BOM) if source.bom else patch.after).decode(source.encoding)
-    return Alone((Replaced(0, len(LINE_END.split(source.text)), text),), "", len(patch.before))
+    return Alone((Replaced(0, len(split_lines(source.text)), text),), "", len(patch.before))
 
 
 def _unjudged(_repaired: Source, _fixed: tuple[Finding, ...]) -> str | None:

@@ -34,10 +34,10 @@ class File:
         "_is_new",
         "_may_suppress",
         "_packed",
+        "_place",
         "_root",
         "_source",
         "digest",
-        "file",
         "path",
         "relative",
         "status",
@@ -45,7 +45,9 @@ class File:
 
     def __init__(
         self,
-        names: source.Names,
+        path: str,
+        place: str,
+        relative: str,
         root: Path,
         digest: str,
         *,
@@ -56,14 +58,16 @@ class File:
         """Name a file.
 
         Args:
-            names: What it is called, as `source.names_of` tells.
+            path: What it is called in reports.
+            place: Its absolute path.
+            relative: Its path from the project root.
             root: The project root.
             digest: The digest of its content.
             status: What the system said of it before it was read.
             read: Its source, where that is read.
             packed: What is remembered of the project.
         """
-        self.path, self.file, self.relative = names
+        self.path, self._place, self.relative = path, place, relative
         self.digest, self.status = digest, status
         self._root, self._source, self._packed = root, read, packed
         self._facts: FileFacts | SyntaxProblem | None = None
@@ -73,7 +77,12 @@ class File:
     @staticmethod
     def of(read: Source) -> File:
         """Make one of a source that is not, or not only, on the disk."""
-        return File((read.path, read.file, read.relative), read.file.parent, read.digest, read=read)
+        return File(read.path, str(read.file), read.relative, read.file.parent, read.digest, read=read)
+
+    @property
+    def file(self) -> Path:
+        """The absolute path; few files of a run are asked for it."""
+        return Path(self._place)
 
     @property
     def source(self) -> Source:
@@ -285,22 +294,22 @@ class Reader:
             The file, or why it cannot be read.
         """
         path = (self._here and source.path_below(found.path, self._here)) or Path(found.path).as_posix()
-        names = path, Path(found.path), found.relative
+        names = path, found.path, found.relative
         status = None if found.status is None else cache.Status.of(found.status)
         if self._packed is None or status is None:
-            read = source.read(names[1], self._root)
+            read = source.read(Path(found.path), self._root)
             if isinstance(read, Unreadable):
                 return read
-            return File(names, self._root, read.digest, status=status, read=read)
+            return File(*names, self._root, read.digest, status=status, read=read)
         digest = self._packed.unchanged(found.relative, status)
         if digest is None:
-            data = source.read_bytes(names)
+            data = source.read_bytes((path, Path(found.path), found.relative))
             if isinstance(data, Unreadable):
                 return data
             digest = source.digest_of(data)
             if not self._packed.holds(found.relative, digest):
-                decoded = source.decode(data, names[1], self._root)
+                decoded = source.decode(data, Path(found.path), self._root)
                 if isinstance(decoded, Unreadable):
                     return decoded
-                return File(names, self._root, digest, status=status, read=decoded, packed=self._packed)
-        return File(names, self._root, digest, status=status, packed=self._packed)
+                return File(*names, self._root, digest, status=status, read=decoded, packed=self._packed)
+        return File(*names, self._root, digest, status=status, packed=self._packed)

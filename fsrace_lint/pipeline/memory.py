@@ -33,6 +33,8 @@ _CODE: Final = re.compile(r"FSR[0-9]{3}")
 _NAME: Final = re.compile(r"[a-z0-9-]*")
 _STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
 """What `repr` spells out: characters that steer a terminal, which no message has."""
+_MARKS: Final = ("\\x", "\\u", "\\U")
+"""What is looked for first: there is hardly ever one of these."""
 _EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
 _ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
 """Settings whose values say where something stands, and nothing of what is found."""
@@ -260,7 +262,7 @@ class Verdicts:
             judged = _judged_of(raw)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return None
-        if _STEERS.search(repr(judged)) or not all(self._is_sound(one, relative) for one in _every(judged)):
+        if _steers(judged) or not all(self._is_sound(one, relative) for one in _every(judged)):
             return None
         self.hits += 1
         return judged
@@ -312,6 +314,12 @@ class Verdicts:
             and all(_NAME.fullmatch(word) for word in words)
             and finding.evidence in _EVIDENCE
         )
+
+
+def _steers(judged: Judged) -> bool:
+    """Tell whether something in it steers a terminal."""
+    text = repr(judged)
+    return any(mark in text for mark in _MARKS) and _STEERS.search(text) is not None
 
 
 def _every(judged: Judged) -> Iterator[Finding]:

@@ -17,7 +17,6 @@ from fsrace_lint.pipeline.files import File, Reader, Sources
 from fsrace_lint.pipeline.judging import Looked
 from fsrace_lint.pipeline.memory import Cached, Verdicts, keep, remembering
 from fsrace_lint.pipeline.observer import SILENT, Observer
-from fsrace_lint.pipeline.workers import Task
 from fsrace_lint.report import Outcome, Problem
 from fsrace_lint.source import Source, Unreadable
 
@@ -168,13 +167,20 @@ class Run:
         looked = {name: Looked(judged) for name, judged in known.items() if judged is not None}
         for _ in looked:
             self.observer.step()
+        if unknown:
+            looked |= self._judge(unknown, silenced=silenced)
+        return [looked[relative] for relative in self.targets]
+
+    def _judge(self, unknown: Sequence[str], *, silenced: bool) -> dict[str, Looked]:
+        from fsrace_lint.pipeline.workers import Task  # noqa: PLC0415  # not needed where all is known
+
         look = Task(functools.partial(self._look, silenced=silenced), Looked, "query", one_first=True)
         sizes = [self.files[relative].size for relative in unknown]
-        for relative, one in zip(unknown, look.each(unknown, sizes, self.jobs, self.observer), strict=True):
-            looked[relative] = one
+        looked = dict(zip(unknown, look.each(unknown, sizes, self.jobs, self.observer), strict=True))
+        for relative, one in looked.items():
             if not one.problems:
                 self.verdicts.put(relative, one.judged)
-        return [looked[relative] for relative in self.targets]
+        return looked
 
     def _look(self, relative: str, *, silenced: bool) -> Looked:
         problems: list[Problem] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from fsrace_lint import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ class Lines:
 
         @lru_cache(maxsize=8)
         def lines_of(path: str) -> Sequence[str]:
-            return re.split("\r\n|\r|\n", sources[path].text) if path in sources else ()
+            return source.split_lines(sources[path].text) if path in sources else ()
 
         self.of: Callable[[str], Sequence[str]] = lines_of
         """Gives the lines of a path; none where it is not known."""

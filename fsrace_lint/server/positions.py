@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types
+
+from fsrace_lint.source import split_lines
 
 if TYPE_CHECKING:
     from fsrace_lint.spans import Span
 
 BOM: Final = "\ufeff"
-_LINE_END: Final = re.compile(r"\r\n?|\n")
 _CODECS: Final = {
     types.PositionEncodingKind.Utf8: ("utf-8", 1),
     types.PositionEncodingKind.Utf16: ("utf-16-le", 2),
@@ -24,7 +24,7 @@ class Text:
 
     def __init__(self, text: str, encoding: str) -> None:
         """Take a text with its BOM, if there is one, and the encoding that columns are counted in."""
-        self.lines = _LINE_END.split(text)
+        self.lines = split_lines(text)
         self._shift = 1 if text.startswith(BOM) else 0
         self._codec, self._width = _CODECS[types.PositionEncodingKind(encoding)]
 
