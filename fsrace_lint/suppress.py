@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from fsrace_lint.findings import Applicability, Finding, Fix, Severity
+from fsrace_lint.source import split_lines
 from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from fsrace_lint.noqa import Item, Noqa
     from fsrace_lint.source import Source
@@ -87,7 +88,11 @@ def apply(
     lowered = source.data.lower()
     if b"noqa" not in lowered or not (findings or _names_ours(lowered, names)):
         return Suppressed(tuple(findings))
-    directives = list(_directives(source.text, names))
+    text = source.text
+    codes = {finding.code for finding in findings}
+    if not any(_is_for_us(line, names, codes) for line in split_lines(text) if "noqa" in line.lower()):
+        return Suppressed(tuple(findings))
+    directives = list(_directives(text, names))
     if any(directive.lines is None and not directive.said.items for directive in directives):
         return Suppressed((), tuple(findings), (), ("",) * len(findings))
     kept: list[Finding] = []
@@ -107,6 +112,24 @@ def apply(
 def _names_ours(data: bytes, names: Mapping[str, str]) -> bool:
     """Tell whether a file may name one of our rules."""
     return _FAMILY.lower().encode() in data or any(name.encode() in data for name in names)
+
+
+def _is_for_us(line: str, names: Mapping[str, str], codes: Collection[str]) -> bool:
+    """Tell whether a line may hold a comment about findings of these codes, or one that names a rule of ours.
+
+    To find the comments of a file takes long; so whatever follows a number sign is read as if it were one.
+    """
+    from fsrace_lint import noqa  # noqa: PLC0415  # most runs meet no such comment
+
+    wholes = (noqa.read_for_file(line[start:], names) for start, sign in enumerate(line) if sign == "#")
+    found = (*noqa.read(line, names), *(whole for whole in wholes if whole is not None))
+    for said in found:
+        named = [item.code for item in said.items]
+        if not named or any(code.startswith(_FAMILY) for code in named):
+            return True
+        if any(code.startswith(tuple(named)) for code in codes):
+            return True
+    return False
 
 
 def _directives(text: str, names: Mapping[str, str]) -> Iterator[_Directive]:

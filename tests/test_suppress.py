@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from fsrace_lint import noqa, suppress
 from fsrace_lint.findings import Applicability, Finding, Fix, Severity
 from fsrace_lint.source import Source, decode
 from fsrace_lint.spans import Place, Span
@@ -237,3 +240,40 @@ def test_the_order_of_the_findings_stays() -> None:
     result = run("a  # noqa: FSR202\nb  # noqa\nc\n", *findings)
     assert result.kept == (finding(3), finding(1))
     assert result.suppressed == (finding(2), finding(1, "FSR202"))
+
+
+WORDS = "x| = 1|# noqa|# NoQA|: |:|E501|FSR101|fsr1|F|FSR|, | |some-rule|# flake8: noqa|# FLAKE8=noqa"
+PIECES = st.sampled_from(
+    (*WORDS.split("|"), "#", "'", '"""', "\\", "because", "-- ", "(", ")", "\n", "\r\n", "\f")
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
+@settings(max_examples=1500, deadline=None)
+def test_a_file_without_comments_for_us_is_not_taken_apart(text: str, is_found: bool) -> None:
+    """The look at lines in advance leaves out nothing: what is found is as if each file were taken apart."""
+    names = {"some-rule": "FSR101"}
+    findings = [finding(1), finding(2, "FSR201")] if is_found else []
+    quick = apply(source(text), findings, lambda _: True, names)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(suppress, "_is_for_us", lambda *_: True)
+        slow = apply(source(text), findings, lambda _: True, names)
+    assert quick == slow
+
+
+@pytest.mark.parametrize(
+    ("comment", "times"),
+    [("# noqa: E501", 0), ("# noqa: F401, W291", 0), ("# noqa", 1), ("# noqa: E501 FSR1", 1)],
+)
+def test_comments_for_others_are_not_sought(
+    comment: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def chunks(text: str) -> list[noqa.Chunk]:
+        asked.append(text)
+        return []
+
+    monkeypatch.setattr(noqa, "chunks", chunks)
+    run(f"x = 1  {comment}\n", finding(1))
+    assert len(asked) == times
