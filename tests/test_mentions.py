@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from unfiltered import project
 
+from fsrace_lint.project.names import further
 from fsrace_lint.project.names.tables import aliases_in
 
 if TYPE_CHECKING:
@@ -168,6 +169,51 @@ def test_a_class_that_derives_from_one_of_its_name_is_called_by_that_name() -> N
         "other.py": "class Sought:\n    pass\ndef makes():\n    Sought()\n",
     }
     assert few(files, "base.Sought.__init__") == ["heir.makes"]
+
+
+@pytest.mark.parametrize(
+    ("most", "known"), [(2, {"", "copytree", "copies"}), (3, {"", "copytree", "copies", *"abc"})]
+)
+def test_further_names_of_a_library_end_where_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch, most: int, known: set[str]
+) -> None:
+    monkeypatch.setattr(further, "MOST", most)
+    mentions, _ = linked(
+        {"main.py": "from shutil import copytree\n\ncopies = copytree\na = b = c = copies\n"}
+    )
+    assert mentions.names_of_library({"copytree"}) == known
+
+
+def test_an_attribute_of_anything_may_be_one_of_each_class() -> None:
+    code = """\
+class One:
+    def work(self):
+        pass
+
+class Two:
+    def work(self):
+        pass
+
+    def keep(self):
+        self.kept = self.work
+
+def of_any(thing):
+    taken = thing.work
+    taken()
+
+def of_one():
+    mine = One.work
+    mine()
+
+def of_kept(thing):
+    thing.kept()
+"""
+    mentions, by_name = linked({"main.py": code})
+    found = {
+        name: {each.facts.qualname for each in mentions.of(by_name[f"{name}.work"])}
+        for name in ("One", "Two")
+    }
+    assert found == {"One": {"of_any", "of_one"}, "Two": {"of_any", "of_kept"}}
 
 
 def test_who_is_near_is_looked_at_first() -> None:
