@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 OURS: Final = (sys.executable, "-m", "fsrace_lint", "check", "--quiet")
 BARE: Final = (sys.executable, "-c", "import click")
 REFERENCE: Final = "ruff check --isolated --no-cache --preview --select ALL -q ."
+UNCOMPILED: Final = "PYTHONDONTWRITEBYTECODE"
+"""What has Python compile all modules in each run, where they were not compiled when they were installed."""
 ENDS: Final = (0, 1)
 """The exit codes of a command that did its work."""
 MARKERS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -61,7 +63,9 @@ def run(command: Sequence[str], folder: Path) -> Usage:
     since = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         try:
-            process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=said)
+            process = subprocess.Popen(
+                command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=said
+            )
         except OSError as error:
             raise RuntimeError(f"{shlex.join(command)}: {error.strerror}") from error
         _, status, usage = os.wait4(process.pid, 0)
@@ -73,6 +77,11 @@ def run(command: Sequence[str], folder: Path) -> Usage:
         raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}: {words}")
     unit = 1 if sys.platform == "darwin" else 1024
     return Usage(seconds, usage.ru_maxrss * unit / 1e6)
+
+
+def environment() -> dict[str, str]:
+    """Give the environment of what is measured."""
+    return {name: value for name, value in os.environ.items() if name != UNCOMPILED}
 
 
 def pairs(reference: Sequence[str] | None, ours: Sequence[str], folder: Path, count: int) -> list[Pair]:
@@ -158,6 +167,7 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
     count, is_kept = wanted.pairs, has_cache()
     without = ["--no-cache"] if is_kept else []
     copy = copied(tree, scratch / "copy")
+    run([*OURS, *without, os.fspath(middle(copy).relative_to(copy))], copy)  # it may have to be compiled
     yield row(name, "cold", pairs(reference, [*OURS, *without, "."], copy, count))
     kept = [f"--cache-dir={scratch / 'cache'}"] if is_kept else []
     if is_kept:
@@ -173,7 +183,7 @@ def one_file(
     reference: Sequence[str] | None, ours: Sequence[str], copy: Path, count: int, change: str
 ) -> list[Pair]:
     """Check one file, at whose end another line stands each time; it is that of middle size."""
-    file = sorted(sources(copy), key=lambda path: path.stat().st_size)[len(sources(copy)) // 2]
+    file = middle(copy)
     before = file.read_bytes()
     found = []
     try:
@@ -183,6 +193,12 @@ def one_file(
     finally:
         file.write_bytes(before)
     return found
+
+
+def middle(tree: Path) -> Path:
+    """Give the file of middle size."""
+    files = sorted(sources(tree), key=lambda path: path.stat().st_size)
+    return files[len(files) // 2]
 
 
 def growth_rows(trees: Sequence[tuple[str, Path]], scratch: Path, count: int) -> Iterator[list[str]]:
