@@ -269,3 +269,42 @@ def test_a_method_may_have_no_parameters() -> None:
     facts = extract(of_text(METHODS, Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
     assert head_of(facts).denoting == ("<module>", "Store", "clear", "load", "put", "self")
+
+
+class TestWhatIsSettled:
+    @pytest.mark.parametrize(
+        ("code", "settled"),
+        [
+            ("def main(): pass\nmain()\n", {"main"}),
+            ("def main(): pass\n", {"main"}),
+            ("def main(): pass\nrun(main)\n", set()),
+            ("def main(): pass\nthing.main()\n", set()),
+            ("def main(): pass\nmain = other\nmain()\n", set()),
+            ("def main(): pass\nif x:\n    main = other\nmain()\n", set()),
+            ("def main(): pass\nfor main, *rest in x: pass\n", set()),
+            ("def main(): pass\n[*main] = x\n", set()),
+            ("def main(): pass\nuse(main := other)\n", set()),
+            ("def main(): pass\ndef change():\n    global main\n    main = other\n", {"change"}),
+            ("class main: pass\ndef main(): pass\n", set()),
+            ("class Kept:\n    def main(self): pass\n", set()),
+            ("def outer():\n    def main(): pass\n    main()\n", {"outer"}),
+        ],
+    )
+    def test_a_function_that_is_bound_once_and_called_as_it_stands(
+        self, code: str, settled: set[str]
+    ) -> None:
+        (module,) = modules({"main.py": code})
+        assert set(head_of(module.facts).settled) == settled
+
+    def test_files_that_mean_their_own_function_are_not_read(self) -> None:
+        script = "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n"
+        caller = "import a\n\ndef start():\n    a.main()\n"
+        linked = modules({"a.py": script, "b.py": script, "c.py": script, "d.py": caller})
+        for module in linked:
+            module._head = head_of(module.facts)
+        mentions = Mentions(ModuleTable(linked, {}), asks_few=True)
+        for module in linked[1:3]:
+            del module.facts
+            module._facts = None  # type: ignore[assignment]  # to ask for them is a TypeError
+        (main,) = (function for function in linked[0].functions if function.facts.name == "main")
+        assert {each.qualified for each in mentions.of(main)} == {"a.<module>", "d.start"}

@@ -34,7 +34,7 @@ class Room(NamedTuple):
     libraries: str = ""
 
 
-DATA = "facts.heads facts.model facts.names facts.spell facts.annotations"
+DATA = "facts.heads facts.model facts.names facts.spell facts.annotations facts.syntax"
 # The floors of the project room, each with those below it.
 LINKED = f"{DATA} catalog catalog.entries spans project.memo project.records project.trail"
 FOLLOWED = "project.names.* project.flow.*"
@@ -73,8 +73,8 @@ ROOMS = (
     ),
     Room("facts"),
     Room("facts.model", "spans", "msgspec"),
-    Room("facts.names facts.spell facts.annotations", "facts.model facts.names"),
-    Room("facts.heads", "facts.model facts.names", "msgspec"),
+    Room("facts.names facts.spell facts.annotations facts.syntax", "facts.model facts.names"),
+    Room("facts.heads", "facts.model facts.names facts.syntax", "msgspec"),
     Room("facts.targets facts.scripts", "", "ast"),
     Room("facts.bounds", "facts.expressions", "ast"),
     Room("facts.newer", "source"),

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsrace_lint.facts.model import BARE
 from fsrace_lint.facts.names import last_name
+from fsrace_lint.facts.syntax import bound_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +28,8 @@ class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
     and classes are known: their own, further ones, and the first parameters of methods. `renamed` are
     imports under another name, as pairs of both. `bases` are the last names of the bases of classes,
     `imported` those of the modules that may be imported, and `classes` the names of the classes.
+    `settled` are names of functions that mean nothing else here: they are bound once, and
+    called as they stand, if they are called at all.
     """
 
     mentions: tuple[str, ...] = ()
@@ -36,6 +40,7 @@ class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
     bases: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
 
 class Gathered:
@@ -93,6 +98,18 @@ class Gathered:
     def classes(self) -> tuple[str, ...]:
         """The names of the classes."""
         return _sorted(class_.name for class_ in self._facts.classes)
+
+    @functools.cached_property
+    def settled(self) -> tuple[str, ...]:
+        """The names of functions that mean nothing else here."""
+        functions = self._facts.functions
+        found = {one.name for one in functions[1:] if one.owner < 0 and one.parent == 0}
+        found.difference_update(bound_names(functions[0].body), self.classes)
+        for function in functions:
+            found.difference_update(function.outer_names)
+            uses = zip(function.called, function.uses, strict=True)
+            found.difference_update(name for name, use in uses if use != BARE)
+        return _sorted(found)
 
 
 def head_of(facts: m.FileFacts) -> Head:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.names.bindings import suites
+from fsrace_lint.facts.syntax import suites
 from fsrace_lint.project.names.values import Element, Value
 
 if TYPE_CHECKING:

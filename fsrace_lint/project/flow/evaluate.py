@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, unnegated
+from fsrace_lint.facts.syntax import target_name
 from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, Processes
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Event, Literal, Net, RankTest, State, join
-from fsrace_lint.project.names.bindings import target_name, targets_of
+from fsrace_lint.project.names.bindings import targets_of
 from fsrace_lint.project.names.values import Argument, Element, Scope, Value
 from fsrace_lint.project.records import Record
 

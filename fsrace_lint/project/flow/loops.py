@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.project.names.bindings import evaluated, suites, target_name, targets_of, within
+from fsrace_lint.facts.syntax import evaluated, suites, target_name, within
+from fsrace_lint.project.names.bindings import targets_of
 from fsrace_lint.project.names.values import Argument, Either, Element, Selected, Unknown, Value
 
 if TYPE_CHECKING:

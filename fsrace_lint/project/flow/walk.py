@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.syntax import bound_names
 from fsrace_lint.project.flow.evaluate import Evaluator, Loop, is_file
 from fsrace_lint.project.flow.loops import amid_rounds
 from fsrace_lint.project.flow.processes import ALL, MAIN
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.flow.states import Exit, Flow, Literal, Net, State, caught_by, join, join_all
-from fsrace_lint.project.names.bindings import assigned, bound_names, targets_of
+from fsrace_lint.project.names.bindings import assigned, targets_of
 from fsrace_lint.project.names.values import Element, Entered, Value, merge
 
 if TYPE_CHECKING:

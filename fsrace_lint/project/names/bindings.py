@@ -1,26 +1,16 @@
-"""The names that statements bind."""
+"""What the names that statements bind are bound to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.facts.syntax import target_name
 from fsrace_lint.project.names.values import Element, Entered, Scope, Unknown, Unpacked, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from fsrace_lint.project.names.values import Binding
-
-
-def target_name(target: m.Expr) -> str | None:
-    """Give the name under which a target is bound: `x`, or `self.x`."""
-    if isinstance(target, m.Name):
-        return target.id
-    if isinstance(target, m.Attribute) and isinstance(target.value, m.Name):
-        return f"{target.value.id}.{target.name}"
-    return None
 
 
 def source_of(binding: Binding) -> str:
@@ -71,112 +61,6 @@ def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
             parts |= targets_of(item, Unpacked(Value(value, scope), index if flat else None))
         return parts
     return dict.fromkeys(targets_of(target, Unknown()), Unknown())
-
-
-def bound_names(statements: Iterable[m.Statement]) -> tuple[str, ...]:
-    """Give the names that some statements may bind, each once, in order.
-
-    Args:
-        statements: The statements; functions and classes defined in them are not entered.
-    """
-    names: dict[str, None] = {}
-    for statement in statements:
-        _collect(statement, names)
-    return tuple(names)
-
-
-def _collect(statement: m.Statement, names: dict[str, None]) -> None:
-    if isinstance(statement, (m.If, m.While, m.For, m.Try, m.With, m.Match)):
-        names.update(dict.fromkeys(statement.binds))
-        return
-    if isinstance(statement, m.Assign):
-        for target in statement.targets:
-            names.update(dict.fromkeys(targets_of(target, Unknown())))
-    if not isinstance(statement, m.DefineClass):
-        for expr in evaluated(statement):
-            _collect_walrus(expr, names)
-
-
-def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
-    """Give the suites a compound statement holds; class bodies count, function bodies do not."""
-    match statement:
-        case (
-            m.If(body=body, orelse=orelse)
-            | m.While(body=body, orelse=orelse)
-            | m.For(body=body, orelse=orelse)
-        ):
-            return body, orelse
-        case m.Try(body=body, handlers=handlers, orelse=orelse, final=final):
-            return (body, *(handler.body for handler in handlers), orelse, final)
-        case m.With(body=body) | m.DefineClass(body=body):
-            return (body,)
-        case m.Match(cases=cases):
-            return tuple(case.body for case in cases)
-        case _:
-            return ()
-
-
-def evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
-    """Give the expressions that a statement evaluates itself, outside of its suites."""
-    match statement:
-        case m.If(test=expr) | m.While(test=expr) | m.Assert(test=expr) | m.For(iterable=expr):
-            return (expr,)
-        case m.Evaluate(value=value) | m.Assign(value=value) | m.Return(value=value) | m.Raise(value=value):
-            return (value,)
-        case m.With(items=items):
-            return tuple(item.context for item in items)
-        case m.Match(subject=subject, cases=cases):
-            return (subject, *(case.guard for case in cases))
-        case _:
-            return ()
-
-
-def _collect_walrus(expr: m.Expr | None, names: dict[str, None]) -> None:
-    if isinstance(expr, m.Walrus):
-        names[expr.name] = None
-    for child in () if expr is None else children(expr):
-        _collect_walrus(child, names)
-
-
-def children(expr: m.Expr) -> tuple[m.Expr, ...]:
-    """Give the expressions that an expression is written with."""
-    find = _CHILDREN.get(type(expr))
-    return () if find is None else find(expr)
-
-
-def within(expr: m.Expr | None) -> Iterator[m.Expr]:
-    """Give an expression and all that it is written with."""
-    if expr is not None:
-        yield expr
-        for child in children(expr):
-            yield from within(child)
-
-
-def _of_call(expr: m.Call) -> tuple[m.Expr, ...]:
-    return (expr.function, *expr.arguments, *(keyword.value for keyword in expr.keywords))
-
-
-def _of_comprehension(expr: m.Comprehension) -> tuple[m.Expr, ...]:
-    inner = (part for generator in expr.generators for part in (generator.iterable, *generator.conditions))
-    return (*inner, *expr.results)
-
-
-_CHILDREN: Final[dict[type, Callable[..., tuple[m.Expr, ...]]]] = {
-    m.Attribute: lambda expr: (expr.value,),
-    m.Call: _of_call,
-    m.Compare: lambda expr: (expr.left, *expr.rights),
-    m.Boolean: lambda expr: expr.values,
-    m.Not: lambda expr: (expr.value,),
-    m.Binary: lambda expr: (expr.left, expr.right),
-    m.Conditional: lambda expr: (expr.test, expr.body, expr.orelse),
-    m.Format: lambda expr: expr.parts,
-    m.Subscript: lambda expr: (expr.value, expr.index),
-    m.Sequence: lambda expr: expr.items,
-    m.Starred: lambda expr: (expr.value,),
-    m.Comprehension: _of_comprehension,
-    m.Walrus: lambda expr: (expr.value,),
-    m.Opaque: lambda expr: expr.parts,
-}
 
 
 def is_none(binding: Binding) -> bool:

@@ -8,7 +8,7 @@ import operator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
-from fsrace_lint.project.names.bindings import bound_names
+from fsrace_lint.facts.syntax import bound_names
 from fsrace_lint.project.names.members import DEEPEST
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.tables import aliases_in

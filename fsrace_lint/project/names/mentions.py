@@ -176,13 +176,25 @@ class Mentions:
             key = name, home if function is not None else None
             if key not in told:
                 told.add(key)
-                readers = self.calling(name)
+                readers = self._readers(name, home, function)
                 self.effort += len(readers)
                 for reader in self._from_near(function, readers):
                     if handed and not reader.facts.use(name) & HANDED:
                         continue
                     if function is None or self._may_mean(function, name, home, reader):
                         yield reader, name
+
+    def _readers(self, name: str, home: Home, function: LinkedFunction | None) -> Sequence[LinkedFunction]:
+        """Give who uses a name; perhaps without those in files where it is bare, and settled.
+
+        There it can mean neither a function nor what is at home, if these stand elsewhere.
+        """
+        if function is None:
+            return self.calling(name)
+        meant = {function.module}
+        if isinstance(home, LinkedClass):
+            meant.add(home.module)
+        return self._tables.callers_of(name, meant)
 
     def _from_near(
         self, function: LinkedFunction | None, readers: Sequence[LinkedFunction]

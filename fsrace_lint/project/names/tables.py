@@ -11,7 +11,7 @@ from fsrace_lint.project.names.entities import is_property
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.modules import LinkedFunction, Module
@@ -53,6 +53,19 @@ class Tables:
         """Give the functions whose code calls what has a name, or hands it on, in the same order."""
         return self._callers.get(name, ())
 
+    def callers_of(self, name: str, modules: Container[Module]) -> Sequence[LinkedFunction]:
+        """Give the same as far as they may mean what stands in some files; others may be among them.
+
+        Args:
+            name: The name.
+            modules: The files.
+
+        Returns:
+            The functions.
+        """
+        del modules
+        return self.callers(name)
+
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
         """Give the further names of what has a name, each with the function that gives it.
 
@@ -75,6 +88,7 @@ class Headed(Tables):
         super().__init__(modules)
         self._read: dict[str, tuple[LinkedFunction, ...]] = {}
         self._calling: dict[str, tuple[LinkedFunction, ...]] = {}
+        self._calling_there: dict[tuple[Module, str], tuple[LinkedFunction, ...]] = {}
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
 
     @functools.cached_property
@@ -101,6 +115,28 @@ class Headed(Tables):
         if name not in self._calling:
             self._calling[name] = tuple(f for f in self.readers(name) if name in f.facts.called)
         return self._calling[name]
+
+    def callers_of(self, name: str, modules: Container[Module]) -> Sequence[LinkedFunction]:
+        """Give the same as far as they may mean what stands in some files.
+
+        A file that calls a function of its own by the name, and nothing else, is not looked at.
+
+        Args:
+            name: The name.
+            modules: The files.
+
+        Returns:
+            The functions.
+        """
+        mentioning = self._mentioning.get(name, ())
+        meant = (each for each in mentioning if each in modules or name not in each.head.settled)
+        return [function for module in meant for function in self._calling_in(module, name)]
+
+    def _calling_in(self, module: Module, name: str) -> tuple[LinkedFunction, ...]:
+        if (module, name) not in self._calling_there:
+            found = (function for function in module.functions if name in function.facts.called)
+            self._calling_there[module, name] = tuple(found)
+        return self._calling_there[module, name]
 
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
         """Give the further names of what has a name, each with the function that gives it.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, parts, variable_of
+from fsrace_lint.facts.syntax import bound_names, suites
 from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY, SYNCHRONIZING, Processes
 from fsrace_lint.project.memo import Memo
 from fsrace_lint.project.model import LOOKING
-from fsrace_lint.project.names.bindings import bound_names, suites
 from fsrace_lint.project.names.entities import is_property, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Element, Entered, Selected, Unpacked, Value
 from fsrace_lint.project.records import Record

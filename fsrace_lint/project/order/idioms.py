@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import unnegated
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.facts.syntax import bound_names, suites, within
 from fsrace_lint.project.flow.splits import is_first
-from fsrace_lint.project.names.bindings import bound_names, suites, within
 from fsrace_lint.project.names.entities import Library
 from fsrace_lint.project.names.values import Argument
 

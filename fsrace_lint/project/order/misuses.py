@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.facts.syntax import suites
 from fsrace_lint.project.flow.processes import Runs, runs
 from fsrace_lint.project.model import LOOKING, Misuse
-from fsrace_lint.project.names.bindings import suites
 from fsrace_lint.project.names.entities import as_function, qualified_name
 from fsrace_lint.project.names.given import arguments_of, received
 from fsrace_lint.project.names.modules import LinkedFunction

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.facts.syntax import within
 from fsrace_lint.project.flow.loops import calls_of
 from fsrace_lint.project.flow.processes import ALL, MAIN, Runs, runs
 from fsrace_lint.project.model import Reach
-from fsrace_lint.project.names.bindings import within
 from fsrace_lint.project.names.values import Selected, Value, expressions_of
 from fsrace_lint.project.paths.purposes import Purpose, purpose
 from fsrace_lint.project.records import Record

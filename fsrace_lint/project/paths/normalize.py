@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
+from fsrace_lint.facts.syntax import target_name
 from fsrace_lint.project.flow.passing import open_ways
-from fsrace_lint.project.names.bindings import is_none, target_name
+from fsrace_lint.project.names.bindings import is_none
 from fsrace_lint.project.names.entities import Instance, Library, qualified_name
 from fsrace_lint.project.names.given import given, passed
 from fsrace_lint.project.names.values import (
