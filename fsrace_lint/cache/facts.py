@@ -93,6 +93,9 @@ class _Index(msgspec.Struct, frozen=True, array_like=True):
     checksum: bytes = b""
 
 
+_Piece: TypeAlias = "tuple[_Entry, bytes | memoryview, msgspec.Raw]"
+"""A line of the index, the packed facts that it is about, and the head of these."""
+
 _UNKNOWN: Final = Status(_NEVER, 0, 0, 0)
 _index_of: Final = msgspec.msgpack.Decoder(_Index).decode
 _MISSES: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError, zlib.error)
@@ -111,11 +114,15 @@ def _decoder(*, parsed: bool) -> Callable[[bytes], Facts]:
 
 
 @functools.cache
-def _heads_decoder() -> Callable[[bytes], list[Head | None]]:
-    """Give what reads the heads of all files."""
+def _head_decoder() -> Callable[[msgspec.Raw], Head | None]:
+    """Give what reads the head of a file."""
     from fsrace_lint.facts.heads import Head  # noqa: PLC0415  # as above
 
-    return msgspec.msgpack.Decoder(list[Head | None]).decode
+    return msgspec.msgpack.Decoder(Head | None).decode
+
+
+_raw_heads_of: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_NO_HEAD: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
 class PackedFacts:
@@ -163,8 +170,8 @@ class PackedFacts:
         return _index_of(data)
 
     @functools.cached_property
-    def _heads(self) -> dict[str, Head]:
-        """The heads by file: read when the first one is asked for."""
+    def _heads(self) -> dict[str, msgspec.Raw]:
+        """The heads by file, as they were packed: read when the first one is asked for."""
         at = self._at
         if self._descriptor is None or not 0 < at.length <= _INDEX_LARGEST:
             return {}
@@ -172,9 +179,7 @@ class PackedFacts:
             data = _at(self._descriptor, at.offset, at.length)
             if _checksum(data) != at.checksum:
                 return {}
-            heads = _heads_decoder()(data)
-            named = zip(at.entries, heads, strict=True)
-            return {os.fsdecode(entry.path): head for entry, head in named if head is not None}
+            return dict(zip(self._entries, _raw_heads_of(data), strict=True))
         except (OSError, *_MISSES):
             return {}
 
@@ -188,7 +193,11 @@ class PackedFacts:
         Returns:
             The names in it, None where they are not known.
         """
-        return self._heads.get(relative) if self.parsed(relative, digest) else None
+        packed = self._heads.get(relative) if self.parsed(relative, digest) else None
+        try:
+            return None if packed is None else _head_decoder()(packed)
+        except _MISSES:
+            return None
 
     def close(self) -> None:
         """Close the file, which otherwise stays open as long as this is there; nothing more can be read."""
@@ -262,11 +271,11 @@ class PackedFacts:
         named = {row.relative for row in wanted}
         others = [entry for name, entry in self._entries.items() if name not in named and remains(name)]
         pieces = _Pieces()
+        old = self._everything()
         for row in wanted:
-            pieces.add(*self._kept(row), self._head_of(row))
+            pieces.add(*(self._known(row, old) if row.facts is None else _new(row, self._status(row))))
         for entry in others:
-            head = self._heads.get(os.fsdecode(entry.path))
-            pieces.add(entry, self._safely_packed(entry), head)
+            pieces.add(entry, _part(old, entry), self._heads.get(os.fsdecode(entry.path), _NO_HEAD))
         if os.name == "nt":  # it cannot be replaced there while it is open
             self.close()
         self._folder.write(self._name, pieces.whole(self._version))
@@ -282,31 +291,46 @@ class PackedFacts:
         """Give the status to remember: none where the file may change and keep it."""
         return row.status if row.status is not None and row.status.settled(self._since) else _UNKNOWN
 
-    def _kept(self, row: Row) -> tuple[_Entry, bytes]:
-        entry = _Entry(os.fsencode(row.relative), self._status(row), bytes.fromhex(row.digest))
-        if row.facts is None:
-            old = self._entries.get(row.relative)
-            if old is None or old.digest != entry.digest:
-                return entry, b""
-            return msgspec.structs.replace(old, status=entry.status), self._safely_packed(old)
-        packed = b""
-        # A lone surrogate or a large number in a literal: there is no code for them.
-        with contextlib.suppress(ValueError, OverflowError, RecursionError):
-            packed = zlib.compress(msgspec.msgpack.encode(row.facts), 1)
-        return msgspec.structs.replace(entry, parsed=row.parsed), packed
+    def _known(self, row: Row, old: memoryview) -> _Piece:
+        """Give what the file holds of another file already; if it is damaged, it stays so, and shows."""
+        entry = self._entries.get(row.relative)
+        if entry is None or entry.digest.hex() != row.digest:
+            return _entry_of(row, self._status(row)), b"", _NO_HEAD
+        status = self._status(row)
+        if status != entry.status:
+            entry = msgspec.structs.replace(entry, status=status)
+        return entry, _part(old, entry), self._heads.get(row.relative, _NO_HEAD)
 
-    def _head_of(self, row: Row) -> Head | None:
-        if row.facts is None or not row.parsed:
-            return self.head(row.relative, row.digest)
-        from fsrace_lint.facts.heads import head_of  # noqa: PLC0415  # as above
+    def _everything(self) -> memoryview:
+        """Read the facts of all files, as they were packed; nothing where that cannot be."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                return memoryview(_at(self._descriptor, 0, min(self._at.offset, LARGEST)))
+        return memoryview(b"")
 
-        return head_of(cast("FileFacts", row.facts))
 
-    def _safely_packed(self, entry: _Entry) -> bytes:
-        try:
-            return self._packed(entry)
-        except OSError:
-            return b""
+def _entry_of(row: Row, status: Status) -> _Entry:
+    return _Entry(os.fsencode(row.relative), status, bytes.fromhex(row.digest), row.parsed)
+
+
+def _new(row: Row, status: Status) -> _Piece:
+    """Pack the facts of a file."""
+    packed, head = b"", _NO_HEAD
+    # A lone surrogate or a large number in a literal: there is no code for them.
+    with contextlib.suppress(ValueError, OverflowError, RecursionError):
+        packed = zlib.compress(msgspec.msgpack.encode(row.facts), 1)
+        if row.parsed:
+            from fsrace_lint.facts.heads import head_of  # noqa: PLC0415  # as above
+
+            head = msgspec.Raw(msgspec.msgpack.encode(head_of(cast("FileFacts", row.facts))))
+    entry = _entry_of(row, status)
+    return msgspec.structs.replace(entry, digest_of_facts=_digest(entry, packed)), packed, head
+
+
+def _part(old: memoryview, entry: _Entry) -> memoryview:
+    """Give the facts of a file out of those of all."""
+    found = old[entry.offset : entry.offset + entry.length]
+    return found if len(found) == entry.length else old[:0]
 
 
 class _Pieces:
@@ -314,33 +338,29 @@ class _Pieces:
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
-        self._heads: list[Head | None] = []
-        self._packed: list[bytes] = []
+        self._heads: list[msgspec.Raw] = []
+        self._packed: list[bytes | memoryview] = []
         self._offset = _HEAD.size
 
-    def add(self, entry: _Entry, packed: bytes, head: Head | None) -> None:
+    def add(self, entry: _Entry, packed: bytes | memoryview, head: msgspec.Raw) -> None:
         """Put a file in; its facts are left out where there is no room."""
         if self._offset + len(packed) > LARGEST - 2 * _INDEX_LARGEST:
             packed = b""
-        offset, length = self._offset, len(packed)
-        known_by = _digest(entry, packed)
-        self._entries.append(
-            msgspec.structs.replace(entry, offset=offset, length=length, digest_of_facts=known_by)
-        )
+        if (entry.offset, entry.length) != (self._offset, len(packed)):
+            entry = msgspec.structs.replace(entry, offset=self._offset, length=len(packed))
+        self._entries.append(entry)
         self._packed.append(packed)
-        self._heads.append(head if packed else None)
-        self._offset += length
+        self._heads.append(head if packed else _NO_HEAD)
+        self._offset += len(packed)
 
-    def whole(self, version: Version) -> list[bytes]:
+    def whole(self, version: Version) -> list[bytes | memoryview]:
         """Give the bytes of the file.
 
         Raises:
             OSError: They cannot be sealed.
         """
-        heads = b""
-        with contextlib.suppress(ValueError):  # a lone surrogate in a name
-            data = msgspec.msgpack.encode(self._heads)
-            heads = data if len(data) <= _INDEX_LARGEST else b""
+        data = msgspec.msgpack.encode(self._heads)
+        heads = data if len(data) <= _INDEX_LARGEST else b""
         index = msgspec.msgpack.encode(_Index(self._entries, self._offset, len(heads), _checksum(heads)))
         offset = self._offset + len(heads)
         begin = _HEAD.pack(_MAGIC, version.files, version.content(), offset, len(index), bytes(SIZE))[:-SIZE]

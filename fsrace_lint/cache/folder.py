@@ -86,7 +86,7 @@ class Folder:
         except OSError:
             return None
 
-    def write(self, name: str, pieces: Iterable[bytes]) -> None:
+    def write(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
         """Write a file beside and rename it: a reader sees the old one or the new one.
 
         Nothing is flushed to the disk: what is torn there is noticed when it is read.
