@@ -174,7 +174,7 @@ def test_a_class_that_derives_from_one_of_its_name_is_called_by_that_name() -> N
 @pytest.mark.parametrize(
     ("most", "known"), [(2, {"", "copytree", "copies"}), (3, {"", "copytree", "copies", *"abc"})]
 )
-def test_further_names_of_a_library_end_where_there_are_too_many(
+def test_further_names_end_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch, most: int, known: set[str]
 ) -> None:
     monkeypatch.setattr(further, "MOST", most)

@@ -77,6 +77,7 @@ def unfiltered() -> Iterator[None]:
             (Mentions, "search", _all_mentions),
             (Mentions, "calling", _all_functions),
             (Mentions, "names_for", _all_names),
+            (Mentions, "denoting", property(_all_names)),
             (Misuses, "_handing", property(_all_names)),
             (Polls, "_handing", property(_all_names)),
             (Linked, "each_acting", Linked.each),

@@ -177,7 +177,7 @@ class Edges:
         if function.owner is None or self.of(function):
             return ()
         name, module = function.facts.name, function.module
-        callers = (caller for caller in self.mentions.calling(name) if caller.module is module)
+        callers = (caller for caller in module.functions if caller.facts.use(name))
         self._look_at(callers, {name})
         found = self._unresolved.get((module, name), ())
         return tuple(sorted(found, key=lambda edge: edge.event.function.order))

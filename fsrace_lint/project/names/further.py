@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import itertools
-import operator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
@@ -72,24 +70,29 @@ class FurtherNames:
         self._locals: dict[LinkedFunction, dict[str, list[_Given]]] = {}
         self._attributes: dict[tuple[str, bool], _ByClass] = {}
 
-    def reached(self, start: Iterable[Known]) -> Iterator[Known]:
+    def all_reached(self, start: Iterable[Known]) -> Iterator[Known]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""
         return (known for _, known in self._by_steps(start))
 
-    def told(self, start: Iterable[Known]) -> list[Known]:
+    def reached(self, start: Iterable[Known]) -> Iterator[Known]:
         """Give the same up to the steps at which there are so many that they tell nothing any more.
 
         That is so in trees of many projects: what a `get` of one of them returns, any `get` of the others
         may give, and few names are left that could not be meant.
         """
-        found: list[Known] = []
         latest: list[Known] = []
-        for _, group in itertools.groupby(self._by_steps(start), key=operator.itemgetter(0)):
-            found += latest
-            latest = [known for _, known in itertools.islice(group, MOST + 1)]
-            if found and len(latest) > MOST:
-                return found
-        return found + latest
+        at = 0
+        for steps, known in self._by_steps(start):
+            if steps == 0:
+                yield known
+                continue
+            if steps != at:
+                yield from latest
+                latest, at = [], steps
+            latest.append(known)
+            if len(latest) > MOST:
+                return
+        yield from latest
 
     def _by_steps(self, start: Iterable[Known]) -> Iterator[tuple[int, Known]]:
         """Give names and further names, each with the least steps that lead there, in that order."""

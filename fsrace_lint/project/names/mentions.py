@@ -43,8 +43,11 @@ class Mentions:
     def denoting(self) -> frozenset[str]:
         """The names that may denote functions of the project, and classes that have a constructor."""
         counted = self._tables.denoting
-        functions = (function for module in self._modules for function in module.functions)
-        return self.names_for(self.called(functions)) if counted is None else counted
+        if counted is not None:
+            return counted
+        called = self.called(function for module in self._modules for function in module.functions)
+        reached = self.further.all_reached((name, False, None) for name in called)
+        return frozenset({""}.union(name for name, _, _ in reached))
 
     @functools.cached_property
     def every(self) -> frozenset[str]:
@@ -64,15 +67,14 @@ class Mentions:
 
         The empty one is always among them: what is called may have none, as in `(one or other)()`.
         """
-        known = frozenset(names)
-        told = self.further.told((name, False, LIBRARY) for name in known)
-        return known.union({""}, (name for name, _, _ in told))
+        return self._spelled((name, False, LIBRARY) for name in frozenset(names))
 
     def names_for(self, names: Iterable[str]) -> frozenset[str]:
         """Give names of functions of the project, and all by which they may be known, the empty one too."""
-        known = frozenset(names)
-        reached = self.further.reached((name, False, None) for name in known)
-        return known.union({""}, (name for name, _, _ in reached))
+        return self._spelled((name, False, None) for name in frozenset(names))
+
+    def _spelled(self, start: Iterable[Known]) -> frozenset[str]:
+        return frozenset({""}.union(name for name, _, _ in self.further.reached(start)))
 
     @staticmethod
     def called(functions: Iterable[LinkedFunction]) -> set[str]:
