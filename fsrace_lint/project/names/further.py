@@ -29,12 +29,15 @@ _STEPS: Final = {False: 2, True: 3}
 """How many steps the resolver takes at least from a further name to what it stands for, and from a call of
 what returns that. A name of what is called costs nothing: it is resolved by itself."""
 
-MOST: Final = 2_000
+MOST: Final = 5_000
 """More further names than this, all at so many steps, tell nothing."""
 
 Known: TypeAlias = "tuple[str, bool, Home]"
 """A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
 function, an attribute of the objects of a class, of a library; None where anybody may have it."""
+
+_NONE: Final[dict[Known, int]] = {}
+"""The further names of most names: one object."""
 
 _Given: TypeAlias = "tuple[m.Alias, LinkedFunction]"
 """A further name, and the function that gives it."""
@@ -117,7 +120,7 @@ class FurtherNames:
             further: dict[Known, int] = {}
             for each, steps in self._further_names(*known):
                 further[each] = min(steps, further.get(each, steps))
-            self._further[known] = further
+            self._further[known] = further or _NONE
         return self._further[known]
 
     def _further_names(self, name: str, called: bool, home: Home) -> Iterator[tuple[Known, int]]:  # noqa: FBT001  # parts of one key
@@ -158,18 +161,19 @@ class FurtherNames:
 
     def _by_class(self, given: Iterable[_Given]) -> _ByClass:
         found = _ByClass([], {}, {})
-        for alias, reader in given:
+        for each in given:
+            alias, reader = each
             if alias.of:
                 own = alias.of == _object_of(reader)
                 class_ = reader.owner if own else self._class_named(alias.of, reader)
                 if class_ is not None:
-                    found.of_classes.setdefault(class_, []).append((alias, reader))
+                    found.of_classes.setdefault(class_, []).append(each)
                 elif not own:
-                    found.of_any.append((alias, reader))
+                    found.of_any.append(each)
             elif alias.name == _object_of(reader):
-                found.of_any.append((alias, reader))
+                found.of_any.append(each)
             else:
-                found.bare.setdefault(reader, []).append((alias, reader))
+                found.bare.setdefault(reader, []).append(each)
         return found
 
     def inside(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
