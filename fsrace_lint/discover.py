@@ -35,7 +35,7 @@ _COLLECTED: Final = (b"def test", b"class Test", b"TestCase", b"pytest", b"unitt
 """What stands in a file that runners of tests collect something from."""
 _TEST: Final = "a test or documentation"
 
-_NAME: Final = r"(?:[\w.~+@$=, -]|\?|\[\w+\]|\*+)+"
+_NAME: Final = r"(?:[\w.~+@$=,# *-]|\?|\[\w+\])+"
 _PLAIN: Final = re.compile(rf"/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
 """A line of a `.gitignore` file without `!`, backslashes, and classes of more than letters and digits."""
 _WILD: Final = re.compile(r"(\*+|\?|\[\w+\])")
@@ -134,6 +134,12 @@ class _Entries:
         return _any_of(self._wild_paths)
 
 
+def _anywhere(line: str) -> str:
+    """Take `**/` off a name, which may stand in any folder without it."""
+    name = line.removeprefix("**/")
+    return name if _PLAIN.fullmatch(name) and "/" not in name.rstrip("/") and "**" not in name else line
+
+
 def _translated(text: str) -> str:
     """Turn a plain line into the source of a regular expression; a lone star needs a character."""
     parts = ("[^/]+" if set(part) == {"*"} else _part(part) for part in text.split("/"))
@@ -186,6 +192,7 @@ class _Ignore:
     def _add(self, line: str) -> None:
         if not line or line.startswith("#"):
             return
+        line = _anywhere(line)
         if _Plain.takes(line):
             if not self._lines or not isinstance(self._lines[-1], _Plain):
                 self._lines.append(_Plain())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,11 +14,9 @@ from fsrace_lint import discover
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 NAMES = ("a", "b.py", ".b", "a.b", "c-d", "x.pyc", "a b", "a$b.c")
 PARTS = st.sampled_from(
-    ("a", "b", "*", "?", "[ab]", ".", ".py", "*.py", "*.py[cod]", "c-d", "a b", "$", "**")
+    ("a", "b", "*", "?", "[ab]", ".", ".py", "*.py", "*.py[cod]", "c-d", "a b", "$", "**", "x#")
 )
 WORDS = st.lists(PARTS, min_size=1, max_size=3).map("".join).filter(lambda word: word.strip() == word)
 NAMED = st.tuples(WORDS, st.sampled_from(("", "/"))).map("".join)
@@ -26,12 +25,15 @@ PLACED = st.tuples(
     st.lists(WORDS, min_size=1, max_size=3).map("/".join),
     st.sampled_from(("", "/")),
 ).map("".join)
+ANYWHERE = st.sampled_from(("**/a", "**/a/", "**/*.py", "**/*", "**/[ab]*/", "**/#a"))
 PLAIN = NAMED | PLACED.filter(lambda line: "**" not in line or "/" not in line.rstrip("/"))
 OTHERS = st.sampled_from(
     (
         "!a",
         "!*.py",
-        "**/a",
+        "**/!a",
+        "**/**",
+        "**/a/b",
         "a/**",
         "/**",
         "a/**b",
@@ -51,7 +53,7 @@ PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
 
 class TestPlainLines:
     @given(
-        lines=st.lists(PLAIN | OTHERS, max_size=5),
+        lines=st.lists(PLAIN | ANYWHERE | OTHERS, max_size=5),
         entries=st.lists(st.tuples(PATHS, st.booleans()), min_size=1, max_size=8),
         base=st.sampled_from(("", "p/", "p/q/")),
     )
@@ -68,6 +70,7 @@ class TestPlainLines:
         quick = discover._Ignore(str(tmp_path), base)
         with monkeypatch.context() as patched:
             patched.setattr(discover, "_PLAIN", re.compile("(?!)"))
+            patched.setattr(discover, "_anywhere", lambda line: line)
             slow = discover._Ignore(str(tmp_path), base)
         for path, folder in entries:
             name = base + path
@@ -77,6 +80,18 @@ class TestPlainLines:
     def test_they_are_plain(self, line: str) -> None:
         assert discover._Plain.takes(line)
 
+    @given(line=ANYWHERE)
+    def test_a_name_in_any_folder_is_one(self, line: str) -> None:
+        assert not discover._Plain.takes(line)
+        assert discover._Plain.takes(discover._anywhere(line))
+
     @given(line=OTHERS)
     def test_others_are_not(self, line: str) -> None:
-        assert not discover._Plain.takes(line)
+        assert not discover._Plain.takes(discover._anywhere(line)) or line.startswith("#")
+
+    @pytest.mark.parametrize(
+        "line", ["*" * 5_000 + "!", "a*" * 2_500 + "!", "a/" * 2_500 + "!", "[a]" * 2_000 + "!"]
+    )
+    def test_to_tell_takes_no_time(self, line: str) -> None:
+        """One that tries every way to part stars never ends; the test is that this comes to an end."""
+        assert not discover._Plain.takes(discover._anywhere(line))
