@@ -216,6 +216,26 @@ def of_kept(thing):
     assert found == {"One": {"of_any", "of_one"}, "Two": {"of_any", "of_kept"}}
 
 
+def test_an_object_may_be_an_attribute_of_its_name() -> None:
+    """What `cls.cls` is, nobody asks: the name alone lets who uses it through."""
+    code = """\
+def work():
+    pass
+
+class Kept:
+    def keep(self):
+        self.cls = work
+
+class Made:
+    @classmethod
+    def build(cls):
+        made = cls
+        made()
+"""
+    mentions, by_name = linked({"main.py": code})
+    assert by_name["Made.build"] in mentions.of(by_name["work"])
+
+
 def test_who_is_near_is_looked_at_first() -> None:
     calls = "from a.b.lib import sought\n\ndef calls():\n    sought()\n"
     files = {"a/b/lib.py": "def sought():\n    pass\n\ndef calls():\n    sought()\n"}

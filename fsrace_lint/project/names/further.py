@@ -166,10 +166,10 @@ class FurtherNames:
             if alias.of:
                 own = alias.of == _object_of(reader)
                 class_ = reader.owner if own else self._class_named(alias.of, reader)
-                if class_ is not None:
-                    found.of_classes.setdefault(class_, []).append(each)
-                elif not own:
+                if class_ is None:
                     found.of_any.append(each)
+                else:
+                    found.of_classes.setdefault(class_, []).append(each)
             elif alias.name == _object_of(reader):
                 found.of_any.append(each)
             else:
