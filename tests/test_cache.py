@@ -284,6 +284,21 @@ class TestWhatItSaves:
         assert packed(here).holds("a.py", digest)
         assert not packed(here).holds("b.py", digest)
 
+    def test_facts_that_are_damaged_are_found_anew_once(
+        self, here: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settle(monkeypatch)
+        write({"a.py": HAZARD, "b.py": CLEAN})
+        checked(cached=Cached.FACTS)
+        (file,) = (here / ".fsrace_cache").glob("facts-*")
+        data = bytearray(file.read_bytes())
+        data[packed(here)._entries["a.py"].offset + 5] ^= 1
+        file.write_bytes(data)
+        parsed.clear()
+        for _ in range(3):
+            checked(cached=Cached.FACTS)
+        assert parsed == ["a.py"]
+
     def test_files_of_another_run_are_kept(self, here: Path) -> None:
         write({"a.py": HAZARD, "tests/test_a.py": CLEAN})
         result = CliRunner().invoke(cli.main, ["check", "--include-tests"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fsrace_lint import discover
+from fsrace_lint import gitignore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,31 +67,31 @@ class TestPlainLines:
         base: str,
     ) -> None:
         (tmp_path / ".gitignore").write_text("\n".join(lines), encoding="utf-8")
-        quick = discover._Ignore(str(tmp_path), base)
+        quick = gitignore.Ignore(str(tmp_path), base)
         with monkeypatch.context() as patched:
-            patched.setattr(discover, "_PLAIN", re.compile("(?!)"))
-            patched.setattr(discover, "_anywhere", lambda line: line)
-            slow = discover._Ignore(str(tmp_path), base)
+            patched.setattr(gitignore, "_PLAIN", re.compile("(?!)"))
+            patched.setattr(gitignore, "_anywhere", lambda line: line)
+            slow = gitignore.Ignore(str(tmp_path), base)
         for path, folder in entries:
             name = base + path
             assert quick.decides(name, folder=folder) == slow.decides(name, folder=folder), name
 
     @given(line=PLAIN)
     def test_they_are_plain(self, line: str) -> None:
-        assert discover._Plain.takes(line)
+        assert gitignore._Plain.takes(line)
 
     @given(line=ANYWHERE)
     def test_a_name_in_any_folder_is_one(self, line: str) -> None:
-        assert not discover._Plain.takes(line)
-        assert discover._Plain.takes(discover._anywhere(line))
+        assert not gitignore._Plain.takes(line)
+        assert gitignore._Plain.takes(gitignore._anywhere(line))
 
     @given(line=OTHERS)
     def test_others_are_not(self, line: str) -> None:
-        assert not discover._Plain.takes(discover._anywhere(line)) or line.startswith("#")
+        assert not gitignore._Plain.takes(gitignore._anywhere(line)) or line.startswith("#")
 
     @pytest.mark.parametrize(
         "line", ["*" * 5_000 + "!", "a*" * 2_500 + "!", "a/" * 2_500 + "!", "[a]" * 2_000 + "!"]
     )
     def test_to_tell_takes_no_time(self, line: str) -> None:
         """One that tries every way to part stars never ends; the test is that this comes to an end."""
-        assert not discover._Plain.takes(discover._anywhere(line))
+        assert not gitignore._Plain.takes(gitignore._anywhere(line))

@@ -285,14 +285,14 @@ class PackedFacts:
         entry = self._entries.get(row.relative)
         if entry is None or entry.digest.hex() != row.digest:
             return True
-        return self._status(row) != entry.status or (row.facts is not None and not entry.length)
+        return self._status(row) != entry.status or row.facts is not None
 
     def _status(self, row: Row) -> Status:
         """Give the status to remember: none where the file may change and keep it."""
         return row.status if row.status is not None and row.status.settled(self._since) else _UNKNOWN
 
     def _known(self, row: Row, old: memoryview) -> _Piece:
-        """Give what the file holds of another file already; if it is damaged, it stays so, and shows."""
+        """Give what is held of a file already; what is damaged stays so until somebody reads it."""
         entry = self._entries.get(row.relative)
         if entry is None or entry.digest.hex() != row.digest:
             return _entry_of(row, self._status(row)), b"", _NO_HEAD

@@ -87,8 +87,7 @@ class Headed(Tables):
         """Take the files; nothing is looked at yet."""
         super().__init__(modules)
         self._read: dict[str, tuple[LinkedFunction, ...]] = {}
-        self._calling: dict[str, tuple[LinkedFunction, ...]] = {}
-        self._calling_there: dict[tuple[Module, str], tuple[LinkedFunction, ...]] = {}
+        self._calling: dict[tuple[Module, str], tuple[LinkedFunction, ...]] = {}
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
 
     @functools.cached_property
@@ -112,9 +111,8 @@ class Headed(Tables):
 
     def callers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code calls what has a name, or hands it on, in the same order."""
-        if name not in self._calling:
-            self._calling[name] = tuple(f for f in self.readers(name) if name in f.facts.called)
-        return self._calling[name]
+        mentioning = self._mentioning.get(name, ())
+        return tuple(function for module in mentioning for function in self._calling_in(module, name))
 
     def callers_of(self, name: str, modules: Container[Module]) -> Sequence[LinkedFunction]:
         """Give the same as far as they may mean what stands in some files.
@@ -133,10 +131,10 @@ class Headed(Tables):
         return [function for module in meant for function in self._calling_in(module, name)]
 
     def _calling_in(self, module: Module, name: str) -> tuple[LinkedFunction, ...]:
-        if (module, name) not in self._calling_there:
+        if (module, name) not in self._calling:
             found = (function for function in module.functions if name in function.facts.called)
-            self._calling_there[module, name] = tuple(found)
-        return self._calling_there[module, name]
+            self._calling[module, name] = tuple(found)
+        return self._calling[module, name]
 
     def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
         """Give the further names of what has a name, each with the function that gives it.
