@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
@@ -138,16 +138,48 @@ class AtCall:
         return self.written
 
 
+class Standing(Protocol):
+    """How an act stands among the processes: what is known beyond the code around it."""
+
+    @property
+    def own(self) -> Processes:
+        """Who gets from the call to the act, before what the callers bring."""
+
+    @property
+    def runs(self) -> Runs:
+        """Who does it, with what the callers bring."""
+
+    @property
+    def caught(self) -> frozenset[str]:
+        """The exceptions that are handled around it, by name."""
+
+    @property
+    def locked(self) -> bool:
+        """Whether a lock between processes is held there."""
+
+    @property
+    def first(self) -> str | None:
+        """The scope whose first process is let through before the others."""
+
+    @property
+    def reach(self) -> Reach:
+        """Who shares its path."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether neither what its path holds nor a setting can keep processes apart."""
+
+    def made_certain(self, *, certain: bool) -> Standing:
+        """Give the same where it is known otherwise whether something can keep processes apart."""
+
+
 class Site(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
 
     `event` is the call it is seen from, `origin` the call that does it: another
     one where the path was handed through functions of the project. `path` is
     None where nothing is known of it, `spelled` is how the source spells it.
-    `caught` names the exceptions that are handled around it, `first` is the scope
-    whose first process is let through before the others. `own` is who gets
-    from `event` to `origin`, before what the callers bring; `runs` is the answer
-    with them. `certain` says that neither what its path holds nor a setting can keep processes apart.
+    `standing` finds what is known beyond the code around it, and with what all callers bring.
     `trace` finds how several processes come to the function of `event`.
     `settled` says that it is judged here whoever calls, though callers hand over a part of its path;
     `callers` are the calls that do.
@@ -160,18 +192,47 @@ class Site(AtCall, Record, frozen=True, eq=False):
     origin: Event
     path: Path | None
     spelled: str
-    caught: frozenset[str]
-    locked: bool
-    first: str | None
-    own: Processes
-    runs: Runs
-    reach: Reach
-    certain: bool
+    standing: Standing
     trace: Callable[[], Trace]
     settled: bool = False
     callers: tuple[Event, ...] = ()
     after: Site | None = None
     below: Site | None = None
+
+    @property
+    def caught(self) -> frozenset[str]:
+        """The exceptions that are handled around it, by name."""
+        return self.standing.caught
+
+    @property
+    def locked(self) -> bool:
+        """Whether a lock between processes is held there."""
+        return self.standing.locked
+
+    @property
+    def first(self) -> str | None:
+        """The scope whose first process is let through before the others."""
+        return self.standing.first
+
+    @property
+    def own(self) -> Processes:
+        """Who gets from `event` to `origin`, before what the callers bring."""
+        return self.standing.own
+
+    @property
+    def runs(self) -> Runs:
+        """Who does it, with what the callers bring."""
+        return self.standing.runs
+
+    @property
+    def reach(self) -> Reach:
+        """Who shares its path."""
+        return self.standing.reach
+
+    @property
+    def certain(self) -> bool:
+        """Whether neither what its path holds nor a setting can keep processes apart."""
+        return self.standing.certain
 
     @property
     def evidence(self) -> Evidence:
@@ -208,8 +269,9 @@ class Site(AtCall, Record, frozen=True, eq=False):
     @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
-        apart = self.locked or self.act.synchronized or self.after is not None
-        return self.runs_several and self.is_shared and not apart
+        if self.act.synchronized or self.after is not None:
+            return False
+        return self.runs_several and self.is_shared and not self.locked
 
     @property
     def runs_several(self) -> bool:
@@ -230,7 +292,7 @@ class Site(AtCall, Record, frozen=True, eq=False):
     def can_be_made_twice(self) -> bool:
         """Whether several processes can make this file, link or tree at once, and one fails or spoils it."""
         act = self.act
-        if act.atomic or self.is_ordered or not self.is_contended:
+        if act.atomic or not self.is_contended or self.is_ordered:
             return False
         if act.op in {"write", "copy"}:
             return not act.exclusive and not act.tolerant
@@ -289,11 +351,16 @@ class Site(AtCall, Record, frozen=True, eq=False):
 
     def handles(self, error: str) -> bool:
         """Tell whether `error` is handled around it."""
-        return error in self.caught or bool(self.caught & _ALWAYS_CATCHING)
+        return is_handled(error, self.caught)
 
     def tolerates(self, error: str) -> bool:
         """Tell whether losing the race does no harm here: `error` is accepted or handled."""
         return self.act.tolerant or self.handles(error)
+
+
+def is_handled(error: str, caught: frozenset[str]) -> bool:
+    """Tell whether who catches some exceptions handles one."""
+    return error in caught or bool(caught & _ALWAYS_CATCHING)
 
 
 class Opening(Record, frozen=True, eq=False):

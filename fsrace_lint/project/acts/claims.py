@@ -69,11 +69,11 @@ def _leaves_nothing(made: Site, site: Site) -> bool:
     always = before == here[: len(before)]
     if always and made.act.op == site.act.op == "mkdir" and site.path and made.path.is_within(site.path):
         return True
-    fails = always and not made.tolerates("FileExistsError")
-    if not made.is_surely_a_path or not (fails or _losers_leave(made, site)):
-        return False
     inside = site.path is not None and site.path.is_within(made.path)
-    return made.path.names_a_lock or (inside and site.act.op not in {"extract", "download"})
+    fits = made.path.names_a_lock or (inside and site.act.op not in {"extract", "download"})
+    if not fits or not made.is_surely_a_path:
+        return False
+    return _losers_leave(made, site) or (always and not made.tolerates("FileExistsError"))
 
 
 def _makes(site: Site, path: Path) -> bool:

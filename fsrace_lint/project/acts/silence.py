@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from msgspec.structs import replace
-
 from fsrace_lint.facts.names import parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.acts.causes import Causes, place_of
 from fsrace_lint.project.flow.processes import FIRST, Runs, runs
-from fsrace_lint.project.model import Evidence, Reach
+from fsrace_lint.project.model import Evidence, Reach, is_handled
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
@@ -227,7 +225,7 @@ def _is_only(step: Step | None) -> bool:
 
 def _tolerating(site: Site, error: str) -> Callable[[frozenset[str]], bool]:
     """Tell of some handled exceptions whether losing the race does no harm with them."""
-    return lambda caught: replace(site, caught=caught).tolerates(error)
+    return lambda caught: site.act.tolerant or is_handled(error, caught)
 
 
 def _bare(spelled: str) -> str:

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.names import last_name, unnegated
+from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.acts.claims import Claims
 from fsrace_lint.project.acts.effects import Effects
-from fsrace_lint.project.acts.ownership import Ownership
 from fsrace_lint.project.acts.probes import Probes
 from fsrace_lint.project.acts.responses import Responses
+from fsrace_lint.project.acts.standing import SeenFromCall, Surroundings
 from fsrace_lint.project.callers.evidence import Evidences
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.passing import excludes
 from fsrace_lint.project.flow.processes import ALL, FIRST, runs
-from fsrace_lint.project.model import ASKING, Reach, Site
+from fsrace_lint.project.model import ASKING, Site
 from fsrace_lint.project.paths.passed import is_parameterized, seen_at_call
 from fsrace_lint.project.paths.storage import Storage
 from fsrace_lint.project.trail import Followed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.callers.propagate import Propagation
-    from fsrace_lint.project.flow.processes import Processes, Runs
+    from fsrace_lint.project.flow.processes import Processes
     from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.model import Act
     from fsrace_lint.project.names.modules import LinkedFunction
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.paths.forms import Path
 
 _CALLERS_DEPTH: Final = 4
-_ONE: Final = frozenset(FIRST.values()) - {ALL}
-_ALL: Final = frozenset({"all", "each", "every"})
 _UNKNOWN_STORAGE: Final = Storage()
 _NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
 """What is mentioned in methods that are there to be overridden."""
@@ -68,7 +66,7 @@ class Sites:
         self._direct: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._exposed: dict[LinkedFunction, tuple[Site, ...]] = {}
-        self._ownership = Ownership(linker.paths, propagation)
+        self.surroundings = Surroundings(propagation, linker.paths, storage)
         self._claims = Claims(linker.paths)
         self._open: Followed[LinkedFunction, tuple[Site, ...]] = Followed((), _CALLERS_DEPTH + 1)
 
@@ -108,8 +106,7 @@ class Sites:
             return None
         act = replace(rename.act, path=target)
         path = self._brought_up(self.linker.paths.normalize(target, scope), rename)
-        processes = self.acting(act, rename.event)
-        return self._judged(act, rename.event, rename.origin, path, spell(target), processes)
+        return self._site_of(act, rename.event, rename.origin, path, spell(target))
 
     def _brought_up(self, path: Path | None, site: Site) -> Path | None:
         """Give a path of the function that does it as it looks from where a site is seen."""
@@ -155,28 +152,18 @@ class Sites:
             scope: The names with which its path is read.
         """
         path = self.linker.paths.normalize(act.path, scope)
-        return self._judged(act, event, event, path, spell(act.path), self.acting(act, event))
+        return self._site_of(act, event, event, path, spell(act.path))
 
     def seen_from(self, event: Event, act: Act, scope: Scope) -> Site:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
         path = self.linker.paths.normalize(act.path, scope)
-        return self._judged(act, event, event, path, spell(act.path), self.propagation.processes(event))
+        coming = functools.partial(self.propagation.processes, event)
+        return self._site_of(act, event, event, path, spell(act.path), coming)
 
     def seen_so(self, act: Act, event: Event, origin: Event, path: Path | None, processes: Processes) -> Site:
         """Give the site of an act as it looks from a call, with the path that it has there."""
         spelled = spell(act.path) if event is origin or path is None else path.text
-        return self._judged(act, event, origin, path, spelled, processes)
-
-    def first_let_in(self, event: Event) -> str | None:
-        """Give the scope whose first process comes to a call before the others; None where none does."""
-        function = event.function
-        return self.propagation.protection.first(event) or self.propagation.context(function).first
-
-    def who_runs(self, event: Event, processes: Processes) -> Runs:
-        """Tell who does what some processes do at a call, with what all callers bring."""
-        function = event.function
-        entering = self.propagation.decorated(function) & self.propagation.context(function).processes
-        return runs(processes & entering)
+        return self._site_of(act, event, origin, path, spelled, lambda: processes)
 
     def is_settled_before(self, event: Event) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""
@@ -198,62 +185,23 @@ class Sites:
             processes &= self.linker.guards.split(act.condition, event.state.scope)[0]
         return processes
 
-    def _judged(
+    def _site_of(
         self,
         act: Act,
         event: Event,
         origin: Event,
         path: Path | None,
         spelled: str,
-        processes: Processes,
-        caught: frozenset[str] = frozenset(),
-        *,
-        locked: bool = False,
+        coming: Callable[[], Processes] | None = None,
+        below: Site | None = None,
     ) -> Site:
-        """Add what is known of the call from which an act is seen."""
-        function = event.function
-        context = self.propagation.context(function)
-        own = processes & self.propagation.decorated(function)
-        private, certain = self._ownership.of(path, function)
-        if path is not None and path.is_part and not private:
-            path = None
-        site = Site(
-            act=act,
-            event=event,
-            origin=origin,
-            path=path,
-            spelled=spelled,
-            caught=caught | self.propagation.protection.caught(event) | context.caught,
-            locked=locked or self.propagation.protection.locked(event) or context.locked,
-            first=self.first_let_in(event),
-            own=own,
-            runs=self.who_runs(event, processes),
-            reach=Reach.PRIVATE if private else self.shared_by(path, spelled),
-            certain=certain and not any(map(self._is_opened, {event, origin})),
-            trace=functools.partial(self.evidences.trace, event),
-        )
+        """Give the site of an act as it looks from a call; what callers bring is found later."""
+        coming = coming or functools.partial(self.acting, act, event)
+        standing = SeenFromCall(self.surroundings, event, origin, path, spelled, coming, below)
+        trace = functools.partial(self.evidences.trace, event)
+        site = Site(act, event, origin, standing.path, spelled, standing, trace, below=below)
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
-
-    def _is_opened(self, event: Event) -> bool:
-        """Tell whether a setting says that all come to a call, else one does: `on_each_node or rank == 0`."""
-        for literal in event.state.literals:
-            test, truth = unnegated(literal.test, truth=literal.truth)
-            if isinstance(test, m.Boolean) and (test.operator == "or") == truth:
-                splits = [self.linker.guards.split(side, literal.scope) for side in test.values]
-                who = {split[0 if truth else 1] for split in splits}
-                sides = (unnegated(side, truth=truth) for side in test.values)
-                if not who.isdisjoint(_ONE) and any(holds and _says_all(side) for side, holds in sides):
-                    return True
-        return False
-
-    def shared_by(self, path: Path | None, spelled: str) -> Reach:
-        """Tell who shares a path that is no process's own."""
-        named = self.storage.named(path, spelled)
-        if named is not None:
-            return Reach.SHARED if named else Reach.NODE
-        local = self.linker.paths.node_local.holds(path) or self.storage.filesystem == "local"
-        return Reach.NODE if local else Reach.SHARED
 
     def _is_sink(self, path: m.Expr, scope: Scope) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
@@ -283,9 +231,9 @@ class Sites:
         function = site.event.function
         names_the_file = site.path is not None and site.path.spells_its_last_part
         tells_processes = site.event.state.processes != ALL
-        if not ((names_the_file or tells_processes) and site.is_contended and self._depends_on_callers(site)):
+        if site.act.op == "download" or not (names_the_file or tells_processes):
             return site
-        if site.act.op == "download":
+        if not self._depends_on_callers(site) or not site.is_contended:
             return site
         edges = self.propagation.edges(function)
         if self.propagation.ways_in(function) != edges:
@@ -293,12 +241,14 @@ class Sites:
         certain = False
         for edge in edges:
             path = self.substituted(site.path, edge.event, function)
-            private, sure = self._ownership.of(path, edge.event.function)
+            private, sure = self.surroundings.ownership.of(path, edge.event.function)
             unknown = (path is None or path.is_part) and not tells_processes
             if unknown or private or self.propagation.protection.locked(edge.event):
                 return site
             certain = certain or sure
-        return replace(site, certain=certain, settled=True, callers=tuple(edge.event for edge in edges))
+        standing = site.standing.made_certain(certain=certain)
+        callers = tuple(edge.event for edge in edges)
+        return replace(site, standing=standing, settled=True, callers=callers)
 
     def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function
@@ -306,8 +256,7 @@ class Sites:
             return False
         if not is_parameterized(self.linker.paths, site.path, function):
             return False
-        edges = self.propagation.edges(function)
-        return bool(edges) and not any(edge.handed for edge in edges)
+        return self.propagation.is_only_called(function)
 
     def _opened(self, function: LinkedFunction, depth: int) -> tuple[Site, ...]:
         """The open sites of a function, its own and those that its calls lead to."""
@@ -348,18 +297,17 @@ class Sites:
         """Give a site of a function as it looks from a call of it."""
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
-        processes = site.own & self.propagation.processes(event)
-        judged = self._judged(
-            site.act, event, site.origin, path, spelled, processes, site.caught, locked=site.locked
+        judged = self._site_of(
+            site.act,
+            event,
+            site.origin,
+            path,
+            spelled,
+            lambda: site.own & self.propagation.processes(event),
+            site,
         )
-        return replace(judged, below=site, after=site.after, first=judged.first or site.first)
+        return judged if site.after is None else replace(judged, after=site.after)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
         return seen_at_call(self.linker.paths, path, event.call, event.state.scope, callee)
-
-
-def _says_all(expr: m.Expr) -> bool:
-    """Tell whether a setting is named after all that do something."""
-    named = isinstance(expr, (m.Name, m.Attribute))
-    return named and not _ALL.isdisjoint(last_name(expr).lower().split("_"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import parts
 from fsrace_lint.project.flow.processes import NOBODY
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.memo import Memo
+from fsrace_lint.project.names.entities import Instance, Library, is_class
 from fsrace_lint.project.names.given import passed, positional, taken
 from fsrace_lint.project.names.values import Argument, Element, Unpacked, Value
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Scope
 
+_NO_NUMBERS: Final = frozenset(map(Library, ("bool", "bytes", "dict", "float", "list", "set", "tuple")))
+"""The built-in classes that no rank is of; it may be a text that is yet to be read."""
+
 
 class Arguments:
     """Joins what all callers pass for a parameter."""
@@ -29,19 +33,19 @@ class Arguments:
         self,
         linker: Linker,
         edges: Callable[[LinkedFunction], Iterable[Edge]],
-        handing: Callable[[LinkedFunction], Iterable[Edge]],
+        spawning: Callable[[LinkedFunction], Iterable[Edge]],
     ) -> None:
         """Prepare for a project.
 
         Args:
             linker: Follows its functions.
             edges: Gives the ways into a function, of which not all may be needed.
-            handing: Gives those of them that are calls that are handed it.
+            spawning: Gives those of them that are calls that start processes.
         """
         self.linker = linker
         self.guards = linker.guards
         self.edges = edges
-        self.handing = handing
+        self.spawning = spawning
         self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED)
         self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED)
         self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None)
@@ -76,6 +80,14 @@ class Arguments:
         key = argument.function, argument.parameter.name
         return self._ranks.get(key, lambda: self._rank(argument))
 
+    def _is_no_number(self, argument: Argument) -> bool:
+        """Tell whether a parameter is said to be something else, as in `path: Path` or `save=True`."""
+        default = argument.parameter.default
+        if isinstance(default, m.Constant) and isinstance(default.value, bool):
+            return True
+        declared = self.linker.resolver.of_binding(argument)
+        return isinstance(declared, Instance) and (is_class(declared.of) or declared.of in _NO_NUMBERS)
+
     def _split(self, argument: Argument) -> Split:
         return self._join(argument, lambda value: self.guards.split(value.expr, value.scope))
 
@@ -93,6 +105,8 @@ class Arguments:
 
     def _rank(self, argument: Argument) -> str | None:
         """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
+        if self._is_no_number(argument):
+            return None
         function, parameter = argument.function, argument.parameter
         scopes: set[str] = set()
         is_alone = False
@@ -114,7 +128,7 @@ class Arguments:
 
     def _is_spawned(self, argument: Argument) -> bool:
         """Tell whether some call that starts processes hands each its number for a parameter."""
-        return any(is_spawned_number(edge, argument) for edge in self.handing(argument.function))
+        return any(is_spawned_number(edge, argument) for edge in self.spawning(argument.function))
 
     def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
         scope: Scope | None = edge.event.state.scope

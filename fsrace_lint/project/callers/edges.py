@@ -197,6 +197,20 @@ class Edges:
             search = functools.partial(self._search_calls, handed=True)
             yield from (self._edge(use) for use in self._uses_of(function, search) if use.handed)
 
+    def spawning(self, function: LinkedFunction) -> Iterator[Edge]:
+        """Give the ways into a function by calls that start processes and are handed it, as `search` does."""
+        if function in self._edges:
+            found: Iterable[Edge] = self._edges[function]
+        else:
+            search = functools.partial(self._search_calls, handed=True, among=self._spawn_names)
+            found = (self._edge(use) for use in self._uses_of(function, search) if use.handed)
+        yield from (edge for edge in found if edge.handed and edge.spawn is not None)
+
+    @functools.cached_property
+    def _spawn_names(self) -> frozenset[str]:
+        """The names by which what starts processes may be called in the project."""
+        return self.mentions.names_of_library(self.catalog.last_names["spawn"])
+
     def _uses_of(
         self, function: LinkedFunction, calls_of: Callable[[LinkedFunction], Iterable[_Use]]
     ) -> Iterator[_Use]:
@@ -246,12 +260,17 @@ class Edges:
         """How many functions the project has; to count them reads the facts of all files."""
         return sum(len(module.functions) for module in self.linker.table.modules)
 
-    def _search_calls(self, function: LinkedFunction, *, handed: bool = False) -> Iterator[_Use]:
+    def _search_calls(
+        self, function: LinkedFunction, *, handed: bool = False, among: AbstractSet[str] | None = None
+    ) -> Iterator[_Use]:
+        """Give the uses of a function as they are found, those in code that mentions one of some names."""
         if self._knows_all():
             yield from itertools.chain.from_iterable(self._uses.get(function, {}).values())
             return
         told: dict[LinkedFunction, int] = {}
         for caller, names in self.mentions.search(function, handed=handed):
+            if among is not None and among.isdisjoint(caller.facts.mentions):
+                continue
             self._look_at((caller,), names)
             uses = self._uses.get(function, {}).get(caller, [])
             new, told[caller] = uses[told.get(caller, 0) :], len(uses)

@@ -78,11 +78,16 @@ class Propagation:
         self._undecided: dict[tuple[int, int], tuple[Literal, Split]] = {}
         self._decorated: dict[LinkedFunction, Processes] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
-        linker.guards.arguments = Arguments(linker, self._edges.search, self._edges.handing)
+        linker.guards.arguments = Arguments(linker, self._edges.search, self._edges.spawning)
 
     def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
         """Give every way into a function that could be resolved."""
         return self._edges.of(function)
+
+    def is_only_called(self, function: LinkedFunction) -> bool:
+        """Tell whether there are ways into a function, and none is a call that is handed it."""
+        called = next(iter(self._edges.search(function)), None)
+        return called is not None and not called.handed and not any(self._edges.handing(function))
 
     def context(self, function: LinkedFunction) -> Context:
         """Tell what holds whenever a function runs."""
@@ -117,12 +122,13 @@ class Propagation:
         """Give the callers that bring nothing along, None for those that nothing is known of."""
         if self.decorated(function) != ALL or self._is_locked_by_decorator(function):
             return
-        edges = self.edges(function)
-        if not edges and not self._edges.presumed(function):
-            yield None
-        for edge in edges:
+        is_called = False
+        for edge in self._edges.search(function):
+            is_called = True
             if self._brought(edge, _ANYBODY) == _ANYBODY:
                 yield edge.event.function
+        if not is_called and not self._edges.presumed(function):
+            yield None
 
     def processes(self, event: Event) -> Processes:
         """Tell who reaches a call within its function, also by tests of what the callers pass.

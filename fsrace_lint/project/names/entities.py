@@ -52,6 +52,13 @@ def qualified_name(entity: Entity | None) -> str | None:
             return None
 
 
+def is_class(entity: Entity | None) -> TypeGuard[Library | LinkedClass]:
+    """Tell whether something is a class: of the project, or of a library by its name."""
+    if isinstance(entity, Library):
+        return entity.name.rpartition(".")[2][:1].isupper()
+    return isinstance(entity, LinkedClass)
+
+
 def package_of(name: str) -> str:
     """Give the package that a qualified name begins with."""
     return name.partition(".")[0]

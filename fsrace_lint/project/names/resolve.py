@@ -16,6 +16,7 @@ from fsrace_lint.project.names.entities import (
     Kind,
     Library,
     as_function,
+    is_class,
     is_property,
     qualified_name,
 )
@@ -146,7 +147,7 @@ class Resolver(Members):
                 return self.entity(value, scope, depth + 1)
             case m.Subscript(value=value, index=index):
                 of = self.entity(value, scope, depth + 1)
-                if isinstance(of, LinkedClass) or _is_library_class(of):
+                if is_class(of):
                     return of
                 return self.elements.part(value, scope, (step_to(index),), depth + 1)
             case _:
@@ -373,7 +374,7 @@ class Resolver(Members):
                     return made if known else None
                 if name in _CASTS and call.arguments:
                     return self.declared.object_of(call.arguments[0], scope.function, depth)
-                return Instance(entity) if _is_library_class(entity) else None
+                return Instance(entity) if is_class(entity) else None
             case LinkedFunction():
                 found = self._returned_by(entity, depth) or self._listed(entity)
                 return self._built(call.function, scope, depth) if _is_own(found, entity) else found
@@ -420,11 +421,6 @@ def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
     decorators = {dotted(decorator) for decorator in function.facts.decorators}
     owner = function.owner
     return owner is not None and "classmethod" in decorators and found == Instance(owner)
-
-
-def _is_library_class(entity: Entity | None) -> bool:
-    """Tell whether something outside the project is a class, by its name."""
-    return isinstance(entity, Library) and entity.name.rpartition(".")[2][:1].isupper()
 
 
 def _first(entities: Iterable[Entity | None]) -> Entity | None:

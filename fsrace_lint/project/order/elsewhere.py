@@ -80,9 +80,9 @@ class Elsewhere:
         """Tell whether one process of the job does something to a path, or does it first."""
         if step.act is None or step.act.op in ASKING or step.path is None:
             return False
-        if self.sites.who_runs(step.event, step.processes) is Runs.ONE:
+        if self.sites.surroundings.who_runs(step.event, step.processes) is Runs.ONE:
             return step.event is step.origin
-        return self.sites.first_let_in(step.event) == "global"
+        return self.sites.surroundings.first_let_in(step.event) == "global"
 
     def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what is made new on the disk of one node, where its path is sent to other processes."""

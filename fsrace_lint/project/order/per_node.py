@@ -88,7 +88,7 @@ class PerNode:
         path = site.path
         private = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
         if site.reach is Reach.PRIVATE:
-            if path is None or self.sites.shared_by(path, site.spelled) is not Reach.SHARED:
+            if path is None or self.sites.surroundings.shared_by(path, site.spelled) is not Reach.SHARED:
                 return None
             if private and all(symbol.is_local_rank for symbol in private):
                 return "path" if site.runs_several else None

@@ -93,14 +93,14 @@ class Polls:
         self.mentions = sites.propagation.mentions
         self._sleeps = linker.catalog.last_names["sleep"]
         self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
-        self._waiting: dict[LinkedFunction, _Waiter] | None = None
+        self._waiting: dict[LinkedFunction, _Waiter | None] = {}
 
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
         """Give the polls of a function, in the order of the code."""
         body = function.facts.body if function.facts.has_loop else ()
         sleeps = not self._sleeps.isdisjoint(function.facts.mentions)
         loops = [loop for loop in loops_in(body) if _is_idle(loop) or (sleeps and self._may_sleep(loop))]
-        handed = function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
+        handed = self._may_hand(function)
         if not loops and not handed:
             return
         events = {id(event.call): event for event in self.linker.events(function)}
@@ -113,6 +113,15 @@ class Polls:
     def _may_sleep(self, loop: Loop) -> bool:
         """Tell whether a loop calls what has the name of a sleep."""
         return any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
+
+    def _may_hand(self, function: LinkedFunction) -> bool:
+        """Tell whether a function may call one that sleeps, or what waits for a file by itself.
+
+        Where few files are asked about, each that calls something may: to find out takes longer.
+        """
+        if not function.facts.called or self.linker.asks_few:
+            return bool(function.facts.called)
+        return function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
 
     @functools.cached_property
     def _handing(self) -> frozenset[LinkedFunction]:
@@ -181,7 +190,7 @@ class Polls:
             yield self._poll(event, act, event.state.scope, truth=True, limit=Limit(is_set=False))
         if callee is not None and callee is not event.function:
             yield from self._at_call(event, callee)
-        waiter = None if callee is None else self._waiters().get(callee)
+        waiter = None if callee is None else self._waiter(callee)
         if waiter is None or callee is None:
             return
         value = passed(event.call, waiter.condition, callee)
@@ -235,18 +244,15 @@ class Polls:
             if act is not None:
                 yield act, names
 
-    def _waiters(self) -> dict[LinkedFunction, _Waiter]:
-        """Give the functions that wait for what they are handed."""
-        if self._waiting is None:
-            self._waiting = {}
-            sleeping = {f: None for name in self._sleeps for f in self.mentions.of_name(name)}
-            for function in sorted(sleeping, key=lambda function: function.order):
-                waiter = self._waiter(function)
-                if waiter is not None:
-                    self._waiting[function] = waiter
-        return self._waiting
-
     def _waiter(self, function: LinkedFunction) -> _Waiter | None:
+        """Tell whether a function waits for what it is handed, and how."""
+        if self._sleeps.isdisjoint(function.facts.mentions):
+            return None
+        if function not in self._waiting:
+            self._waiting[function] = self._find_waiter(function)
+        return self._waiting[function]
+
+    def _find_waiter(self, function: LinkedFunction) -> _Waiter | None:
         events = {id(event.call): event for event in self.linker.events(function)}
         for loop in loops_in(function.facts.body):
             for call, truth in asked_by(loop) if self._is_waiting(loop, events) else ():
