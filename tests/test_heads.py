@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pytest
 from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from unfiltered import modules
@@ -14,7 +15,7 @@ from unfiltered import modules
 from fsrace_lint import catalog, pipeline, rules, settings
 from fsrace_lint.cache import Folder, PackedFacts, Row, Version
 from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.heads import Gathered, Head, head_of
+from fsrace_lint.facts.heads import Gathered, Head, PackedHead, head_of
 from fsrace_lint.facts.model import LAMBDA, FileFacts
 from fsrace_lint.pipeline import Cached
 from fsrace_lint.project.names.imports import ModuleTable
@@ -53,6 +54,7 @@ def load(path):
 """
 MAKING: Final = "import os\ndef make(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 LONG_AGO: Final = 1_500_000_000
+RAWS: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 ALIKE: Final = {
     "pkg/__init__.py": "from . import base as first\nfrom .base import Base as Root\n",
     "pkg/base.py": "class Base:\n    def put(self): return open\n    run = put\n",
@@ -84,7 +86,7 @@ def linked(request: pytest.FixtureRequest) -> list[Module]:
     found = modules(PROJECTS[request.param])
     ModuleTable(found, {})  # gives each its place
     for module in found:
-        module._head = head_of(module.facts)
+        module._head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
     return found
 
 
@@ -156,6 +158,10 @@ def facts_read(run: Run) -> int:
     return run.memory.packed.hits
 
 
+def whole(head: PackedHead | None) -> Head | None:
+    return None if head is None else head.whole()
+
+
 def packed() -> PackedFacts:
     version = Version.of()
     assert version is not None
@@ -214,16 +220,16 @@ class TestOneFileOfMany:
                 digest = digest_of(text.encode())
                 facts = store.load(name, digest)
                 assert isinstance(facts, FileFacts)
-                assert store.head(name, digest) == head_of(facts)
+                assert whole(store.head(name, digest)) == head_of(facts)
         assert store.head("broken.py", digest_of(b"def")) is None
         assert store.head("helper.py", digest_of(b"")) is None
 
     def test_heads_of_files_of_another_run_are_kept(self, many: dict[str, str]) -> None:
         digest = digest_of(many["helper.py"].encode())
-        known = packed().head("helper.py", digest)
+        known = whole(packed().head("helper.py", digest))
         packed().save([Row("main.py", None, digest_of(b"new"))], lambda _: True)
         assert known is not None
-        assert packed().head("helper.py", digest) == known
+        assert whole(packed().head("helper.py", digest)) == known
 
     def test_damaged_heads(self, many: dict[str, str]) -> None:
         """They are then gathered from the facts."""
@@ -301,7 +307,7 @@ class TestWhatIsSettled:
         caller = "import a\n\ndef start():\n    a.main()\n"
         linked = modules({"a.py": script, "b.py": script, "c.py": script, "d.py": caller})
         for module in linked:
-            module._head = head_of(module.facts)
+            module._head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
         mentions = Mentions(ModuleTable(linked, {}), asks_few=True)
         for module in linked[1:3]:
             del module.facts

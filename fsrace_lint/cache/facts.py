@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.cache.folder import Folder
     from fsrace_lint.cache.version import Version
     from fsrace_lint.facts.extract import SyntaxProblem
-    from fsrace_lint.facts.heads import Head
+    from fsrace_lint.facts.heads import PackedHead
     from fsrace_lint.facts.model import FileFacts
 
 Facts: TypeAlias = "FileFacts | SyntaxProblem"
@@ -113,15 +113,7 @@ def _decoder(*, parsed: bool) -> Callable[[bytes], Facts]:
     return cast("Callable[[bytes], Facts]", msgspec.msgpack.Decoder(kind).decode)
 
 
-@functools.cache
-def _head_decoder() -> Callable[[msgspec.Raw], Head | None]:
-    """Give what reads the head of a file."""
-    from fsrace_lint.facts.heads import Head  # noqa: PLC0415  # as above
-
-    return msgspec.msgpack.Decoder(Head | None).decode
-
-
-_raw_heads_of: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_raws_of: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 _NO_HEAD: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
@@ -179,11 +171,11 @@ class PackedFacts:
             data = _at(self._descriptor, at.offset, at.length)
             if _checksum(data) != at.checksum:
                 return {}
-            return dict(zip(self._entries, _raw_heads_of(data), strict=True))
+            return dict(zip(self._entries, _raws_of(data), strict=True))
         except (OSError, *_MISSES):
             return {}
 
-    def head(self, relative: str, digest: str) -> Head | None:
+    def head(self, relative: str, digest: str) -> PackedHead | None:
         """Read the head of a file.
 
         Args:
@@ -194,8 +186,12 @@ class PackedFacts:
             The names in it, None where they are not known.
         """
         packed = self._heads.get(relative) if self.parsed(relative, digest) else None
+        if packed is None or packed == _NO_HEAD:
+            return None
+        from fsrace_lint.facts.heads import PackedHead  # noqa: PLC0415  # as above
+
         try:
-            return None if packed is None else _head_decoder()(packed)
+            return PackedHead(_raws_of(packed))
         except _MISSES:
             return None
 

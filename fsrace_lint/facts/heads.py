@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -12,7 +12,7 @@ from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.syntax import bound_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.facts import model as m
 
@@ -49,6 +49,10 @@ class Gathered:
     def __init__(self, facts: m.FileFacts) -> None:
         """Take the facts."""
         self._facts = facts
+
+    def may_mention(self, name: str) -> bool:
+        """Tell whether a name can be among those that functions read or bind."""
+        return name in self.mentions
 
     def _aliases(self) -> Iterator[m.Alias]:
         return (alias for function in self._facts.functions for alias in function.aliases)
@@ -110,6 +114,51 @@ class Gathered:
             uses = zip(function.called, function.uses, strict=True)
             found.difference_update(name for name, use in uses if use != BARE)
         return _sorted(found)
+
+
+class PackedHead:
+    """The same as it was packed: each field is unpacked when it is asked for, most in most files never."""
+
+    mentions: tuple[str, ...]
+    aliased: tuple[str, ...]
+    results: tuple[str, ...]
+    denoting: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    bases: tuple[str, ...]
+    imported: tuple[str, ...]
+    classes: tuple[str, ...]
+    settled: tuple[str, ...]
+
+    def __init__(self, parts: Sequence[msgspec.Raw]) -> None:
+        """Take the fields of a head in their order.
+
+        Raises:
+            ValueError: They are none.
+        """
+        if len(parts) != len(Head.__struct_fields__):
+            raise ValueError("no head of a file")
+        self._parts = parts
+
+    def __getattr__(self, field: str) -> Any:
+        """Unpack a field, and keep it."""
+        if field not in Head.__struct_fields__:
+            raise AttributeError(field)
+        part = self._parts[Head.__struct_fields__.index(field)]
+        found: Any = _pairs_of(part) if field == "renamed" else _names_of(part)
+        setattr(self, field, found)
+        return found
+
+    def may_mention(self, name: str) -> bool:
+        """Tell whether a name can be among those that functions read or bind, by the bytes of these."""
+        return name.encode("utf-8", "surrogatepass") in bytes(self._parts[0])
+
+    def whole(self) -> Head:
+        """Unpack all of it."""
+        return Head(*(getattr(self, field) for field in Head.__struct_fields__))
+
+
+_names_of: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+_pairs_of: Final = msgspec.msgpack.Decoder(tuple[tuple[str, str], ...]).decode
 
 
 def head_of(facts: m.FileFacts) -> Head:

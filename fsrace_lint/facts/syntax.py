@@ -73,6 +73,14 @@ def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
             return ()
 
 
+def all_in(statements: Iterable[m.Statement]) -> Iterator[m.Statement]:
+    """Give some statements and all that stand in them."""
+    for statement in statements:
+        yield statement
+        for suite in suites(statement):
+            yield from all_in(suite)
+
+
 def evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
     """Give the expressions that a statement evaluates itself, outside of its suites."""
     match statement:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsrace_lint.cache import PackedFacts
     from fsrace_lint.discover import Found
     from fsrace_lint.facts.extract import SyntaxProblem
-    from fsrace_lint.facts.heads import Head
+    from fsrace_lint.facts.heads import PackedHead
     from fsrace_lint.facts.model import FileFacts
     from fsrace_lint.settings import Settings
 
@@ -161,7 +161,7 @@ class File:
         return cast("FileFacts", facts)
 
     @property
-    def head(self) -> Head | None:
+    def head(self) -> PackedHead | None:
         """The names in it, where they are remembered."""
         return None if self._packed is None else self._packed.head(self.relative, self.digest)
 

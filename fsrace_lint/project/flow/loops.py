@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.syntax import evaluated, suites, target_name, within
+from fsrace_lint.facts.syntax import all_in, evaluated, suites, target_name, within
 from fsrace_lint.project.names.bindings import targets_of
 from fsrace_lint.project.names.values import Argument, Either, Element, Selected, Unknown, Value
 
@@ -38,14 +38,6 @@ def calls_in(statements: Sequence[m.Statement]) -> Iterator[m.Call]:
 def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
     """Give the calls that an expression is written with, the outer one first."""
     yield from (part for part in within(expr) if isinstance(part, m.Call))
-
-
-def all_in(statements: Sequence[m.Statement]) -> Iterator[m.Statement]:
-    """Give some statements and all that stand in them."""
-    for statement in statements:
-        yield statement
-        for suite in suites(statement):
-            yield from all_in(suite)
 
 
 def amid_rounds(loop: Loop, scope: Scope) -> Scope:

@@ -11,12 +11,13 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import Gathered
+from fsrace_lint.facts.syntax import all_in, bound_names
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.facts.heads import Head
+    from fsrace_lint.facts.heads import PackedHead
 
 _NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
 _MOST_HEIRS: Final = 500
@@ -35,7 +36,7 @@ class Module:
         path: str,
         relative: str,
         facts: Callable[[], m.FileFacts],
-        head: Head | None = None,
+        head: PackedHead | None = None,
     ) -> None:
         """Name a file, with what gives its facts, and with its head where that is known."""
         self.path = path
@@ -51,7 +52,7 @@ class Module:
         return self._facts()
 
     @functools.cached_property
-    def head(self) -> Head | Gathered:
+    def head(self) -> PackedHead | Gathered:
         """The names in it."""
         return Gathered(self.facts) if self._head is None else self._head
 
@@ -109,6 +110,22 @@ class Module:
     def rebound(self) -> frozenset[str]:
         """The variables of the module that functions declare `global`, to bind them anew."""
         return frozenset(name for function in self.functions[1:] for name in function.facts.outer_names)
+
+    @functools.cached_property
+    def set_on_classes(self) -> dict[tuple[int, str], set[str]]:
+        """What code binds in the bodies of classes, or sets on them, by where they stand and their name."""
+        found: dict[tuple[int, str], set[str]] = {}
+        for parent in {class_.parent for class_ in self.facts.classes}:
+            body = self.facts.functions[parent].body
+            for statement in all_in(body):
+                if isinstance(statement, m.DefineClass):
+                    name = self.facts.classes[statement.index].name
+                    found.setdefault((parent, name), set()).update(bound_names(statement.body))
+            for bound in bound_names(body):
+                name, dot, attribute = bound.partition(".")
+                if dot:
+                    found.setdefault((parent, name), set()).add(attribute)
+        return found
 
     @property
     def is_package(self) -> bool:
@@ -250,6 +267,10 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
     def _binding(self) -> dict[str, tuple[LinkedFunction, ...]]:
         methods = (method for method in self.methods.values() if method.facts.parameters)
         return where((method, method.facts.attributes) for method in methods)
+
+    def may_set(self, name: str) -> bool:
+        """Tell whether its body may bind an attribute of a name, or the code around it may set that."""
+        return name in self.module.set_on_classes.get((self.facts.parent, self.facts.name), ())
 
     def method(self, name: str) -> LinkedFunction | None:
         """Find a method here or in the classes this one inherits from."""

@@ -343,10 +343,11 @@ class Resolver(Members):
         incomplete = self._circle.incomplete
         found: list[Binding] = []
         for relative in class_.relatives:
-            outer = self.final_scope(relative.module.functions[relative.facts.parent])
-            bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
-            if bound is not None:
-                found.append(bound)
+            if relative.may_set(name):
+                outer = self.final_scope(relative.module.functions[relative.facts.parent])
+                bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
+                if bound is not None:
+                    found.append(bound)
             found += self._bound_in_methods(relative, name)
         if incomplete == self._circle.incomplete:
             self._attribute_values[key] = found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.names.modules import LinkedFunction, Module
+
+_A_FEW: Final = 12
+"""So many names are looked for by themselves."""
 
 
 class Tables:
@@ -89,6 +92,21 @@ class Headed(Tables):
         self._read: dict[str, tuple[LinkedFunction, ...]] = {}
         self._calling: dict[tuple[Module, str], tuple[LinkedFunction, ...]] = {}
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
+        self._sought: dict[str, tuple[Module, ...]] = {}
+
+    def _naming(self, name: str) -> tuple[Module, ...]:
+        """Give the files that mention a name.
+
+        The first few names are looked for in one file after the other: to put all names of all files in
+        order takes as long as that does for a dozen.
+        """
+        if name in self._sought:
+            return self._sought[name]
+        if len(self._sought) >= _A_FEW:
+            return self._mentioning.get(name, ())
+        heads = ((module, module.head) for module in self._modules)
+        found = (module for module, head in heads if head.may_mention(name) and name in head.mentions)
+        return self._sought.setdefault(name, tuple(found))
 
     @functools.cached_property
     def _mentioning(self) -> dict[str, tuple[Module, ...]]:
@@ -105,13 +123,13 @@ class Headed(Tables):
     def readers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
         if name not in self._read:
-            functions = (f for module in self._mentioning.get(name, ()) for f in module.functions)
+            functions = (f for module in self._naming(name) for f in module.functions)
             self._read[name] = tuple(function for function in functions if name in function.facts.mentions)
         return self._read[name]
 
     def callers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code calls what has a name, or hands it on, in the same order."""
-        mentioning = self._mentioning.get(name, ())
+        mentioning = self._naming(name)
         return tuple(function for module in mentioning for function in self._calling_in(module, name))
 
     def callers_of(self, name: str, modules: Container[Module]) -> Sequence[LinkedFunction]:
@@ -126,7 +144,7 @@ class Headed(Tables):
         Returns:
             The functions.
         """
-        mentioning = self._mentioning.get(name, ())
+        mentioning = self._naming(name)
         meant = (each for each in mentioning if each in modules or name not in each.head.settled)
         return [function for module in meant for function in self._calling_in(module, name)]
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.facts.syntax import evaluated, within
-from fsrace_lint.project.flow.loops import all_in
+from fsrace_lint.facts.syntax import all_in, evaluated, within
 from fsrace_lint.project.flow.processes import MAIN, Runs
 from fsrace_lint.project.model import ASKING, Act, Reach
 from fsrace_lint.project.paths.purposes import Purpose, purpose

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.facts.syntax import children, within
-from fsrace_lint.project.flow.loops import all_in, calls_in, calls_of, tests_of
+from fsrace_lint.facts.syntax import all_in, children, within
+from fsrace_lint.project.flow.loops import calls_in, calls_of, tests_of
 from fsrace_lint.project.names.given import passed
 from fsrace_lint.project.names.values import Argument, Value
 from fsrace_lint.project.records import Record

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.facts.syntax import children
-from fsrace_lint.project.flow.loops import all_in, calls_in, loops_in
+from fsrace_lint.facts.syntax import all_in, children
+from fsrace_lint.project.flow.loops import calls_in, loops_in
 from fsrace_lint.project.flow.processes import ALL, MAIN, Runs, runs
 from fsrace_lint.project.flow.states import are_apart
 from fsrace_lint.project.model import ASKING, Reach

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.project.flow.loops import all_in, asked_by, calls_in, loops_in
+from fsrace_lint.facts.syntax import all_in
+from fsrace_lint.project.flow.loops import asked_by, calls_in, loops_in
 from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.model import ASKING, LOOKING, Reach
 from fsrace_lint.project.names.given import passed
