@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
@@ -9,7 +10,7 @@ from fsrace_lint.facts.names import parts
 from fsrace_lint.facts.spell import spell
 from fsrace_lint.project.model import Act
 from fsrace_lint.project.names.values import Either, Element, Selected, Unpacked, Value
-from fsrace_lint.project.paths.forms import Path
+from fsrace_lint.project.paths.forms import Path, Symbol, symbols_of
 from fsrace_lint.project.records import Record
 from fsrace_lint.spans import Place
 
@@ -90,7 +91,7 @@ class Vanishings:
         self._names = mentions.names_of_library(catalog.last_names["effect"])
         taking = (name for name in catalog.names("effect") if catalog.exact("effect", name).op in _TAKING)
         self._taking = mentions.names_of_library(name.rpartition(".")[2] for name in taking)
-        self._removals: tuple[Removal, ...] | None = None
+        self._known: dict[LinkedFunction, tuple[Removal, ...]] = {}
 
     def of(self, function: LinkedFunction) -> Iterator[Vanishing]:
         """Give the reads of a function that another process can take the file away from."""
@@ -184,8 +185,11 @@ class Vanishings:
 
     def _removal_of(self, path: Path | None, reader: LinkedFunction) -> Removal | None:
         """Find what takes away a path, or a folder around it, in another function."""
-        for removal in self._all_removals():
-            if removal.path is None or path is None or removal.event.function is reader:
+        if path is None:
+            return None
+        here = _begins_with_a_parameter(path) and not _name_of(path)
+        for removal in self._removals(reader, here=here):
+            if removal.path is None or removal.event.function is reader:
                 continue
             if path.is_within(removal.path) or _has_same_name(path, removal.path):
                 return removal
@@ -194,22 +198,38 @@ class Vanishings:
     def _removal_from(self, listing: Listing, path: Path | None, reader: LinkedFunction) -> Removal | None:
         """Find what takes away files of a folder that was listed; not the very file, once it was read."""
         around = (reader, reader.enclosing)
-        for removal in self._all_removals():
+        here = listing.folder is None or _begins_with_a_parameter(listing.folder)
+        for removal in self._removals(reader, here=here):
             own = removal.event.function in around and path is not None and removal.path == path
             if not own and _empties(removal, listing, around):
                 return removal
         return None
 
-    def _all_removals(self) -> tuple[Removal, ...]:
-        if self._removals is None:
-            modules = self.linker.table.modules
-            functions = (function for module in modules for function in module.functions)
-            self._removals = tuple(removal for function in functions for removal in self._found(function))
-        return self._removals
+    def _removals(self, reader: LinkedFunction, *, here: bool) -> Iterable[Removal]:
+        """Give what takes files away in the project, or only in the file of a function, in their order.
 
-    def _found(self, function: LinkedFunction) -> Iterator[Removal]:
+        What the parameters of a function are nobody else knows, but for those in it and around it.
+        """
+        if here:
+            return (removal for function in reader.module.functions for removal in self._found(function))
+        return self._everywhere
+
+    @functools.cached_property
+    def _everywhere(self) -> tuple[Removal, ...]:
+        mentions = self.linker.mentions
+        taking = {function for name in self._taking for function in mentions.of_name(name)}
+        functions = sorted(taking, key=lambda function: function.order)
+        return tuple(removal for function in functions for removal in self._found(function))
+
+    def _found(self, function: LinkedFunction) -> tuple[Removal, ...]:
+        """Give what takes files away in a function."""
         if self._taking.isdisjoint(function.facts.mentions):
-            return
+            return ()
+        if function not in self._known:
+            self._known[function] = tuple(self._find(function))
+        return self._known[function]
+
+    def _find(self, function: LinkedFunction) -> Iterator[Removal]:
         for event in self.linker.events(function):
             scope = event.state.scope
             act = self.sites.effects.act(event.call, scope)
@@ -239,11 +259,28 @@ def _empties(removal: Removal, listing: Listing, around: tuple[LinkedFunction | 
     return one is not None and other is not None and (one == other or (beside and one.text == other.text))
 
 
+def _begins_with_a_parameter(path: Path) -> bool:
+    """Tell whether only those who know a parameter can name anything that a path leads to."""
+    first = path.components[0] if path.components else ()
+    return any(isinstance(piece, Symbol) and _is_of_a_parameter(piece) for piece in first)
+
+
+def _is_of_a_parameter(symbol: Symbol) -> bool:
+    """Tell whether a text is a parameter, or follows from one."""
+    return bool(symbol.parameter) or any(map(_is_of_a_parameter, symbols_of(symbol.key)))
+
+
+def _name_of(path: Path) -> str:
+    """Give the name of a file in a folder, where it is written out and tells it from others."""
+    last = path.components[-1] if len(path.components) > 1 else ()
+    text = last[0] if len(last) == 1 else None
+    return text if isinstance(text, str) and len(text) >= _SHORTEST_NAME else ""
+
+
 def _has_same_name(one: Path, other: Path) -> bool:
     """Tell whether two files have the same name, written out in both."""
-    last = one.components[-1] if len(one.components) > 1 else ()
-    text = last[0] if len(last) == 1 else None
-    return isinstance(text, str) and len(text) >= _SHORTEST_NAME and other.components[-1:] == (last,)
+    name = _name_of(one)
+    return name != "" and other.components[-1:] == ((name,),)
 
 
 def _first(found: Iterable[Listing | None]) -> Listing | None:

@@ -338,7 +338,17 @@ class Propagation:
 
         One call that hands it to a helper of such a library shows that, whoever else calls it.
         """
+        if not self._can_mute:
+            return frozenset()
         return self._muted.get(function, lambda: self._find_muted(function))
+
+    @functools.cached_property
+    def _can_mute(self) -> bool:
+        """Whether the project mentions a helper that has collectives return at once in what it runs."""
+        found = ((kind, name) for kind in ("decorator", "run-once") for name in self.catalog.names(kind))
+        muting = [name for kind, name in found if self.catalog.exact(kind, name).mutes]
+        names = self.mentions.names_of_library(name.rpartition(".")[2] for name in muting)
+        return any(self.mentions.of_name(name) for name in names if name)
 
     def _find_muted(self, function: LinkedFunction) -> frozenset[str]:
         entries = ((self.catalog.find("decorator", name), name) for name, _ in self._decorators(function))

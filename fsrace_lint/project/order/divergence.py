@@ -101,10 +101,12 @@ class Divergences:
             return
         counted = Meetings((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
         first: dict[Place, Divergence] = {}
-        alone = runs(self.propagation.context(function).processes) is Runs.ONE
         for meeting in meetings:
-            ways = self._by_function(meeting) if alone else self._found(meeting, flow, counted)
+            ways = self._found(meeting, flow, counted)
             found = next(ways, None)
+            if found is not None and runs(self.propagation.context(function).processes) is Runs.ONE:
+                ways = self._by_function(meeting)
+                found = next(ways, None)
             if found is not None and not found.certain:
                 found = next((way for way in ways if way.certain), found)
             if found is not None:

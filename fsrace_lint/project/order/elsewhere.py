@@ -58,21 +58,23 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            site = self.sequences.site(step) if self._is_for_one_node(step) else None
-            if site is None:
+            site = self.sequences.site(step)
+            if site is None or not self._may_be_on_a_node(site):
+                continue
+            use = self._use(site, steps[position + 1 :])
+            is_missed = use is not None or site.act.op in _FETCHING or self._is_said(site)
+            if not is_missed or not self._is_for_one_node(step):
                 continue
             is_here, known = step.event is step.origin, site.reach is Reach.NODE
-            if not (is_here if known else self._may_be_local(site)):
+            if not (is_here if known else self._is_taken_for_local(site)):
                 continue
             comes_first = site.first == "global" and site.runs is not Runs.ONE
             if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
                 yield Absence(site, site, "first", known)
-            elif not is_here or site.runs is not Runs.ONE:
+            elif use is None or not is_here or site.runs is not Runs.ONE:
                 continue
-            elif self._is_said(site) or not self._is_one_node(function):
-                use = self._use(site, steps[position + 1 :])
-                if use is not None and not self._is_made_by_others(site, steps):
-                    yield Absence(site, use, is_known=known)
+            elif not self._is_made_by_others(site, steps) and self._has_its_own(site):
+                yield Absence(site, use, is_known=known)
         yield from self._sent(function)
 
     def _is_for_one_node(self, step: Step) -> bool:
@@ -108,23 +110,38 @@ class Elsewhere:
         items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
         return any(item.value == call and isinstance(item.index, m.Constant) for item in items)
 
-    def _may_be_local(self, site: Site) -> bool:
-        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
-        if site.reach is not Reach.SHARED or site.locked:
+    def _has_its_own(self, site: Site) -> bool:
+        """Tell whether each node has the path for itself: it is said, or the processes are on several."""
+        return self._is_said(site) or not self._is_one_node(site.event.function)
+
+    def _may_be_on_a_node(self, site: Site) -> bool:
+        """Tell whether a path may be one that only the processes of a node share, by what it is called."""
+        if site.act.op in ASKING or site.path is None:
             return False
+        shared = self.sites.surroundings.shared_by(site.path, site.spelled)
+        return shared is Reach.NODE or self._is_of_data(site)
+
+    def _is_of_data(self, site: Site) -> bool:
+        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
         if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
             return False
         texts = (site.spelled, "" if site.path is None else site.path.text, site.callee)
         is_cached = site.act.op in {"write", "copy"} and purpose(texts, (site.function,)) is Purpose.CACHE
-        return (is_cached or site.act.op in _FETCHING) and not self._is_one_node(site.event.function)
+        return is_cached or site.act.op in _FETCHING
+
+    def _is_taken_for_local(self, site: Site) -> bool:
+        """Tell whether each node may have what is cached or fetched for itself."""
+        if site.reach is not Reach.SHARED or site.locked or not self._is_of_data(site):
+            return False
+        return not self._is_one_node(site.event.function)
 
     def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
         """Find where other processes read or list what a site makes."""
         for step in after:
-            if step.act is None or step.act.op not in ASKING - {"probe"} or not self._are_others(step):
+            if step.act is None or step.act.op not in ASKING - {"probe"}:
                 continue
             use = self.sequences.site(step)
-            if use is not None and _needs(use, site):
+            if use is not None and _needs(use, site) and self._are_others(step):
                 return use
         return None
 
@@ -132,10 +149,10 @@ class Elsewhere:
         """Tell whether other processes make the same path, each node its own."""
         made = (step for step in steps if step.act is not None and step.act.op not in ASKING)
         return any(
-            self._are_others(step)
-            and step.path is not None
+            step.path is not None
             and site.path is not None
             and step.path.is_within(site.path)
+            and self._are_others(step)
             for step in made
         )
 

@@ -88,9 +88,8 @@ class Orders:
         paths = {i: step.path for i, step in enumerate(steps) if step.path is not None}
         acts = list(paths)
         alone = [i for i in acts if _is_of_one(steps[i])]
-        if not alone or self.propagation.context(function).first is not None:
+        if not alone:
             return
-        entering = self.propagation.context(function).processes
         of_one = set(alone)
         heads = _heads(paths)
         for first in acts:
@@ -101,7 +100,12 @@ class Orders:
                 if steps[last].processes == steps[first].processes:
                     continue
                 pair = self._conflict(steps[first], steps[last], paths[first], paths[last])
-                if pair is None or not self._is_of_others(pair, entering):
+                if pair is None:
+                    continue
+                context = self.propagation.context(function)
+                if context.first is not None:
+                    return
+                if not self._is_of_others(pair, context.processes):
                     continue
                 if not self._is_ordered(steps, first, last):
                     yield pair
