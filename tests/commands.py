@@ -137,7 +137,8 @@ def parse(words: list[str]) -> None:
     """Have the command line parse what follows `fsrace-lint`."""
     command: click.Command = cli.main
     arguments = words[1:]
-    context = click.Context(command, info_name="fsrace-lint")
+    # a command keeps the option for help that its first context has
+    context = click.Context(command, info_name="fsrace-lint", **cli.main.context_settings)
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
         known = command.get_command(context, name)

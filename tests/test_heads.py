@@ -190,6 +190,44 @@ class TestOneFileOfMany:
         assert 1 <= facts_read(run) <= 3
         assert len(run.files) == len(many)
 
+    @pytest.mark.parametrize(
+        "code",
+        [
+            pytest.param("x = 1\n", id="no call"),
+            pytest.param("import json\nprint(json.dumps([1]))\n", id="calls that lead nowhere"),
+            pytest.param("import os\ndef f(a):\n    os.makedirs(a, exist_ok=True)\n", id="no race"),
+            pytest.param(
+                "import os\ndef f(a):\n    if os.path.exists(a):\n        return open(a).read()\n",
+                id="a file of whoever calls",
+            ),
+        ],
+    )
+    def test_where_there_is_nothing_to_ask_no_file_is_read(self, many: dict[str, str], code: str) -> None:
+        """Who sleeps, takes files away or calls a function is sought only where something hangs on it."""
+        away = {f"away_{n}.py": f"import os\ndef g{n}(p):\n    os.remove(p)\n" for n in range(5)}
+        asleep = {f"sleeps_{n}.py": f"import time\ndef s{n}():\n    time.sleep(1)\n" for n in range(5)}
+        write({**away, **asleep})
+        checked()
+        write({"new.py": code})
+        run, found = checked("new.py")
+        assert found.outcome.findings == ()
+        assert facts_read(run) == 0
+
+    def test_a_file_that_another_function_takes_away(self, many: dict[str, str]) -> None:
+        """Its name is written out in both; what a parameter is by itself no other file knows."""
+        strict = {"pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}
+        read = "import os\ndef f(a):\n    p = %s\n    if os.path.exists(p):\n        return open(p).read()\n"
+        write({**strict, "away.py": "import os\ndef g(b):\n    os.remove(os.path.join(b, 'state.json'))\n"})
+        checked()
+        write({**strict, "new.py": read % "os.path.join(a, 'state.json')"})
+        run, found = checked("new.py")
+        assert [finding.code for finding in found.outcome.findings] == ["FSR104"]
+        assert facts_read(run) == 1
+        write({**strict, "new.py": read % "os.path.join(a, 'b', 'c')"})
+        run, found = checked("new.py")
+        assert found.outcome.findings == ()
+        assert facts_read(run) == 0
+
     def test_a_change_elsewhere_is_seen(self, many: dict[str, str]) -> None:
         write({"helper.py": HELPER.replace("== 0", "!= 3")})
         assert [finding.code for finding in checked("main.py")[1].outcome.findings] == ["FSR101"]
@@ -269,6 +307,26 @@ def test_gathered_and_kept_are_the_same() -> None:
     assert head.aliased == names.aliased == ("open",)
     assert json.dumps(head.denoting) == '["<module>", "End", "write"]'
     assert all(getattr(head, field) == getattr(names, field) for field in Head.__struct_fields__)
+
+
+def test_fields_are_unpacked_one_by_one() -> None:
+    facts = extract(of_text(OWN["fsrace_lint/explore/explorer.py"], Path("/p/main.py"), Path("/p")))
+    assert isinstance(facts, FileFacts)
+    head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(facts))))
+    assert all(head.may_mention(name) for name in Gathered(facts).mentions)
+    assert not head.may_mention("nobody_has_this_name")
+    assert "mentions" not in vars(head)
+    assert head.classes == Gathered(facts).classes != ()
+    assert "classes" in vars(head)
+    assert head.whole() == head_of(facts)
+
+
+def test_what_is_no_head() -> None:
+    with pytest.raises(ValueError, match="no head of a file"):
+        PackedHead([])
+    head = PackedHead(RAWS(msgspec.msgpack.encode(Head())))
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = head.nothing
 
 
 def test_a_method_may_have_no_parameters() -> None:

@@ -12,7 +12,7 @@ from test_guards import SITE, project, runs
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.names import resolve
-from fsrace_lint.project.names.modules import module_name
+from fsrace_lint.project.names.modules import LinkedClass, module_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -767,3 +767,46 @@ def test_a_base_is_found_by_a_dotted_name(text: str) -> None:
     everything(linked)
     (derived,) = next(m for m in linked.linker.table.modules if m.name == "main").classes
     assert [base.facts.name for base in derived.bases] == ["Base"]
+
+
+SET: dict[str, tuple[str, str]] = {
+    "in its body": ("shared = Path('a')", ""),
+    "in a branch of its body": (
+        "if flag:\n        shared = Path('a')\n    else: pass",
+        "",
+    ),
+    "to several names": ("shared = other = Path('a')", ""),
+    "from outside": ("pass", "Base.shared = Path('a')"),
+    "by a class of the same name": ("pass", "class Base:\n    shared = Path('a')\nclass Derived(Base): pass"),
+}
+
+
+@pytest.mark.parametrize(("body", "after"), SET.values(), ids=SET)
+def test_what_is_set_on_a_class(body: str, after: str) -> None:
+    lib = f"from pathlib import Path\nflag = 1\nclass Base:\n    {body}\nclass Derived(Base): pass\n{after}\n"
+    files = {"lib.py": lib}
+    assert meaning(files, "from lib import Derived", "Derived().shared.mkdir") == "pathlib.Path.mkdir"
+    assert meaning(files, "from lib import Derived", "Derived().another.mkdir") is None
+
+
+def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To follow it for any name finds no more."""
+    head = "from pathlib import Path\nflag = 1\nclass Base:\n    "
+    files = {f"set_{n}.py": f"{head}{body}\n{after}\n" for n, (body, after) in enumerate(SET.values())}
+    files["heirs.py"] = (
+        "import set_0, set_3\nclass One(set_0.Base):\n    more = 1\nclass Two(set_3.Base): pass\n"
+        "def make():\n    class Inner(One):\n        here = 2\n    Inner.set = 3\n    return Inner\n"
+    )
+
+    def known() -> list[tuple[str, str, int]]:
+        linked = project(files)
+        modules = linked.linker.table.modules
+        names = sorted({name for module in modules for f in module.functions for name in f.facts.mentions})
+        classes = [class_ for module in modules for class_ in module.classes]
+        values = linked.linker.resolver.attribute_values
+        return [(repr(c), name, len(values(c, name))) for c in classes for name in [*names, "set", "here"]]
+
+    found = known()
+    assert sum(count for *_, count in found) > 8
+    monkeypatch.setattr(LinkedClass, "may_set", lambda *_: True)
+    assert known() == found

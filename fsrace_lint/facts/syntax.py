@@ -56,21 +56,8 @@ def _names_in(target: m.Expr) -> Iterator[str]:
 
 def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
     """Give the suites a compound statement holds; class bodies count, function bodies do not."""
-    match statement:
-        case (
-            m.If(body=body, orelse=orelse)
-            | m.While(body=body, orelse=orelse)
-            | m.For(body=body, orelse=orelse)
-        ):
-            return body, orelse
-        case m.Try(body=body, handlers=handlers, orelse=orelse, final=final):
-            return (body, *(handler.body for handler in handlers), orelse, final)
-        case m.With(body=body) | m.DefineClass(body=body):
-            return (body,)
-        case m.Match(cases=cases):
-            return tuple(case.body for case in cases)
-        case _:
-            return ()
+    find = _SUITES.get(type(statement))
+    return () if find is None else find(statement)
 
 
 def all_in(statements: Iterable[m.Statement]) -> Iterator[m.Statement]:
@@ -115,6 +102,26 @@ def within(expr: m.Expr | None) -> Iterator[m.Expr]:
         yield expr
         for child in children(expr):
             yield from within(child)
+
+
+def _of_branches(statement: m.If | m.While | m.For) -> tuple[tuple[m.Statement, ...], ...]:
+    return statement.body, statement.orelse
+
+
+def _of_try(statement: m.Try) -> tuple[tuple[m.Statement, ...], ...]:
+    handlers = (handler.body for handler in statement.handlers)
+    return (statement.body, *handlers, statement.orelse, statement.final)
+
+
+_SUITES: Final[dict[type, Callable[..., tuple[tuple[m.Statement, ...], ...]]]] = {
+    m.If: _of_branches,
+    m.While: _of_branches,
+    m.For: _of_branches,
+    m.Try: _of_try,
+    m.With: lambda statement: (statement.body,),
+    m.DefineClass: lambda statement: (statement.body,),
+    m.Match: lambda statement: tuple(case.body for case in statement.cases),
+}
 
 
 def _of_call(expr: m.Call) -> tuple[m.Expr, ...]:

@@ -189,6 +189,10 @@ class Edges:
         else:
             yield from (self._edge(use) for use in self._uses_of(function, self._search_calls))
 
+    def each(self, function: LinkedFunction) -> Iterator[Edge]:
+        """Give the same where all are asked for in the end, unless few files are asked about."""
+        return self.search(function) if self.linker.asks_few else iter(self.of(function))
+
     def handing(self, function: LinkedFunction) -> Iterator[Edge]:
         """Give the ways into a function by calls that are handed it, as `search` does."""
         if function in self._edges:

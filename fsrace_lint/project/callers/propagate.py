@@ -86,7 +86,7 @@ class Propagation:
 
     def is_only_called(self, function: LinkedFunction) -> bool:
         """Tell whether there are ways into a function, and none is a call that is handed it."""
-        called = next(iter(self._edges.search(function)), None)
+        called = next(self._edges.each(function), None)
         return called is not None and not called.handed and not any(self._edges.handing(function))
 
     def context(self, function: LinkedFunction) -> Context:
@@ -123,7 +123,7 @@ class Propagation:
         if self.decorated(function) != ALL or self._is_locked_by_decorator(function):
             return
         is_called = False
-        for edge in self._edges.search(function):
+        for edge in self._edges.each(function):
             is_called = True
             if self._brought(edge, _ANYBODY) == _ANYBODY:
                 yield edge.event.function
