@@ -761,6 +761,36 @@ def test_what_spawn_hands_on(spawn: str, expected: Runs) -> None:
     assert runs({"main.py": text}) is expected
 
 
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        pytest.param("number", ONE, id="nothing is said"),
+        pytest.param("number: int", ONE, id="a number"),
+        pytest.param("number: str", ONE, id="a text, which may be read"),
+        pytest.param("number=None", ONE, id="a default that is none"),
+        pytest.param("number: Tool", MANY, id="an object of the project"),
+        pytest.param("number: Path", MANY, id="an object of a library"),
+        pytest.param("number: Optional[Path] = None", MANY, id="an object or nothing"),
+        pytest.param("number: dict", MANY, id="a collection"),
+        pytest.param("number=True", MANY, id="a switch"),
+    ],
+)
+def test_what_is_said_to_be_no_number_is_no_rank(parameter: str, expected: Runs) -> None:
+    """Its callers are not asked then."""
+    text = f"""\
+        import os
+        from pathlib import Path
+        from typing import Optional
+        import torch.distributed as dist
+        class Tool: ...
+        def save(out, {parameter}):
+            if number == 0:
+                {SITE}
+        save("a", dist.get_rank())
+        """
+    assert runs({"main.py": text}) is expected
+
+
 @pytest.mark.parametrize("test", ["not gpu", "gpu == 0"])
 @pytest.mark.parametrize(
     ("launch", "expected"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.facts.annotations import class_names
 from fsrace_lint.facts.names import parts
 from fsrace_lint.project.flow.processes import NOBODY
 from fsrace_lint.project.flow.splits import UNDIVIDED
 from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.names.entities import Instance, Library, is_class
+from fsrace_lint.project.names.entities import Instance, is_class
 from fsrace_lint.project.names.given import passed, positional, taken
 from fsrace_lint.project.names.values import Argument, Element, Unpacked, Value
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Scope
 
-_NO_NUMBERS: Final = frozenset(map(Library, ("bool", "bytes", "dict", "float", "list", "set", "tuple")))
+_NO_NUMBERS: Final = frozenset({"bool", "bytes", "dict", "float", "list", "set", "tuple"})
 """The built-in classes that no rank is of; it may be a text that is yet to be read."""
 
 
@@ -82,11 +83,14 @@ class Arguments:
 
     def _is_no_number(self, argument: Argument) -> bool:
         """Tell whether a parameter is said to be something else, as in `path: Path` or `save=True`."""
-        default = argument.parameter.default
+        default, annotation = argument.parameter.default, argument.parameter.annotation
         if isinstance(default, m.Constant) and isinstance(default.value, bool):
             return True
+        names = () if annotation is None else tuple(class_names(annotation))
+        if names and _NO_NUMBERS.issuperset(names):
+            return True
         declared = self.linker.resolver.of_binding(argument)
-        return isinstance(declared, Instance) and (is_class(declared.of) or declared.of in _NO_NUMBERS)
+        return isinstance(declared, Instance) and is_class(declared.of)
 
     def _split(self, argument: Argument) -> Split:
         return self._join(argument, lambda value: self.guards.split(value.expr, value.scope))
