@@ -37,6 +37,8 @@ ENDS: Final = (0, 1)
 """The exit codes of a command that did its work."""
 MARKERS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 COLUMNS: Final = ("tree", "situation", "reference", "fsrace-lint", "ratio", "memory")
+FILES: Final = 40
+"""How many files are changed one by one."""
 GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
 
 
@@ -177,6 +179,7 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
         if is_kept:
             run([*OURS, *kept, "."], copy)
         yield row(name, situation, one_file(reference, [*OURS, *kept], copy, count, change))
+    yield row(name, "any file", any_file([*OURS, *kept], copy))
 
 
 def one_file(
@@ -192,6 +195,19 @@ def one_file(
             found += pairs(reference, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
     finally:
         file.write_bytes(before)
+    return found
+
+
+def any_file(ours: Sequence[str], copy: Path) -> list[Pair]:
+    """Check files from all over a tree, one after the other, at whose end another statement stands."""
+    found, files = [], sources(copy)
+    for file in files[:: max(len(files) // FILES, 1)][:FILES]:
+        before = file.read_bytes()
+        try:
+            file.write_bytes(before + b"\nchanged = 1\n")
+            found += pairs(None, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
+        finally:
+            file.write_bytes(before)
     return found
 
 

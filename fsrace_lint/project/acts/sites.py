@@ -19,14 +19,14 @@ from fsrace_lint.project.acts.standing import SeenFromCall, Surroundings
 from fsrace_lint.project.callers.evidence import Evidences
 from fsrace_lint.project.callers.leading import leading
 from fsrace_lint.project.flow.passing import excludes
-from fsrace_lint.project.flow.processes import ALL, FIRST, runs
+from fsrace_lint.project.flow.processes import ALL, runs
 from fsrace_lint.project.model import ASKING, Site
 from fsrace_lint.project.paths.passed import is_parameterized, seen_at_call
 from fsrace_lint.project.paths.storage import Storage
 from fsrace_lint.project.trail import Followed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from fsrace_lint.project.callers.leading import Leading
     from fsrace_lint.project.callers.linker import Linker
@@ -95,8 +95,9 @@ class Sites:
         for site in self.direct(function):
             if self.is_open(site) and runs(site.own) is site.runs:
                 yield site
+        acting = self.surroundings.acting
         for site in self.exposed(function):
-            if site.event is site.origin or runs(self.acting(site.act, site.origin)) is not site.runs:
+            if site.event is site.origin or runs(acting(site.act, site.origin)) is not site.runs:
                 yield site
 
     def arrival(self, rename: Site) -> Site | None:
@@ -106,7 +107,8 @@ class Sites:
             return None
         act = replace(rename.act, path=target)
         path = self._brought_up(self.linker.paths.normalize(target, scope), rename)
-        return self._site_of(act, rename.event, rename.origin, path, spell(target))
+        around, event = self.surroundings, rename.event
+        return self._site_of(SeenFromCall(around, act, event, rename.origin, path, spell(target)))
 
     def _brought_up(self, path: Path | None, site: Site) -> Path | None:
         """Give a path of the function that does it as it looks from where a site is seen."""
@@ -152,18 +154,20 @@ class Sites:
             scope: The names with which its path is read.
         """
         path = self.linker.paths.normalize(act.path, scope)
-        return self._site_of(act, event, event, path, spell(act.path))
+        return self._site_of(SeenFromCall(self.surroundings, act, event, event, path, spell(act.path)))
 
     def seen_from(self, event: Event, act: Act, scope: Scope) -> Site:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
         path = self.linker.paths.normalize(act.path, scope)
-        coming = functools.partial(self.propagation.processes, event)
-        return self._site_of(act, event, event, path, spell(act.path), coming)
+        around, processes = self.surroundings, self.propagation.processes(event)
+        seen = SeenFromCall(around, act, event, event, path, spell(act.path), processes=processes)
+        return self._site_of(seen)
 
     def seen_so(self, act: Act, event: Event, origin: Event, path: Path | None, processes: Processes) -> Site:
         """Give the site of an act as it looks from a call, with the path that it has there."""
         spelled = spell(act.path) if event is origin or path is None else path.text
-        return self._site_of(act, event, origin, path, spelled, lambda: processes)
+        around = self.surroundings
+        return self._site_of(SeenFromCall(around, act, event, origin, path, spelled, processes=processes))
 
     def is_settled_before(self, event: Event) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""
@@ -176,30 +180,20 @@ class Sites:
                 settled = settled and (act is None or act.op in ASKING)
         return settled
 
-    def acting(self, act: Act, event: Event) -> Processes:
-        """Tell which processes do it, of those that come to the call."""
-        processes = self.propagation.processes(event)
-        if act.only is not None:
-            processes &= FIRST[act.only]
-        if act.condition is not None:
-            processes &= self.linker.guards.split(act.condition, event.state.scope)[0]
-        return processes
-
-    def _site_of(
-        self,
-        act: Act,
-        event: Event,
-        origin: Event,
-        path: Path | None,
-        spelled: str,
-        coming: Callable[[], Processes] | None = None,
-        below: Site | None = None,
-    ) -> Site:
+    def _site_of(self, standing: SeenFromCall) -> Site:
         """Give the site of an act as it looks from a call; what callers bring is found later."""
-        coming = coming or functools.partial(self.acting, act, event)
-        standing = SeenFromCall(self.surroundings, event, origin, path, spelled, coming, below)
+        act, event = standing.act, standing.event
         trace = functools.partial(self.evidences.trace, event)
-        site = Site(act, event, origin, standing.path, spelled, standing, trace, below=below)
+        site = Site(
+            act,
+            event,
+            standing.origin,
+            standing.path,
+            standing.spelled,
+            standing,
+            trace,
+            below=standing.below,
+        )
         cached = act.op == "download" and self.tests.wanting(site) is not None
         return replace(site, settled=True) if cached else site
 
@@ -297,15 +291,8 @@ class Sites:
         """Give a site of a function as it looks from a call of it."""
         path = self.substituted(site.path, event, callee)
         spelled = site.spelled if path is None else path.text
-        judged = self._site_of(
-            site.act,
-            event,
-            site.origin,
-            path,
-            spelled,
-            lambda: site.own & self.propagation.processes(event),
-            site,
-        )
+        around, act = self.surroundings, site.act
+        judged = self._site_of(SeenFromCall(around, act, event, site.origin, path, spelled, below=site))
         return judged if site.after is None else replace(judged, after=site.after)
 
     def substituted(self, path: Path | None, event: Event, callee: LinkedFunction) -> Path | None:

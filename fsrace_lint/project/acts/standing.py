@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import functools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name, unnegated
@@ -18,10 +17,12 @@ if TYPE_CHECKING:
     from fsrace_lint.project.callers.propagate import Propagation
     from fsrace_lint.project.flow.processes import Processes, Runs
     from fsrace_lint.project.flow.states import Event
-    from fsrace_lint.project.model import Site
+    from fsrace_lint.project.model import Act, Site
     from fsrace_lint.project.paths.forms import Path
     from fsrace_lint.project.paths.normalize import Paths
     from fsrace_lint.project.paths.storage import Storage
+
+Part = TypeVar("Part")
 
 _ONE: Final = frozenset(FIRST.values()) - {ALL}
 _ALL: Final = frozenset({"all", "each", "every"})
@@ -41,6 +42,15 @@ class Surroundings:
         """Give the scope whose first process comes to a call before the others; None where none does."""
         function = event.function
         return self.propagation.protection.first(event) or self.propagation.context(function).first
+
+    def acting(self, act: Act, event: Event) -> Processes:
+        """Tell which processes do it, of those that come to the call."""
+        processes = self.propagation.processes(event)
+        if act.only is not None:
+            processes &= FIRST[act.only]
+        if act.condition is not None:
+            processes &= self._guards.split(act.condition, event.state.scope)[0]
+        return processes
 
     def who_runs(self, event: Event, processes: Processes) -> Runs:
         """Tell who does what some processes do at a call, with what all callers bring."""
@@ -69,6 +79,26 @@ class Surroundings:
         return False
 
 
+class _Found(Generic[Part]):
+    """A part that is found the first time that somebody asks for it, and kept in a slot of its own.
+
+    There are many sites, and of most only one or two parts are asked for.
+    """
+
+    def __init__(self, find: Callable[[SeenFromCall], Part]) -> None:
+        self._find = find
+        self._slot = f"_{find.__name__}"
+        self.__doc__ = find.__doc__
+
+    def __get__(self, standing: SeenFromCall, owner: type[SeenFromCall]) -> Part:
+        try:
+            found: Part = getattr(standing, self._slot)
+        except AttributeError:
+            found = self._find(standing)
+            setattr(standing, self._slot, found)
+        return found
+
+
 class SeenFromCall:
     """How an act stands among the processes as it is seen from a call.
 
@@ -76,98 +106,105 @@ class SeenFromCall:
     stand, and to know what all callers bring takes longer than all else.
     """
 
+    __slots__ = (
+        *("act", "below", "event", "origin", "path", "spelled", "surroundings"),
+        *("_caught", "_certain", "_first", "_locked", "_own", "_owned", "_processes", "_reach", "_runs"),
+    )
+    _certain: bool
+
     def __init__(
         self,
         surroundings: Surroundings,
+        act: Act,
         event: Event,
         origin: Event,
         path: Path | None,
         spelled: str,
-        coming: Callable[[], Processes],
-        below: Site | None,
+        *,
+        below: Site | None = None,
+        processes: Processes | None = None,
     ) -> None:
         """Take what is known without a look at the callers.
 
         Args:
             surroundings: Tells of calls and paths what all callers bring.
+            act: The act.
             event: The call.
             origin: The call that does it.
-            path: Its path.
+            path: Its path; a part of one counts only if that part is a process's own.
             spelled: How the source spells that.
-            coming: Tells which processes do it, of those that come to the function.
             below: The same act as the function that `event` calls has it, where it calls one.
+            processes: Who does it, of those that come to the function, where that is known already.
         """
-        self._surroundings = surroundings
-        self._event, self._origin = event, origin
-        self._path, self._spelled = path, spelled
-        self._coming = coming
-        self._below = below
+        self.surroundings = surroundings
+        self.act, self.event, self.origin = act, event, origin
+        self.path, self.spelled, self.below = path, spelled, below
+        if processes is not None:
+            self._processes = processes
+        if path is not None and path.is_part and not self.owned[0]:
+            self.path = None
 
-    @functools.cached_property
+    @_Found
+    def processes(self) -> Processes:
+        """Who does it, of those that come to the function."""
+        if self.below is not None:
+            return self.below.own & self.surroundings.propagation.processes(self.event)
+        return self.surroundings.acting(self.act, self.event)
+
+    @_Found
     def own(self) -> Processes:
         """Who gets from the call to the act, before what the callers bring."""
-        return self._processes & self._surroundings.propagation.decorated(self._event.function)
+        return self.processes & self.surroundings.propagation.decorated(self.event.function)
 
-    @functools.cached_property
+    @_Found
     def runs(self) -> Runs:
         """The answer with what the callers bring."""
-        return self._surroundings.who_runs(self._event, self._processes)
+        return self.surroundings.who_runs(self.event, self.processes)
 
-    @functools.cached_property
+    @_Found
     def caught(self) -> frozenset[str]:
         """The exceptions that are handled around it."""
-        propagation = self._surroundings.propagation
-        below = frozenset[str]() if self._below is None else self._below.caught
-        here = propagation.protection.caught(self._event)
-        return below | here | propagation.context(self._event.function).caught
+        propagation = self.surroundings.propagation
+        below = frozenset[str]() if self.below is None else self.below.caught
+        here = propagation.protection.caught(self.event)
+        return below | here | propagation.context(self.event.function).caught
 
-    @functools.cached_property
+    @_Found
     def locked(self) -> bool:
         """Whether a lock between processes is held."""
-        propagation = self._surroundings.propagation
-        below = self._below is not None and self._below.locked
-        here = below or propagation.protection.locked(self._event)
-        return here or propagation.context(self._event.function).locked
+        propagation = self.surroundings.propagation
+        below = self.below is not None and self.below.locked
+        here = below or propagation.protection.locked(self.event)
+        return here or propagation.context(self.event.function).locked
 
-    @functools.cached_property
+    @_Found
     def first(self) -> str | None:
         """The scope whose first process is let through before the others."""
-        below = None if self._below is None else self._below.first
-        return self._surroundings.first_let_in(self._event) or below
+        below = None if self.below is None else self.below.first
+        return self.surroundings.first_let_in(self.event) or below
 
-    @functools.cached_property
+    @_Found
+    def owned(self) -> tuple[bool, bool]:
+        """Whether its path is a process's own, and whether that is certain."""
+        return self.surroundings.ownership.of(self.path, self.event.function)
+
+    @_Found
     def reach(self) -> Reach:
         """Who shares its path."""
-        private, _ = self._owned
-        if private:
-            return Reach.PRIVATE
-        return self._surroundings.shared_by(self.path, self._spelled)
+        private, _ = self.owned
+        return Reach.PRIVATE if private else self.surroundings.shared_by(self.path, self.spelled)
 
-    @functools.cached_property
+    @_Found
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
-        _, certain = self._owned
-        return certain and not any(map(self._surroundings.is_opened, {self._event, self._origin}))
-
-    @functools.cached_property
-    def path(self) -> Path | None:
-        """Its path; None where that is a part of one, and the part is no process's own."""
-        path = self._path
-        return None if path is not None and path.is_part and not self._owned[0] else path
+        _, certain = self.owned
+        return certain and not any(map(self.surroundings.is_opened, {self.event, self.origin}))
 
     def made_certain(self, *, certain: bool) -> SeenFromCall:
         """Give the same where it is known otherwise whether something can keep processes apart."""
         other = copy.copy(self)
-        other.certain = certain
+        other._certain = certain  # noqa: SLF001  # it is one of these
         return other
-
-    @functools.cached_property
-    def _processes(self) -> Processes:
-        return self._coming()
-
-    @functools.cached_property
-    def _owned(self) -> tuple[bool, bool]:
-        return self._surroundings.ownership.of(self._path, self._event.function)
 
 
 def _says_all(expr: m.Expr) -> bool:

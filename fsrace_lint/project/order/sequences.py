@@ -129,7 +129,7 @@ class Sequences:
             return
         act = self.sites.act(event)
         if act is not None:
-            done = replace(self._here(event), act=act, processes=self.sites.acting(act, event))
+            done = replace(self._here(event), act=act, processes=self.sites.surroundings.acting(act, event))
             yield replace(done, path=self.linker.paths.normalize(act.path, scope))
             if act.op == "rename" and act.target is not None:
                 made = replace(act, op="create", path=act.target, target=None)
