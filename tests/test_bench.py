@@ -130,7 +130,7 @@ class TestTables:
         assert [row[1] for row in rows[1:]] == ["cold", *warm, *CHANGED, "import click"]
         assert {row[0] for row in rows[1:-1]} == {"tree, 8 lines"}
         assert all(" s (" in row[3] for row in rows[1:-1])
-        assert ["any file"] == [row[1] for row in rows[1:-1] if " s (" not in row[2]]
+        assert [row[1] for row in rows[1:-1] if " s (" not in row[2]] == ["any file"]
         assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
     def test_growth(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
