@@ -103,6 +103,7 @@ class TestTheyLackNothing:
         assert {name: few.readers(name) for name in names} == {name: all_.readers(name) for name in names}
         assert {name: few.callers(name) for name in names} == {name: all_.callers(name) for name in names}
         assert any(all_.callers(name) for name in names)
+        assert all(few.readers(name) is few.readers(name) for name in names)
 
     def test_of_further_names(self, linked: list[Module]) -> None:
         few, all_ = Headed(linked), Tables(linked)

@@ -9,11 +9,14 @@ import pytest
 from test_guards import project
 
 from fsrace_lint.facts import model as m
+from fsrace_lint.project.callers.edges import Edges
 from fsrace_lint.project.callers.propagate import Propagation
 from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.names.values import Selected, Unknown, Value, merge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.names.modules import LinkedFunction
 
@@ -41,16 +44,16 @@ def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    edges = Propagation.edges
+    each = Edges.each
 
-    def counted(self: Propagation, function: LinkedFunction) -> tuple[Edge, ...]:
+    def counted(self: Edges, function: LinkedFunction) -> Iterator[Edge]:
         asked.append(function.facts.qualname)
-        return edges(self, function)
+        return each(self, function)
 
     linker = project({"main.py": dedent(CALLED)}).linker
     by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
     propagation = Propagation(linker)
-    monkeypatch.setattr(Propagation, "edges", counted)
+    monkeypatch.setattr(Edges, "each", counted)
     propagation.context(by_name["store"])
     assert {"guarded", "calls_guarded"}.isdisjoint(asked)
     assert {"store", "known"} <= set(asked)
@@ -78,13 +81,13 @@ def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyP
     linked = project({"main.py": FREE})
     propagation = linked.propagation
     by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
-    edges, asked = propagation.edges, list[str]()
+    each, asked = Edges.each, list[str]()
 
-    def noted(function: LinkedFunction) -> tuple[Edge, ...]:
+    def noted(self: Edges, function: LinkedFunction) -> Iterator[Edge]:
         asked.append(function.facts.qualname)
-        return edges(function)
+        return each(self, function)
 
-    monkeypatch.setattr(propagation, "edges", noted)
+    monkeypatch.setattr(Edges, "each", noted)
     assert propagation.context(by_name["save"]).processes == ALL
     assert asked == ["save", "short", "top"]
 

@@ -110,7 +110,7 @@ class Vanishings:
             if isinstance(seen, Listing):
                 removal = self._removal_from(seen, path, function)
             else:
-                removal = self._removal_of(path, function)
+                removal = None if path is None else self._removal_of(path, function)
             if removal is not None:
                 yield Vanishing(self.sites.at(act, event, scope), seen, removal)
 
@@ -183,10 +183,8 @@ class Vanishings:
         probes = self.sites.tests.among(event.state.literals, event.call)
         return next((probe for probe in probes if not probe.absent and probe.path == path), None)
 
-    def _removal_of(self, path: Path | None, reader: LinkedFunction) -> Removal | None:
+    def _removal_of(self, path: Path, reader: LinkedFunction) -> Removal | None:
         """Find what takes away a path, or a folder around it, in another function."""
-        if path is None:
-            return None
         here = _begins_with_a_parameter(path) and not _name_of(path)
         for removal in self._removals(reader, here=here):
             if removal.path is None or removal.event.function is reader:

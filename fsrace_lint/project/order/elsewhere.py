@@ -59,7 +59,7 @@ class Elsewhere:
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
             site = self.sequences.site(step)
-            if site is None or not self._may_be_on_a_node(site):
+            if site is None or step.path is None or not self._may_be_on_a_node(site):
                 continue
             use = self._use(site, steps[position + 1 :])
             is_missed = use is not None or site.act.op in _FETCHING or self._is_said(site)
@@ -79,8 +79,6 @@ class Elsewhere:
 
     def _is_for_one_node(self, step: Step) -> bool:
         """Tell whether one process of the job does something to a path, or does it first."""
-        if step.act is None or step.act.op in ASKING or step.path is None:
-            return False
         if self.sites.surroundings.who_runs(step.event, step.processes) is Runs.ONE:
             return step.event is step.origin
         return self.sites.surroundings.first_let_in(step.event) == "global"
@@ -116,7 +114,7 @@ class Elsewhere:
 
     def _may_be_on_a_node(self, site: Site) -> bool:
         """Tell whether a path may be one that only the processes of a node share, by what it is called."""
-        if site.act.op in ASKING or site.path is None:
+        if site.act.op in ASKING:
             return False
         shared = self.sites.surroundings.shared_by(site.path, site.spelled)
         return shared is Reach.NODE or self._is_of_data(site)
