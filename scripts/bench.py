@@ -186,29 +186,28 @@ def one_file(
     reference: Sequence[str] | None, ours: Sequence[str], copy: Path, count: int, change: str
 ) -> list[Pair]:
     """Check one file, at whose end another line stands each time; it is that of middle size."""
-    file = middle(copy)
-    before = file.read_bytes()
-    found = []
-    try:
-        for number in range(count):
-            file.write_bytes(before + f"\n{change % number}\n".encode())
-            found += pairs(reference, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
-    finally:
-        file.write_bytes(before)
-    return found
+    changes = ((middle(copy), change % number) for number in range(count))
+    return [changed_pair(reference, ours, copy, *each) for each in changes]
 
 
 def any_file(ours: Sequence[str], copy: Path) -> list[Pair]:
     """Check files from all over a tree, one after the other, at whose end another statement stands."""
-    found, files = [], sources(copy)
-    for file in files[:: max(len(files) // FILES, 1)][:FILES]:
-        before = file.read_bytes()
-        try:
-            file.write_bytes(before + b"\nchanged = 1\n")
-            found += pairs(None, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
-        finally:
-            file.write_bytes(before)
-    return found
+    files = sources(copy)
+    chosen = files[:: max(len(files) // FILES, 1)][:FILES]
+    return [changed_pair(None, ours, copy, file, "changed = 1") for file in chosen]
+
+
+def changed_pair(
+    reference: Sequence[str] | None, ours: Sequence[str], copy: Path, file: Path, line: str
+) -> Pair:
+    """Check a file at whose end another line stands; afterwards it is as it was."""
+    before = file.read_bytes()
+    try:
+        file.write_bytes(before + f"\n{line}\n".encode())
+        (pair,) = pairs(reference, [*ours, os.fspath(file.relative_to(copy))], copy, 1)
+    finally:
+        file.write_bytes(before)
+    return pair
 
 
 def middle(tree: Path) -> Path:

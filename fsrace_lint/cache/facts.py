@@ -186,7 +186,7 @@ class PackedFacts:
             The names in it, None where they are not known.
         """
         packed = self._heads.get(relative) if self.parsed(relative, digest) else None
-        if packed is None or packed == _NO_HEAD:
+        if packed is None:
             return None
         from fsrace_lint.facts.heads import PackedHead  # noqa: PLC0415  # as above
 

@@ -169,9 +169,6 @@ class Standing(Protocol):
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
 
-    def made_certain(self, *, certain: bool) -> Standing:
-        """Give the same where it is known otherwise whether something can keep processes apart."""
-
 
 class Site(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
@@ -182,7 +179,7 @@ class Site(AtCall, Record, frozen=True, eq=False):
     `standing` finds what is known beyond the code around it, and with what all callers bring.
     `trace` finds how several processes come to the function of `event`.
     `settled` says that it is judged here whoever calls, though callers hand over a part of its path;
-    `callers` are the calls that do.
+    `callers` are the calls that do, and `sure` tells then whether it is certain.
     `after` is what is made before it and leaves nothing to race for. `below` is the same act
     as the function that `event` calls has it, where that is not the call that does it.
     """
@@ -196,6 +193,7 @@ class Site(AtCall, Record, frozen=True, eq=False):
     trace: Callable[[], Trace]
     settled: bool = False
     callers: tuple[Event, ...] = ()
+    sure: bool | None = None
     after: Site | None = None
     below: Site | None = None
 
@@ -232,7 +230,7 @@ class Site(AtCall, Record, frozen=True, eq=False):
     @property
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
-        return self.standing.certain
+        return self.standing.certain if self.sure is None else self.sure
 
     @property
     def evidence(self) -> Evidence:

@@ -240,9 +240,7 @@ class Sites:
             if unknown or private or self.propagation.protection.locked(edge.event):
                 return site
             certain = certain or sure
-        standing = site.standing.made_certain(certain=certain)
-        callers = tuple(edge.event for edge in edges)
-        return replace(site, standing=standing, settled=True, callers=callers)
+        return replace(site, settled=True, callers=tuple(edge.event for edge in edges), sure=certain)
 
     def _depends_on_callers(self, site: Site) -> bool:
         function = site.event.function

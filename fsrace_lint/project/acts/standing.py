@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from fsrace_lint.facts import model as m
@@ -110,7 +109,6 @@ class SeenFromCall:
         *("act", "below", "event", "origin", "path", "spelled", "surroundings"),
         *("_caught", "_certain", "_first", "_locked", "_own", "_owned", "_processes", "_reach", "_runs"),
     )
-    _certain: bool
 
     def __init__(
         self,
@@ -199,12 +197,6 @@ class SeenFromCall:
         """Whether neither what its path holds nor a setting can keep processes apart."""
         _, certain = self.owned
         return certain and not any(map(self.surroundings.is_opened, {self.event, self.origin}))
-
-    def made_certain(self, *, certain: bool) -> SeenFromCall:
-        """Give the same where it is known otherwise whether something can keep processes apart."""
-        other = copy.copy(self)
-        other._certain = certain  # noqa: SLF001  # it is one of these
-        return other
 
 
 def _says_all(expr: m.Expr) -> bool:

@@ -193,22 +193,26 @@ class Edges:
         """Give the same where all are asked for in the end, unless few files are asked about."""
         return self.search(function) if self.linker.asks_few else iter(self.of(function))
 
-    def handing(self, function: LinkedFunction) -> Iterator[Edge]:
-        """Give the ways into a function by calls that are handed it, as `search` does."""
+    def handing(self, function: LinkedFunction, among: AbstractSet[str] | None = None) -> Iterator[Edge]:
+        """Give the ways into a function by calls that are handed it, as `search` does.
+
+        Args:
+            function: The function.
+            among: Names, of which the code mentions one that those asked for stand in.
+
+        Yields:
+            The ways; others may be among them.
+        """
         if function in self._edges:
             yield from (edge for edge in self._edges[function] if edge.handed)
         else:
-            search = functools.partial(self._search_calls, handed=True)
+            search = functools.partial(self._search_calls, handed=True, among=among)
             yield from (self._edge(use) for use in self._uses_of(function, search) if use.handed)
 
     def spawning(self, function: LinkedFunction) -> Iterator[Edge]:
-        """Give the ways into a function by calls that start processes and are handed it, as `search` does."""
-        if function in self._edges:
-            found: Iterable[Edge] = self._edges[function]
-        else:
-            search = functools.partial(self._search_calls, handed=True, among=self._spawn_names)
-            found = (self._edge(use) for use in self._uses_of(function, search) if use.handed)
-        yield from (edge for edge in found if edge.handed and edge.spawn is not None)
+        """Give those of them that are calls that start processes."""
+        found = self.handing(function, self._spawn_names)
+        return (edge for edge in found if edge.spawn is not None)
 
     @functools.cached_property
     def _spawn_names(self) -> frozenset[str]:

@@ -63,9 +63,9 @@ class Elsewhere:
                 continue
             use = self._use(site, steps[position + 1 :])
             is_missed = use is not None or site.act.op in _FETCHING or self._is_said(site)
-            if not is_missed or not self._is_for_one_node(step):
+            if not is_missed or not _is_for_one_node(site):
                 continue
-            is_here, known = step.event is step.origin, site.reach is Reach.NODE
+            is_here, known = site.event is site.origin, site.reach is Reach.NODE
             if not (is_here if known else self._is_taken_for_local(site)):
                 continue
             comes_first = site.first == "global" and site.runs is not Runs.ONE
@@ -76,12 +76,6 @@ class Elsewhere:
             elif not self._is_made_by_others(site, steps) and self._has_its_own(site):
                 yield Absence(site, use, is_known=known)
         yield from self._sent(function)
-
-    def _is_for_one_node(self, step: Step) -> bool:
-        """Tell whether one process of the job does something to a path, or does it first."""
-        if self.sites.surroundings.who_runs(step.event, step.processes) is Runs.ONE:
-            return step.event is step.origin
-        return self.sites.surroundings.first_let_in(step.event) == "global"
 
     def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what is made new on the disk of one node, where its path is sent to other processes."""
@@ -170,6 +164,11 @@ class Elsewhere:
             edges = (edge for caller in above for edge in self.propagation.edges(caller))
             self._on_one_node[function] = any(edge.starts_several for edge in edges)
         return self._on_one_node[function]
+
+
+def _is_for_one_node(site: Site) -> bool:
+    """Tell whether one process of the job does something, or does it first."""
+    return site.event is site.origin if site.runs is Runs.ONE else site.first == "global"
 
 
 def _needs(use: Site, site: Site) -> bool:

@@ -120,8 +120,10 @@ class Polls:
 
         Where few files are asked about, each that calls something may: to find out takes longer.
         """
-        if not function.facts.called or self.linker.asks_few:
-            return bool(function.facts.called)
+        if not function.facts.called:
+            return False
+        if self.linker.asks_few:
+            return True
         return function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
 
     @functools.cached_property
