@@ -86,6 +86,19 @@ class Circle:
         return answer, led_to, self._open[led_to.bit_length() - 1] if led_to else None
 
 
+class Circles:
+    """Two circles, where an answer may depend on the questions of both."""
+
+    def __init__(self, one: Circle | Circles, other: Circle | Circles) -> None:
+        """Take the circles."""
+        self._one, self._other = one, other
+
+    @property
+    def incomplete(self) -> int:
+        """As that of `Circle`, for both of them."""
+        return self._one.incomplete + self._other.incomplete
+
+
 class Memo(Generic[Key, Answer]):
     """Remembers answers so that they do not depend on what was asked first, but for two bounds.
 

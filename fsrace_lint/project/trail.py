@@ -9,6 +9,8 @@ from fsrace_lint.project.memo import Circle
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from fsrace_lint.project.memo import Circles
+
 Key = TypeVar("Key", bound="Hashable")
 Answer = TypeVar("Answer")
 Anything = TypeVar("Anything")
@@ -20,7 +22,7 @@ class Trail:
     All who take such steps share one.
     """
 
-    def __init__(self, deepest: int, circle: Circle) -> None:
+    def __init__(self, deepest: int, circle: Circle | Circles) -> None:
         """Start with nothing asked.
 
         Args:

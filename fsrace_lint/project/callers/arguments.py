@@ -47,9 +47,10 @@ class Arguments:
         self.guards = linker.guards
         self.edges = edges
         self.spawning = spawning
-        self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED)
-        self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED)
-        self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None)
+        circle = self.guards.circle
+        self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED, circle=circle)
+        self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED, circle=circle)
+        self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None, circle=circle)
 
     def split(self, argument: Argument) -> Split:
         """Tell which processes can be passed something true for a parameter, and which something false."""

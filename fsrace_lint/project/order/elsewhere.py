@@ -53,6 +53,7 @@ class Elsewhere:
         self.storage = sites.storage
         self.propagation = sites.propagation
         self._on_one_node: dict[LinkedFunction, bool] = {}
+        self._taken: dict[LinkedFunction, frozenset[m.Expr]] = {}
 
     def of(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what a function makes on one node and uses on all, in the order of the code."""
@@ -85,22 +86,27 @@ class Elsewhere:
             if not step.meeting or call in told:
                 continue
             told.add(call)
-            for value in call.arguments:
+            for value in call.arguments if self._is_for_all(call, function) else ():
                 path = self.sites.linker.paths.normalize(value, scope)
                 own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
                 is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
-                if is_new and self._is_for_all(call, function) and not self._is_one_node(function):
+                if is_new and not self._is_one_node(function):
                     act = Act("name", value, spell(call.function), tolerant=False)
                     site = self.sites.at(act, step.event, scope)
                     yield Absence(site, site, "sent", is_known=False)
 
     def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
         """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
-        if last_name(call.function) in self.sites.linker.privacy.sources:
-            return True
-        exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
-        items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
-        return any(item.value == call and isinstance(item.index, m.Constant) for item in items)
+        is_sent = last_name(call.function) in self.sites.linker.privacy.sources
+        return is_sent or call in self._of_one(function)
+
+    def _of_one(self, function: LinkedFunction) -> frozenset[m.Expr]:
+        """Give what stands in the code of a function where one item of it is taken, by a constant."""
+        if function not in self._taken:
+            exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
+            items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
+            self._taken[function] = frozenset(i.value for i in items if isinstance(i.index, m.Constant))
+        return self._taken[function]
 
     def _has_its_own(self, site: Site) -> bool:
         """Tell whether each node has the path for itself: it is said, or the processes are on several."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import last_name
@@ -20,7 +20,8 @@ from fsrace_lint.project.flow.splits import (
 from fsrace_lint.project.names.constants import constant_passed
 from fsrace_lint.project.names.entities import as_function, is_property, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Value
-from fsrace_lint.project.ranks.ranks import DEEPEST, ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
+from fsrace_lint.project.ranks.ranks import ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
+from fsrace_lint.project.trail import Settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Binding
+
+_BoundSplits: TypeAlias = "Settled[Binding, Split]"
 
 _MIRRORED: Final = {
     "<": ">",
@@ -66,6 +69,8 @@ class Guards(Ranks):
         """
         super().__init__(resolver, catalog, exits)
         self.returned = returned
+        self._splits: tuple[_BoundSplits, _BoundSplits] = Settled(self.trail), Settled(self.trail)
+        """How names divide processes by the code alone, and with what callers pass."""
 
     def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
         """Tell which processes can see a test true, and which false.
@@ -78,7 +83,7 @@ class Guards(Ranks):
         Returns:
             Two sets. A test that says nothing about ranks gives everybody twice.
         """
-        if depth > DEEPEST:
+        if self.trail.is_over(depth):
             return UNDIVIDED
         test = as_attribute(test)
         match test:
@@ -167,8 +172,12 @@ class Guards(Ranks):
         return UNDIVIDED
 
     def _bound_split(self, binding: Binding, depth: int) -> Split:
-        if depth > DEEPEST:
+        if self.trail.is_over(depth):
             return UNDIVIDED
+        known = self._splits[self.arguments is not None]
+        return known.get(binding, depth, lambda: self._split_of(binding, depth))
+
+    def _split_of(self, binding: Binding, depth: int) -> Split:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.split(expr, scope, depth + 1)
@@ -246,7 +255,7 @@ class Guards(Ranks):
                 text = expr.value.strip()
                 return int(text) if text.lstrip("-").isdecimal() else None
             return expr.value if isinstance(expr.value, int) else None
-        if isinstance(expr, m.Name) and depth < DEEPEST:
+        if isinstance(expr, m.Name) and not self.trail.is_over(depth + 1):
             bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
             if isinstance(bound, Value):
                 return self._number(bound.expr, bound.scope, depth + 1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import dotted, last_name
+from fsrace_lint.project.memo import Circle, Circles
 from fsrace_lint.project.names.bindings import is_none
 from fsrace_lint.project.names.entities import as_function, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Element, Scope, Selected, Unpacked, Value
+from fsrace_lint.project.trail import Settled, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Binding
 
-DEEPEST: Final = 12
+_BoundRanks: TypeAlias = "Settled[Binding, str | None]"
+
+_DEEPEST: Final = 12
 _GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
 WORLDS: Final = frozenset(
     {"WORLD", "world_group", "world_pg", "default_group", "default_pg", "get_world_group"}
@@ -69,6 +73,11 @@ class Ranks:
         self.exits = exits
         self.arguments: Passed | None = None
         """What callers pass; None while a function is followed, which is done by its code alone."""
+        self.circle = Circle()
+        """The questions about what callers pass that are being answered."""
+        self.trail = Trail(_DEEPEST, Circles(resolver.trail.circle, self.circle))
+        self._ranks: tuple[_BoundRanks, _BoundRanks] = Settled(self.trail), Settled(self.trail)
+        """The ranks that names are bound to by the code alone, and with what callers pass."""
 
     def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
         """Tell whether an expression is the number of this process.
@@ -81,7 +90,7 @@ class Ranks:
         Returns:
             `global`, `local`, `group` or `filesystem`; None where it is no rank.
         """
-        if depth > DEEPEST:
+        if self.trail.is_over(depth):
             return None
         expr = as_attribute(expr)
         match expr:
@@ -207,7 +216,7 @@ class Ranks:
 
     def _is_no_rank(self, binding: Binding, depth: int) -> bool:
         """Tell whether a variable holds a constant, one number of many in a loop, or what a text says."""
-        if depth > DEEPEST:
+        if self.trail.is_over(depth):
             return False
         match binding:
             case Value(expr=m.Constant(value=value)):
@@ -244,8 +253,12 @@ class Ranks:
                 return False
 
     def _bound_rank(self, binding: Binding, depth: int) -> str | None:
-        if depth > DEEPEST:
+        if self.trail.is_over(depth):
             return None
+        known = self._ranks[self.arguments is not None]
+        return known.get(binding, depth, lambda: self._rank_of(binding, depth))
+
+    def _rank_of(self, binding: Binding, depth: int) -> str | None:
         match binding:
             case Value(expr=expr, scope=scope):
                 return self.rank_scope(expr, scope, depth + 1)
