@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsrace_lint.project.memo import Circle
+from fsrace_lint.project.memo import Circle, Circles
 from fsrace_lint.project.trail import Met, Settled, Trail
 
 DEEPEST = 16
@@ -15,7 +15,7 @@ class Chain:
 
     def __init__(self, deepest: int) -> None:
         self.trail = Trail(deepest, Circle())
-        self.settled: Settled[int, str] = Settled(self.trail)
+        self.settled: Settled[int, str] = Settled(self.trail, "?")
         self.looked: list[tuple[int, int]] = []
 
     def ask(self, question: int, depth: int = 0) -> str:
@@ -58,11 +58,11 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(order: tuple[int, ..
 
 
 def test_what_is_not_final_is_not_remembered() -> None:
-    trail = Trail(DEEPEST, Circle())
-    settled: Settled[str, str] = Settled(trail)
+    circle = Circle()
+    settled: Settled[str, str] = Settled(Trail(DEEPEST, circle), "")
 
     def unfinished() -> str:
-        trail.circle.incomplete += 1
+        circle.incomplete += 1
         return "so far"
 
     assert settled.get("a", 0, unfinished) == "so far"
@@ -70,9 +70,41 @@ def test_what_is_not_final_is_not_remembered() -> None:
     assert settled.get("a", 0, unfinished) == "whole"
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -> None:
+    circles = Circle(), Circle()
+    settled: Settled[str, str] = Settled(Trail(DEEPEST, Circles(*circles)), "")
+
+    def unfinished() -> str:
+        circles[which].incomplete += 1
+        return "so far"
+
+    assert settled.get("a", 0, unfinished) == "so far"
+    assert settled.get("a", 0, lambda: "whole") == "whole"
+    assert settled.get("a", 0, unfinished) == "whole"
+
+
+@pytest.mark.parametrize("usual", ["found", "something else"])
+def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) -> None:
+    trail, answer = Trail(4, Circle()), "found"
+    settled: Settled[str, str] = Settled(trail, usual)
+    asked: list[int] = []
+
+    def ask(depth: int) -> str:
+        asked.append(depth)
+        assert trail.is_over(depth + 2) is (depth > 2)
+        return answer
+
+    for depth, reached in ((1, 3), (2, 4), (0, 2), (3, 5)):
+        trail.reached = 0
+        assert settled.get("a", depth, lambda depth=depth: ask(depth)) == answer  # type: ignore[misc]
+        assert trail.reached == reached
+    assert asked == [1, 3]
+
+
 def test_what_fails_is_not_remembered() -> None:
     trail = Trail(DEEPEST, Circle())
-    settled: Settled[str, str] = Settled(trail)
+    settled: Settled[str, str] = Settled(trail, "")
     with pytest.raises(RecursionError):
         settled.get("a", 0, _failing)
     assert trail.reached == 0
@@ -81,7 +113,7 @@ def test_what_fails_is_not_remembered() -> None:
 
 def test_what_else_is_found_on_the_way_takes_no_steps() -> None:
     trail = Trail(2, Circle())
-    settled: Settled[str, str] = Settled(trail)
+    settled: Settled[str, str] = Settled(trail, "")
 
     def aside() -> str:
         assert trail.anew(lambda: trail.is_over(2)) is False

@@ -65,6 +65,7 @@ class Scope(msgspec.Struct):
     yields: bool = False
     has_loop: bool = False
     has_context: bool = False
+    has_walrus: bool = False
     first: str = ""
     rebinds_first: bool = False
     parameters: frozenset[str] = frozenset()
@@ -287,6 +288,7 @@ class Expressions:
         value = self.read(node.value)
         self.bound(m.Name(node.target.id), value)
         self.scope.bound.append(node.target.id)
+        self.scope.has_walrus = True
         return m.Walrus(node.target.id, value)
 
     def _await(self, node: ast.Await) -> m.Expr:

@@ -109,6 +109,7 @@ class Extractor:
             has_loop=self.scope.has_loop,
             has_context=self.scope.has_context,
             aliases=tuple(self.scope.aliases),
+            has_walrus=self.scope.has_walrus,
         )
         return m.FileFacts(
             tuple(function for function in self.functions if function is not None),
@@ -322,6 +323,7 @@ class Extractor:
             tuple(scope.runs),
             tuple(scope.aliases),
             returns,
+            scope.has_walrus,
         )
         return index, function
 

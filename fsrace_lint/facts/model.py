@@ -419,6 +419,7 @@ class Function(_Node, frozen=True):
     runs: tuple[str, ...] = ()
     aliases: tuple[Alias, ...] = ()
     returns: Expr | None = None
+    has_walrus: bool = False
 
     @property
     def called(self) -> tuple[str, ...]:

@@ -19,26 +19,27 @@ def target_name(target: m.Expr) -> str | None:
     return None
 
 
-def bound_names(statements: Iterable[m.Statement]) -> tuple[str, ...]:
+def bound_names(statements: Iterable[m.Statement], *, walrus: bool = True) -> tuple[str, ...]:
     """Give the names that some statements may bind, each once, in order.
 
     Args:
         statements: The statements; functions and classes defined in them are not entered.
+        walrus: Whether a `:=` may stand in them; to look for one goes through all expressions.
     """
     names: dict[str, None] = {}
     for statement in statements:
-        _collect(statement, names)
+        _collect(statement, names, walrus=walrus)
     return tuple(names)
 
 
-def _collect(statement: m.Statement, names: dict[str, None]) -> None:
+def _collect(statement: m.Statement, names: dict[str, None], *, walrus: bool) -> None:
     if isinstance(statement, (m.If, m.While, m.For, m.Try, m.With, m.Match)):
         names.update(dict.fromkeys(statement.binds))
         return
     if isinstance(statement, m.Assign):
         for target in statement.targets:
             names.update(dict.fromkeys(_names_in(target)))
-    if not isinstance(statement, m.DefineClass):
+    if walrus and not isinstance(statement, m.DefineClass):
         for expr in evaluated(statement):
             _collect_walrus(expr, names)
 

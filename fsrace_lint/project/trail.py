@@ -57,9 +57,15 @@ class Settled(Generic[Key, Answer]):
     So an answer does not depend on how its question was come by.
     """
 
-    def __init__(self, trail: Trail) -> None:
-        """Start with nothing known; `trail` is shared by all whose questions lead to each other."""
+    def __init__(self, trail: Trail, usual: Answer) -> None:
+        """Start with nothing known.
+
+        Args:
+            trail: Shared by all whose questions lead to each other.
+            usual: The answer to most questions, of which little is kept.
+        """
         self._trail = trail
+        self._usual = tuple((steps, usual) for steps in range(trail.deepest + 1))
         self._whole: dict[Key, tuple[int, Answer]] = {}
         """The answers that took no more steps than there were, each with how many."""
         self._cut: dict[tuple[Key, int], Answer] = {}
@@ -81,7 +87,7 @@ class Settled(Generic[Key, Answer]):
             if reached > trail.reached:
                 trail.reached = reached
             return known[1]
-        if (question, depth) in self._cut:
+        if self._cut and (question, depth) in self._cut:
             trail.reached = trail.deepest + 1
             return self._cut[question, depth]
         incomplete, circles = trail.circle.incomplete, trail.circles
@@ -93,7 +99,8 @@ class Settled(Generic[Key, Answer]):
             trail.reached = max(outer, reached)
         if incomplete == trail.circle.incomplete and circles == trail.circles:
             if reached <= trail.deepest:
-                self._whole[question] = reached - depth, answer
+                steps, usual = reached - depth, self._usual
+                self._whole[question] = usual[steps] if answer is usual[0][1] else (steps, answer)
             else:
                 self._cut[question, depth] = answer
         return answer
@@ -114,7 +121,7 @@ class Followed(Generic[Key, Answer]):
         """
         self._nothing = nothing
         self._trail = Trail(deepest, Circle())
-        self._settled: Settled[Key, Answer] = Settled(self._trail)
+        self._settled: Settled[Key, Answer] = Settled(self._trail, nothing)
 
     def get(self, key: Key, depth: int, find: Callable[[], Answer]) -> Answer:
         """Give what is found from a level on.
@@ -140,7 +147,7 @@ class Met(Generic[Key, Answer]):
     def __init__(self, trail: Trail) -> None:
         """Begin with nothing under way."""
         self._trail = trail
-        self._settled: Settled[Key, Answer | None] = Settled(trail)
+        self._settled: Settled[Key, Answer | None] = Settled(trail, None)
         self._met: dict[Key, tuple[int, Answer | None]] | None = None
 
     def anew(self, find: Callable[[], Anything]) -> Anything:

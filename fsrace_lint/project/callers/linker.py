@@ -111,7 +111,7 @@ class Linker:
         """Find something without asking what callers pass, and whatever is being found."""
         passed, self.guards.arguments = self.guards.arguments, None
         try:
-            return self.resolver.anew(find)
+            return self.guards.trail.anew(functools.partial(self.resolver.anew, find))
         finally:
             self.guards.arguments = passed
 

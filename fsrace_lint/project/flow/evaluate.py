@@ -80,11 +80,15 @@ class Evaluator:
         """Give the state after a test came out one way, or None where it cannot."""
         if state is None:
             return None
-        possible = self.split(test, state.scope)[0 if truth else 1]
-        if possible not in {ALL, NOBODY}:
-            place = self._place_of(test) if branch is None else branch.span
-            self.rank_tests.append(RankTest(place, state.literals))
-        processes = state.processes & possible & self._implied(state, test, truth=truth)
+        processes, possible = state.processes, self.split(test, state.scope)[0 if truth else 1]
+        if possible != ALL:
+            if possible != NOBODY:
+                place = self._place_of(test) if branch is None else branch.span
+                self.rank_tests.append(RankTest(place, state.literals))
+            processes &= possible
+        implied = self._implied(state, test, truth=truth)
+        if implied != ALL:
+            processes &= implied
         if processes == NOBODY:
             return None
         literals = (*state.literals, Literal(test, truth, state.scope, branch))
@@ -182,7 +186,10 @@ class Evaluator:
 
     def _survived(self, state: State, call: m.Call) -> State | None:
         """Give the state after a call of a function that only some processes return from."""
-        processes = state.processes & self.survivors(call, state.scope)
+        survivors = self.survivors(call, state.scope)
+        if survivors == ALL:
+            return state
+        processes = state.processes & survivors
         if processes not in {NOBODY, state.processes}:
             self.rank_tests.append(RankTest(call.span, state.literals))
         if processes == NOBODY:

@@ -72,6 +72,8 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
 
 def combine(operator: str, splits: list[Split]) -> Split:
     """Join the splits of the operands of `and` or `or`."""
+    if splits.count(UNDIVIDED) == len(splits):
+        return UNDIVIDED
     true, false = splits[0]
     for other_true, other_false in splits[1:]:
         if operator == "and":
@@ -93,6 +95,8 @@ def choose(test: Split, then: Split, otherwise: Split) -> Split:
 
 def union(splits: list[Split]) -> Split:
     """Join splits of which any may be the one."""
+    if UNDIVIDED in splits:
+        return UNDIVIDED
     true, false = NOBODY, NOBODY
     for one in splits:
         true, false = true | one[0], false | one[1]

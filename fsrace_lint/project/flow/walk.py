@@ -48,7 +48,8 @@ class Walker(Evaluator):
         if not self.exits:
             return self.latest
         scope = self.exits[-1].state.scope
-        names = bound_names(self.function.facts.body) if len(self.exits) > 1 else ()
+        facts = self.function.facts
+        names = bound_names(facts.body, walrus=facts.has_walrus) if len(self.exits) > 1 else ()
         for earlier in self.exits[-2::-1]:
             scope = merge(earlier.state.scope, scope, names)
         return scope

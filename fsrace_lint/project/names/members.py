@@ -32,7 +32,7 @@ class Members:
         self.table = table
         self.final_scope = final_scope
         self.trail = Trail(DEEPEST, circle)
-        self._members: Settled[tuple[Module, str], Entity | None] = Settled(self.trail)
+        self._members: Settled[tuple[Module, str], Entity | None] = Settled(self.trail, None)
         self._importers: dict[Module, tuple[Module, ...]] = {}
         self._imports_of: dict[Module, frozenset[Module]] = {}
         for module in table.modules:

@@ -83,7 +83,7 @@ class Resolver(Members):
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
         self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
-        self._bound: Settled[Binding, Entity | None] = Settled(self.trail)
+        self._bound: Settled[Binding, Entity | None] = Settled(self.trail, None)
         self._met: Attributes = Met(self.trail)
         self.elements = Elements(self, self.declared, self._met, self.trail)
 

@@ -59,8 +59,10 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
+            if step.path is None or step.act is None or step.act.op in ASKING:
+                continue
             site = self.sequences.site(step)
-            if site is None or step.path is None or not self._may_be_on_a_node(site):
+            if site is None or not self._may_be_on_a_node(site):
                 continue
             use = self._use(site, steps[position + 1 :])
             is_missed = use is not None or site.act.op in _FETCHING or self._is_said(site)
@@ -114,8 +116,6 @@ class Elsewhere:
 
     def _may_be_on_a_node(self, site: Site) -> bool:
         """Tell whether a path may be one that only the processes of a node share, by what it is called."""
-        if site.act.op in ASKING:
-            return False
         shared = self.sites.surroundings.shared_by(site.path, site.spelled)
         return shared is Reach.NODE or self._is_of_data(site)
 

@@ -69,7 +69,10 @@ class Guards(Ranks):
         """
         super().__init__(resolver, catalog, exits)
         self.returned = returned
-        self._splits: tuple[_BoundSplits, _BoundSplits] = Settled(self.trail), Settled(self.trail)
+        self._splits: tuple[_BoundSplits, _BoundSplits] = (
+            Settled(self.trail, UNDIVIDED),
+            Settled(self.trail, UNDIVIDED),
+        )
         """How names divide processes by the code alone, and with what callers pass."""
 
     def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:

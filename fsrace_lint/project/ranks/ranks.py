@@ -76,7 +76,10 @@ class Ranks:
         self.circle = Circle()
         """The questions about what callers pass that are being answered."""
         self.trail = Trail(_DEEPEST, Circles(resolver.trail.circle, self.circle))
-        self._ranks: tuple[_BoundRanks, _BoundRanks] = Settled(self.trail), Settled(self.trail)
+        self._ranks: tuple[_BoundRanks, _BoundRanks] = (
+            Settled(self.trail, None),
+            Settled(self.trail, None),
+        )
         """The ranks that names are bound to by the code alone, and with what callers pass."""
 
     def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
