@@ -15,6 +15,7 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import shlex
 import shutil
 import statistics
@@ -37,6 +38,8 @@ ENDS: Final = (0, 1)
 """The exit codes of a command that did its work."""
 MARKERS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 COLUMNS: Final = ("tree", "situation", "reference", "fsrace-lint", "ratio", "memory")
+UNIT: Final = 1 if sys.platform == "darwin" else 1024
+"""In what the system counts memory, in bytes."""
 FILES: Final = 40
 """How many files are changed one by one."""
 GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
@@ -77,8 +80,7 @@ def run(command: Sequence[str], folder: Path) -> Usage:
         words = said.read().decode(errors="replace").strip()
     if process.returncode not in ENDS:
         raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}: {words}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Usage(seconds, usage.ru_maxrss * unit / 1e6)
+    return Usage(seconds, usage.ru_maxrss * UNIT / 1e6)
 
 
 def environment() -> dict[str, str]:
@@ -180,6 +182,7 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
             run([*OURS, *kept, "."], copy)
         yield row(name, situation, one_file(reference, [*OURS, *kept], copy, count, change))
     yield row(name, "any file", any_file([*OURS, *kept], copy))
+    yield row(name, "editor", in_editor(copy))
 
 
 def one_file(
@@ -192,9 +195,42 @@ def one_file(
 
 def any_file(ours: Sequence[str], copy: Path) -> list[Pair]:
     """Check files from all over a tree, one after the other, at whose end another statement stands."""
-    files = sources(copy)
-    chosen = files[:: max(len(files) // FILES, 1)][:FILES]
-    return [changed_pair(None, ours, copy, file, "changed = 1") for file in chosen]
+    return [changed_pair(None, ours, copy, file, "changed = 1") for file in from_all_over(copy)]
+
+
+def from_all_over(tree: Path) -> list[Path]:
+    """Choose files of a tree."""
+    files = sources(tree)
+    return files[:: max(len(files) // FILES, 1)][:FILES]
+
+
+def in_editor(copy: Path) -> list[Pair]:
+    """Have the same files judged by what a language server does, in one process that knows the project."""
+    command = (sys.executable, __file__, "--edits", os.fspath(copy))
+    done = subprocess.run(command, capture_output=True, env=environment(), check=False)
+    if done.returncode:
+        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
+    *seconds, megabytes = json.loads(done.stdout)
+    return [Pair(None, Usage(each, megabytes)) for each in seconds]
+
+
+def edits(tree: Path) -> Iterator[float]:
+    """Open files from all over a tree as in an editor, and measure a statement that is added to each.
+
+    Yields:
+        The seconds that each change takes, and at the end the memory of this process in megabytes.
+    """
+    from fsrace_lint.server.analysis import Analysis, Where  # noqa: PLC0415  # not what else is measured
+
+    analysis = Analysis(Where(tree))
+    for file in from_all_over(tree):
+        text, since = file.read_text(encoding="utf-8", errors="replace"), 0.0
+        for added in ("", "\nchanged = 1\n"):
+            since = time.perf_counter()
+            analysis.update({file: text + added}, (), lambda: None)
+            analysis.judge(file, lambda: None)
+        yield time.perf_counter() - since
+    yield resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT / 1e6
 
 
 def changed_pair(
@@ -265,7 +301,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=5, help="how often each is run (5)")
     parser.add_argument("--growth", action="store_true", help="join the trees one by one")
     parser.add_argument("--rooms", action="store_true", help="show where the time goes")
+    parser.add_argument("--edits", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
+    if wanted.edits is not None:
+        return wanted
     if wanted.reference is None:
         folders = os.pathsep.join((os.fspath(Path(sys.executable).parent), os.environ.get("PATH", "")))
         found = shutil.which("ruff", path=folders)
@@ -307,6 +346,9 @@ def every_row(
 def main() -> None:
     """Print the table, line by line."""
     wanted = options()
+    if wanted.edits is not None:
+        print(json.dumps(list(edits(wanted.edits))))
+        return
     with tempfile.TemporaryDirectory() as scratch:
         try:
             for text in report(wanted, Path(scratch).resolve()):

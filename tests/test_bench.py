@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_cli import HAZARD, here, write
 
+from fsrace_lint.server import analysis
+from fsrace_lint.server.analysis import Analysis
+
 if TYPE_CHECKING:
     import argparse
     from types import ModuleType
@@ -20,7 +23,7 @@ __all__ = ["here"]
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench.py"
 TRUE = (sys.executable, "-c", "")
-CHANGED = ("one file", "comment", "any file")
+CHANGED = ("one file", "comment", "any file", "editor")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +133,7 @@ class TestTables:
         assert [row[1] for row in rows[1:]] == ["cold", *warm, *CHANGED, "import click"]
         assert {row[0] for row in rows[1:-1]} == {"tree, 8 lines"}
         assert all(" s (" in row[3] for row in rows[1:-1])
-        assert [row[1] for row in rows[1:-1] if " s (" not in row[2]] == ["any file"]
+        assert [row[1] for row in rows[1:-1] if " s (" not in row[2]] == ["any file", "editor"]
         assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
     def test_growth(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,6 +156,40 @@ class TestTables:
         rows = table(script, capsys, "--growth", "--installed", "iniconfig")
         assert rows[1][0] == "1: + iniconfig"
         assert int(rows[1][1].replace(",", "")) == script.lines(script.installed("iniconfig")) > 100
+
+
+class TestEditor:
+    def test_each_file_is_judged_as_it_is_and_with_a_statement_at_its_end(
+        self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write({"a.py": HAZARD, "b/c.py": ""})
+        told: list[tuple[str, str, list[str]]] = []
+
+        class Watched(Analysis):
+            def update(self, buffers: Any, *rest: Any) -> None:
+                self.shown = buffers
+                super().update(buffers, *rest)
+
+            def judge(self, file: Path, *rest: Any) -> Any:
+                found = super().judge(file, *rest)
+                told.append((file.name, self.shown[file], [finding.code for finding in found]))
+                return found
+
+        monkeypatch.setattr(analysis, "Analysis", Watched)
+        *seconds, megabytes = script.edits(here)
+        assert len(seconds) == 2
+        assert megabytes > min(seconds) > 0
+        assert told == [
+            ("a.py", HAZARD, ["FSR101"]),
+            ("a.py", HAZARD + "\nchanged = 1\n", ["FSR101"]),
+            ("c.py", "", []),
+            ("c.py", "\nchanged = 1\n", []),
+        ]
+
+    def test_what_fails_is_told(self, script: ModuleType, here: Path) -> None:
+        write({"pyproject.toml": "[tool.fsrace-lint]\nunknown = 1\n", "a.py": ""})
+        with pytest.raises(RuntimeError, match=r"ended with 1: (.|\n)*unknown"):
+            script.in_editor(here)
 
 
 class TestOneFile:

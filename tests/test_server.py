@@ -17,6 +17,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from fsrace_lint import pipeline, rules, settings, source
+from fsrace_lint.facts import heads
 from fsrace_lint.report.edits import between
 from fsrace_lint.server.analysis import Analysis, Where
 from fsrace_lint.server.answers import Document, Wishes
@@ -26,6 +27,8 @@ from fsrace_lint.server.worker import Answer, SupersededError, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from fsrace_lint.facts.model import FileFacts
 
 ROOT = Path(__file__).parent.parent
 HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
@@ -981,6 +984,27 @@ def test_work_ends_where_it_is_told(here: Path) -> None:
     steps.clear()
     left = 0
     assert codes(run, "a.py") == ["FSR101"]
+
+
+def test_names_of_a_file_are_gathered_once_for_all_that_is_linked(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[FileFacts] = []
+
+    class Counted(heads.Gathered):
+        def __init__(self, facts: FileFacts) -> None:
+            gathered.append(facts)
+            super().__init__(facts)
+
+    monkeypatch.setattr(heads, "Gathered", Counted)
+    (here / "a.py").write_text(HAZARD)
+    (here / "b.py").write_text("from a import *\n")
+    run = read(here)
+    run.link()
+    assert len(gathered) == 2
+    changed = run.with_sources(source.of_text(HAZARD + "x = 1\n", here / "a.py", here))
+    changed.link()
+    assert gathered[2:] == [changed.files["a.py"].facts]
 
 
 def test_only_code_is_linked_anew(here: Path) -> None:

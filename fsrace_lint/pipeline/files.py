@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsrace_lint.cache import PackedFacts
     from fsrace_lint.discover import Found
     from fsrace_lint.facts.extract import SyntaxProblem
-    from fsrace_lint.facts.heads import PackedHead
+    from fsrace_lint.facts.heads import Gathered, PackedHead
     from fsrace_lint.facts.model import FileFacts
     from fsrace_lint.settings import Settings
 
@@ -31,6 +31,7 @@ class File:
 
     __slots__ = (
         "_facts",
+        "_head",
         "_is_new",
         "_may_suppress",
         "_packed",
@@ -71,6 +72,7 @@ class File:
         self.digest, self.status = digest, status
         self._root, self._source, self._packed = root, read, packed
         self._facts: FileFacts | SyntaxProblem | None = None
+        self._head: Gathered | None = None
         self._is_new = False
         self._may_suppress: bool | None = None
 
@@ -161,9 +163,20 @@ class File:
         return cast("FileFacts", facts)
 
     @property
-    def head(self) -> PackedHead | None:
-        """The names in it, where they are remembered."""
-        return None if self._packed is None else self._packed.head(self.relative, self.digest)
+    def head(self) -> PackedHead | Gathered:
+        """The names in it, of a file that can be parsed; they are gathered once, whoever links it.
+
+        Raises:
+            ChangedError: Neither they nor the facts are known, and it is not what it was.
+        """
+        packed = None if self._packed is None else self._packed.head(self.relative, self.digest)
+        if packed is not None:
+            return packed
+        if self._head is None:
+            from fsrace_lint.facts.heads import Gathered  # noqa: PLC0415  # not needed where all is known
+
+            self._head = Gathered(self.known_facts())
+        return self._head
 
     @property
     def is_known(self) -> bool:

@@ -36,7 +36,7 @@ class Module:
         path: str,
         relative: str,
         facts: Callable[[], m.FileFacts],
-        head: PackedHead | None = None,
+        head: PackedHead | Gathered | None = None,
     ) -> None:
         """Name a file, with what gives its facts, and with its head where that is known."""
         self.path = path
