@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,6 +81,18 @@ def run(command: Sequence[str], folder: Path) -> Usage:
     if process.returncode not in ENDS:
         raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}: {words}")
     return Usage(seconds, usage.ru_maxrss * UNIT / 1e6)
+
+
+def answered(command: Sequence[str], folder: Path, ends: Sequence[int]) -> Any:
+    """Run a command that prints JSON, and give that.
+
+    Raises:
+        RuntimeError: It ended with another code than it may.
+    """
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False)
+    if done.returncode not in ends:
+        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
+    return json.loads(done.stdout)
 
 
 def environment() -> dict[str, str]:
@@ -207,10 +219,7 @@ def from_all_over(tree: Path) -> list[Path]:
 def in_editor(copy: Path) -> list[Pair]:
     """Have the same files judged by what a language server does, in one process that knows the project."""
     command = (sys.executable, __file__, "--edits", os.fspath(copy))
-    done = subprocess.run(command, capture_output=True, env=environment(), check=False)
-    if done.returncode:
-        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
-    *seconds, megabytes = json.loads(done.stdout)
+    *seconds, megabytes = answered(command, copy, (0,))
     return [Pair(None, Usage(each, megabytes)) for each in seconds]
 
 
@@ -223,12 +232,16 @@ def edits(tree: Path) -> Iterator[float]:
     from fsrace_lint.server.analysis import Analysis, Where  # noqa: PLC0415  # not what else is measured
 
     analysis = Analysis(Where(tree))
+
+    def show(file: Path, text: str) -> None:
+        analysis.update({file: text}, (), lambda: None)
+        analysis.judge(file, lambda: None)
+
     for file in from_all_over(tree):
-        text, since = file.read_text(encoding="utf-8", errors="replace"), 0.0
-        for added in ("", "\nchanged = 1\n"):
-            since = time.perf_counter()
-            analysis.update({file: text + added}, (), lambda: None)
-            analysis.judge(file, lambda: None)
+        text = file.read_text(encoding="utf-8", errors="replace")
+        show(file, text)
+        since = time.perf_counter()
+        show(file, f"{text}\nchanged = 1\n")
         yield time.perf_counter() - since
     yield resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT / 1e6
 
@@ -278,10 +291,7 @@ def rooms(tree: Path) -> dict[str, float]:
     """Tell what each room takes, in one process."""
     without = ["--no-cache"] if has_cache() else []
     command = [*OURS, *without, "--jobs=1", "--statistics", "--format=json", "."]
-    done = subprocess.run(command, cwd=tree, capture_output=True, check=False)
-    if done.returncode not in ENDS:
-        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
-    found: dict[str, float] = json.loads(done.stdout)["statistics"]["seconds"]
+    found: dict[str, float] = answered(command, tree, ENDS)["statistics"]["seconds"]
     return found
 
 

@@ -86,7 +86,7 @@ def linked(request: pytest.FixtureRequest) -> list[Module]:
     found = modules(PROJECTS[request.param])
     ModuleTable(found, {})  # gives each its place
     for module in found:
-        module._head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
+        module.head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
     return found
 
 
@@ -366,7 +366,7 @@ class TestWhatIsSettled:
         caller = "import a\n\ndef start():\n    a.main()\n"
         linked = modules({"a.py": script, "b.py": script, "c.py": script, "d.py": caller})
         for module in linked:
-            module._head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
+            module.head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
         mentions = Mentions(ModuleTable(linked, {}), asks_few=True)
         for module in linked[1:3]:
             del module.facts

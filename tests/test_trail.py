@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from fsrace_lint.project.memo import Circle, Circles
@@ -97,7 +99,7 @@ def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) 
 
     for depth, reached in ((1, 3), (2, 4), (0, 2), (3, 5)):
         trail.reached = 0
-        assert settled.get("a", depth, lambda depth=depth: ask(depth)) == answer  # type: ignore[misc]
+        assert settled.get("a", depth, functools.partial(ask, depth)) == answer
         assert trail.reached == reached
     assert asked == [1, 3]
 

@@ -9,7 +9,7 @@ import msgspec
 
 from fsrace_lint.facts.model import BARE
 from fsrace_lint.facts.names import last_name
-from fsrace_lint.facts.syntax import bound_names
+from fsrace_lint.facts.syntax import bound_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -108,7 +108,7 @@ class Gathered:
         """The names of functions that mean nothing else here."""
         functions = self._facts.functions
         found = {one.name for one in functions[1:] if one.owner < 0 and one.parent == 0}
-        found.difference_update(bound_names(functions[0].body), self.classes)
+        found.difference_update(bound_in(functions[0]), self.classes)
         for function in functions:
             found.difference_update(function.outer_names)
             uses = zip(function.called, function.uses, strict=True)

@@ -32,6 +32,11 @@ def bound_names(statements: Iterable[m.Statement], *, walrus: bool = True) -> tu
     return tuple(names)
 
 
+def bound_in(function: m.Function) -> tuple[str, ...]:
+    """Give the names that the code of a function may bind, each once, in order."""
+    return bound_names(function.body, walrus=function.has_walrus)
+
+
 def _collect(statement: m.Statement, names: dict[str, None], *, walrus: bool) -> None:
     if isinstance(statement, (m.If, m.While, m.For, m.Try, m.With, m.Match)):
         names.update(dict.fromkeys(statement.binds))

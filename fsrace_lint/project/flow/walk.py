@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.facts import model as m
-from fsrace_lint.facts.syntax import bound_names
+from fsrace_lint.facts.syntax import bound_in, bound_names
 from fsrace_lint.project.flow.evaluate import Evaluator, Loop, is_file
 from fsrace_lint.project.flow.loops import amid_rounds
 from fsrace_lint.project.flow.processes import ALL, MAIN
@@ -48,8 +48,7 @@ class Walker(Evaluator):
         if not self.exits:
             return self.latest
         scope = self.exits[-1].state.scope
-        facts = self.function.facts
-        names = bound_names(facts.body, walrus=facts.has_walrus) if len(self.exits) > 1 else ()
+        names = bound_in(self.function.facts) if len(self.exits) > 1 else ()
         for earlier in self.exits[-2::-1]:
             scope = merge(earlier.state.scope, scope, names)
         return scope

@@ -6,7 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.facts.model import LAMBDA, UNNAMED
-from fsrace_lint.facts.syntax import bound_names
+from fsrace_lint.facts.syntax import bound_in
 from fsrace_lint.project.names.members import DEEPEST
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
 from fsrace_lint.project.names.tables import aliases_in
@@ -215,7 +215,7 @@ class FurtherNames:
         if module not in self._settled:
             functions, classes = module.top_functions, module.top_classes
             others = {
-                *bound_names(module.code.facts.body),
+                *bound_in(module.code.facts),
                 *module.rebound,
                 *(functions.keys() & classes.keys()),
             }
@@ -230,7 +230,7 @@ class FurtherNames:
         """
         if function not in self._own:
             facts = function.facts
-            own = set(bound_names(facts.body)).difference(facts.outer_names) if function.index else set()
+            own = set(bound_in(facts)).difference(facts.outer_names) if function.index else set()
             own.update(parameter.name for parameter in facts.parameters)
             told = {name for alias in facts.aliases for name in (alias.name, alias.of)}
             self._own[function] = frozenset(own & told)

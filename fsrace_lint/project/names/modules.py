@@ -11,7 +11,7 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import Gathered
-from fsrace_lint.facts.syntax import all_in, bound_names
+from fsrace_lint.facts.syntax import all_in, bound_in, bound_names
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
@@ -36,25 +36,20 @@ class Module:
         path: str,
         relative: str,
         facts: Callable[[], m.FileFacts],
-        head: PackedHead | Gathered | None = None,
+        head: PackedHead | Gathered,
     ) -> None:
-        """Name a file, with what gives its facts, and with its head where that is known."""
+        """Name a file, with what gives its facts, and with its head: the names in it."""
         self.path = path
         self.relative = relative
         self.name = module_name(relative)
         self.position = 0
         self.family: Family | None = None
-        self._facts, self._head = facts, head
+        self._facts, self.head = facts, head
 
     @functools.cached_property
     def facts(self) -> m.FileFacts:
         """The facts."""
         return self._facts()
-
-    @functools.cached_property
-    def head(self) -> PackedHead | Gathered:
-        """The names in it."""
-        return Gathered(self.facts) if self._head is None else self._head
 
     @functools.cached_property
     def functions(self) -> tuple[LinkedFunction, ...]:
@@ -116,12 +111,12 @@ class Module:
         """What code binds in the bodies of classes, or sets on them, by where they stand and their name."""
         found: dict[tuple[int, str], set[str]] = {}
         for parent in {class_.parent for class_ in self.facts.classes}:
-            body = self.facts.functions[parent].body
-            for statement in all_in(body):
+            around = self.facts.functions[parent]
+            for statement in all_in(around.body):
                 if isinstance(statement, m.DefineClass):
                     name = self.facts.classes[statement.index].name
                     found.setdefault((parent, name), set()).update(bound_names(statement.body))
-            for bound in bound_names(body):
+            for bound in bound_in(around):
                 name, dot, attribute = bound.partition(".")
                 if dot:
                     found.setdefault((parent, name), set()).add(attribute)
@@ -292,7 +287,7 @@ def link_module(path: str, relative: str, facts: m.FileFacts) -> Module:
     Returns:
         The module; its classes are related to others once it is in a project.
     """
-    return Module(path, relative, lambda: facts)
+    return Module(path, relative, lambda: facts, Gathered(facts))
 
 
 def module_name(relative: str) -> str:

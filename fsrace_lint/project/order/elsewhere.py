@@ -59,9 +59,8 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            if step.path is None or step.act is None or step.act.op in ASKING:
-                continue
-            site = self.sequences.site(step)
+            is_made = step.path is not None and step.act is not None and step.act.op not in ASKING
+            site = self.sequences.site(step) if is_made else None
             if site is None or not self._may_be_on_a_node(site):
                 continue
             use = self._use(site, steps[position + 1 :])

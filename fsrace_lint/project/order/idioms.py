@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.names import unnegated
 from fsrace_lint.facts.spell import spell
-from fsrace_lint.facts.syntax import bound_names, suites, within
+from fsrace_lint.facts.syntax import bound_in, suites, within
 from fsrace_lint.project.flow.splits import is_first
 from fsrace_lint.project.names.entities import Library
 from fsrace_lint.project.names.values import Argument
@@ -128,7 +128,7 @@ class Idioms:
             yield from (f"{first}.{name}" for method in methods for name in method.facts.attributes)
         while function is not None:
             local = function is event.function
-            names = (*function.parameters, *bound_names(function.facts.body))
+            names = (*function.parameters, *bound_in(function.facts))
             yield from (n for n in names if "." not in n and (not local or event.state.scope.get(n)))
             function = function.enclosing
         yield from event.function.module.imports
