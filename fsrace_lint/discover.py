@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import stat
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fsrace_lint.gitignore import Ignore, ignored
+from fsrace_lint.gitignore import Ignore, ignored, text_of
 from fsrace_lint.globs import glob, matcher
 from fsrace_lint.reading import read
 from fsrace_lint.source import Unreadable, absolute_path, names_of, path_below, relative_path
+from fsrace_lint.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +50,43 @@ class Found(NamedTuple):
     status: os.stat_result | None
 
 
+class _Listing(NamedTuple):
+    """What a walk takes of a folder: where it stands, and what it has to look at there.
+
+    `ignores` are the `.gitignore` files that count in it, `own` is its own one if there is one. Of
+    a file there is its path, the relative one, and whether it is a link or named as tests are.
+    """
+
+    status: Status
+    ignores: tuple[Ignore, ...]
+    own: Ignore | None
+    folders: list[tuple[str, str]]
+    files: list[tuple[str, str, bool, bool]]
+
+
+class Listings:
+    """The folders below a root, as a walk found them: the next one lists those that have changed."""
+
+    def __init__(self, before: Listings | None = None) -> None:
+        """Begin a walk.
+
+        Args:
+            before: What the walk before this one has found, with the same settings.
+        """
+        self.since = time.time_ns()
+        self.folders: dict[str, _Listing] = {}
+        self._known = {} if before is None else before.folders
+        self._known_since = 0 if before is None else before.since
+
+    def known(self, folder: str, status: Status, ignores: tuple[Ignore, ...]) -> _Listing | None:
+        """Give what is known of a folder, if it still holds."""
+        listing = self._known.get(folder)
+        if listing is None or listing.status != status or not status.settled(self._known_since):
+            return None
+        own = listing.own is None or listing.own.text == text_of(folder)
+        return listing if own and listing.ignores == ignores else None
+
+
 def _above(file: str, root: str) -> str:
     """Give the folder from which a walk comes to a file: the root, or one above both."""
     try:
@@ -59,10 +98,18 @@ def _above(file: str, root: str) -> str:
 class _Walk:
     """What one call of `find` shares between the folders it walks."""
 
-    def __init__(self, settings: Settings, *, include_tests: bool, told: Told | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        include_tests: bool,
+        told: Told | None = None,
+        listings: Listings | None = None,
+    ) -> None:
         self.root = absolute_path(settings.root)
         self.settings = settings
         self.told = told
+        self._listings = Listings() if listings is None else listings
         chosen = DEFAULT_EXCLUDES if settings.exclude is None else settings.exclude
         tests = () if include_tests else TEST_PATTERNS
         self._is_named_as_test = matcher([] if include_tests else [glob(text) for text in TEST_NAMES])
@@ -120,33 +167,59 @@ class _Walk:
         while pending:
             folder, prefix, ignores = pending.pop()
             try:
-                with os.scandir(folder) as entries:
-                    found = {entry.name: entry for entry in entries}
+                listing = self._listed(folder, prefix, ignores, is_top=folder == top)
             except OSError as error:
                 reason = f"cannot be listed: {error.strerror or error}"
                 yield Unreadable(*names_of(Path(folder), Path(self.root)), reason)
                 continue
-            if self.settings.exclude is None and folder != top and "pyvenv.cfg" in found:
-                self._tell(folder, "a virtual environment")
-                continue
-            if self.settings.respect_gitignore and ".gitignore" in found:
-                ignores = (*ignores, Ignore(folder, prefix))
-            for name, entry in found.items():
-                path, is_folder = prefix + name, entry.is_dir(follow_symlinks=False)
-                if not is_folder and not name.endswith(SUFFIXES):
+            ignores = ignores if listing.own is None else (*ignores, listing.own)
+            pending += [(path, below, ignores) for path, below in listing.folders]
+            for path, below, is_link, is_named_as_test in listing.files:
+                if is_named_as_test and _is_collected(path):
+                    self._tell(path, _TEST)
                     continue
-                excludes = self.excludes_folder if is_folder else self.excludes_file
-                if excludes(name, path) or ignored(ignores, path, folder=is_folder):
-                    self._tell(entry.path, self._reason(name, path, folder=is_folder))
-                elif is_folder:
-                    pending.append((entry.path, f"{path}/", ignores))
-                elif self._is_named_as_test(name, path) and _is_collected(entry.path):
-                    self._tell(entry.path, _TEST)
-                else:
-                    status = _status(entry.path)
-                    if status is not None and stat.S_ISREG(status.st_mode):
-                        relative = path if is_below else relative_path(entry.path, self.root)
-                        yield Found(entry.path, relative, entry.is_symlink(), status)
+                status = _status(path)
+                if status is not None and stat.S_ISREG(status.st_mode):
+                    relative = below if is_below else relative_path(path, self.root)
+                    yield Found(path, relative, is_link, status)
+
+    def _listed(self, folder: str, prefix: str, ignores: tuple[Ignore, ...], *, is_top: bool) -> _Listing:
+        """List a folder, unless that is known.
+
+        Raises:
+            OSError: It cannot be listed.
+        """
+        status = Status.of(os.stat(folder))
+        listing = self._listings.known(folder, status, ignores)
+        if listing is None:
+            listing = _Listing(status, ignores, None, [], [])
+            listing = self._fill(listing, folder, prefix, is_top=is_top)
+        self._listings.folders[folder] = listing
+        return listing
+
+    def _fill(self, listing: _Listing, folder: str, prefix: str, *, is_top: bool) -> _Listing:
+        with os.scandir(folder) as entries:
+            found = {entry.name: entry for entry in entries}
+        if self.settings.exclude is None and not is_top and "pyvenv.cfg" in found:
+            self._tell(folder, "a virtual environment")
+            return listing
+        ignores = listing.ignores
+        if self.settings.respect_gitignore and ".gitignore" in found:
+            own = Ignore(folder, prefix)
+            listing, ignores = listing._replace(own=own), (*ignores, own)
+        for name, entry in found.items():
+            path, is_folder = prefix + name, entry.is_dir(follow_symlinks=False)
+            if not is_folder and not name.endswith(SUFFIXES):
+                continue
+            excludes = self.excludes_folder if is_folder else self.excludes_file
+            if excludes(name, path) or ignored(ignores, path, folder=is_folder):
+                self._tell(entry.path, self._reason(name, path, folder=is_folder))
+            elif is_folder:
+                listing.folders.append((entry.path, f"{path}/"))
+            else:
+                is_named_as_test = self._is_named_as_test(name, path)
+                listing.files.append((entry.path, path, entry.is_symlink(), is_named_as_test))
+        return listing
 
     def _tell(self, path: str, reason: str) -> None:
         if self.told is not None:
@@ -231,11 +304,28 @@ def find(
 
 
 def look(
-    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False, told: Told | None = None
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    force_exclude: bool = False,
+    told: Told | None = None,
+    listings: Listings | None = None,
 ) -> list[Found | Unreadable]:
-    """Find the files to check as `find` does, with what the walk has seen of them."""
+    """Find the files to check as `find` does, with what the walk has seen of them.
+
+    Args:
+        paths: As for `find`.
+        settings: As for `find`.
+        force_exclude: As for `find`.
+        told: As for `find`.
+        listings: Takes what is found of folders, and gives what is known of them; for one folder that is
+            walked again and again.
+
+    Returns:
+        The files and the folders that cannot be listed, sorted.
+    """
     found: dict[str, Found | Unreadable] = {}
-    whole = _Walk(settings, include_tests=settings.include_tests, told=told)
+    whole = _Walk(settings, include_tests=settings.include_tests, told=told, listings=listings)
     for path in paths:
         top = absolute_path(path)
         if force_exclude and whole.leaves_out(top):

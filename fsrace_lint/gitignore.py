@@ -140,6 +140,15 @@ class _Pattern:
         return self._ignored if match is not None and match.lastindex is None else None
 
 
+def text_of(folder: str) -> str:
+    """Read the `.gitignore` file of a folder; one that cannot be read is empty."""
+    try:
+        data = read(Path(folder, ".gitignore"))
+    except OSError:
+        return ""
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
 class Ignore:
     """One `.gitignore` file: its lines, the last first, and the folder they count from."""
 
@@ -150,14 +159,10 @@ class Ignore:
             folder: The folder.
             base: Its path from where paths are counted, with a slash at the end; empty for that itself.
         """
-        file = Path(folder, ".gitignore")
-        try:
-            text = read(file).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
-        except OSError:
-            text = ""
+        self.text = text_of(folder)
         self._base = len(base)
         self._lines: list[_Plain | _Pattern] = []
-        for line in reversed(text.split("\n")):
+        for line in reversed(self.text.split("\n")):
             self._add(line if line.endswith("\\ ") else line.rstrip())
 
     def _add(self, line: str) -> None:

@@ -19,14 +19,16 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from settled import LONG_AGO, settle, write
 
 from fsrace_lint import cache, catalog, cli, leftovers, pipeline, rules, settings, source
-from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Status, Version
+from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Version
 from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
 from fsrace_lint.findings import Fix
 from fsrace_lint.pipeline import Cached, extracting, memory
 from fsrace_lint.spans import Place
+from fsrace_lint.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +48,6 @@ HELPER = "import torch.distributed as dist\ndef is_main():\n    return dist.get_
 HAZARD = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
 SUPPRESSED = f"{HAZARD.rstrip()}  # noqa: FSR101\n"
 CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
-LONG_AGO = 1_500_000_000
 
 
 @pytest.fixture(autouse=True)
@@ -72,19 +73,6 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(extraction, "extract", extract)
     monkeypatch.setattr(extracting, "extract", extract)
     return seen
-
-
-def write(files: dict[str, str]) -> None:
-    """Write files that were last changed long ago."""
-    for name, text in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text, encoding="utf-8")
-        os.utime(name, (LONG_AGO, LONG_AGO))
-
-
-def settle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the times of changes out of what is known of files, which no test can set."""
-    monkeypatch.setattr(Status, "settled", lambda self, since: self.modified < since - 2_000_000_000)
 
 
 def load(root: Path) -> Settings:

@@ -18,6 +18,7 @@ from fsrace_lint.facts.extract import extract
 from fsrace_lint.facts.heads import Gathered, Head, PackedHead, head_of
 from fsrace_lint.facts.model import LAMBDA, FileFacts
 from fsrace_lint.pipeline import Cached
+from fsrace_lint.project.names.heads import Heads
 from fsrace_lint.project.names.imports import ModuleTable
 from fsrace_lint.project.names.mentions import Mentions
 from fsrace_lint.project.names.tables import Headed, Tables
@@ -97,7 +98,7 @@ class TestTheyLackNothing:
         return mentioned | given
 
     def test_of_who_mentions_a_name(self, linked: list[Module]) -> None:
-        few, all_ = Headed(linked), Tables(linked)
+        few, all_ = Headed(linked, Heads((each.relative, each.head) for each in linked)), Tables(linked)
         names = self.names(linked)
         assert len(names) > 10
         assert {name: few.readers(name) for name in names} == {name: all_.readers(name) for name in names}
@@ -106,7 +107,7 @@ class TestTheyLackNothing:
         assert all(few.readers(name) is few.readers(name) for name in names)
 
     def test_of_further_names(self, linked: list[Module]) -> None:
-        few, all_ = Headed(linked), Tables(linked)
+        few, all_ = Headed(linked, Heads((each.relative, each.head) for each in linked)), Tables(linked)
         seen = 0
         for name in self.names(linked):
             expected = all_.aliases(name, called=True)

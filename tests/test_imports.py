@@ -46,7 +46,7 @@ EXPLORED = "explore.errors explore.links explore.messages explore.process explor
 SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})
 ROOMS = (
     Room("__init__"),
-    Room("__main__", "cli"),
+    Room("__main__", "cli daemon.client"),
     Room("spans", "", "msgspec"),
     Room("depth"),
     Room("failures"),
@@ -61,8 +61,9 @@ ROOMS = (
     Room("settings", "globs mistakes reading", "msgspec tomllib tomli"),
     Room("findings", "spans", "msgspec"),
     Room("source", "spans", "msgspec tokenize"),
+    Room("status", "", "msgspec"),
     Room("gitignore", "reading", "pathspec"),
-    Room("discover", "gitignore globs reading settings source"),
+    Room("discover", "gitignore globs reading settings source status"),
     Room("catalog", "catalog.arguments catalog.entries catalog.kinds catalog.reading", "msgspec"),
     Room("catalog.arguments", "", "msgspec"),
     Room("catalog.entries", "", "msgspec"),
@@ -122,22 +123,26 @@ ROOMS = (
     Room("cache", "cache.*"),
     Room(
         "cache.*",
-        "cache.folder cache.seal cache.version facts.extract facts.heads facts.model leftovers",
+        "cache.folder cache.seal cache.version facts.extract facts.heads facts.model leftovers status",
         "msgspec",
     ),
     Room(
         "pipeline.run",
-        "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.linking"
-        " pipeline.memory pipeline.observer pipeline.workers project.names.modules project.queries report"
-        " settings source spans",
+        "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.kept"
+        " pipeline.linking pipeline.memory pipeline.observer pipeline.workers project.names.heads"
+        " project.names.modules project.queries report settings source spans",
         "msgspec",
     ),
-    Room("pipeline.files", "cache discover facts.extract facts.heads facts.model settings source suppress"),
+    Room(
+        "pipeline.files",
+        "cache discover facts.extract facts.heads facts.model pipeline.run settings source status suppress",
+    ),
+    Room("pipeline.kept", "discover pipeline.memory pipeline.observer pipeline.run settings source"),
     Room(
         "pipeline.linking",
         "catalog depth facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
         " pipeline.observer pipeline.run"
-        " project.names.modules"
+        " project.names.heads project.names.modules"
         " project.queries report rules settings source spans",
     ),
     Room(
@@ -182,7 +187,7 @@ ROOMS = (
     Room(
         "pipeline",
         "pipeline.accepting pipeline.comments pipeline.configured pipeline.files pipeline.handed"
-        " pipeline.judging pipeline.linking pipeline.machine pipeline.memory pipeline.merging"
+        " pipeline.judging pipeline.kept pipeline.linking pipeline.machine pipeline.memory pipeline.merging"
         " pipeline.mistaken pipeline.observer pipeline.previewing pipeline.repairing pipeline.run",
     ),
     Room("cli", "__init__ commands commands.* failures report.words terminal", "click"),
@@ -214,7 +219,7 @@ ROOMS = (
     Room(
         "commands.check",
         "commands.accepting commands.choosing commands.deliver commands.showing commands.stdin"
-        " commands.watching commands.words pipeline",
+        " commands.watching commands.words daemon.client pipeline",
         "click",
     ),
     Room("commands.watching", "pipeline report.words settings terminal", "click rich"),
@@ -244,6 +249,12 @@ ROOMS = (
     Room("rules.references", "", "msgspec"),
     Room("commands.vendor", "report.words terminal vendor", "click"),
     Room("commands.server", "server.handlers terminal", "click"),
+    Room("commands.daemon", "daemon.client report.words", "click"),
+    Room("daemon"),
+    Room("daemon.wire", "__init__"),
+    Room("daemon.client", "daemon.wire"),
+    Room("daemon.process", "cache commands.check daemon.wire pipeline report report.words terminal", "click"),
+    Room("daemon.__main__", "daemon.process"),
     Room("server"),
     Room("server.worker", "pipeline"),
     Room("server.positions", "source spans", "lsprotocol"),

@@ -15,6 +15,7 @@ import pytest
 from editor import START, Editor, capabilities, session, uri
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from settled import settle, write
 
 from fsrace_lint import pipeline, rules, settings, source
 from fsrace_lint.facts import heads
@@ -925,17 +926,41 @@ def test_edits(before: str, after: str, found: list[tuple[tuple[int, int], tuple
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_reading_everything_again_can_be_ended(here: Path) -> None:
+def test_looking_at_the_disk_again_finds_links(here: Path) -> None:
     (here / "a.py").write_text(HAZARD)
     analysis, file = Analysis(Where(here)), here / "b.py"
 
     analysis.update({file: HAZARD}, (), calm)
     (here / "c.py").symlink_to("a.py")
-    with pytest.raises(SupersededError):
-        analysis.update({file: HAZARD}, None, ended)
-    analysis.update({file: "x = 1\n"}, (), calm)
+    analysis.update({file: "x = 1\n"}, None, calm)
     assert analysis.judge(file, calm) == []
     assert len(analysis.sources()) == 2
+    (here / "c.py").unlink()
+    (here / "c.py").write_text(HAZARD)
+    analysis.update({file: "x = 1\n"}, None, calm)
+    assert len(analysis.sources()) == 3
+
+
+def test_looking_at_the_disk_again_reads_what_has_changed(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(monkeypatch)
+    os.chdir(here)
+    write({"a.py": HAZARD, "b.py": HAZARD})
+    analysis, file = Analysis(Where(here)), here / "new.py"
+    analysis.update({file: "x = 1\n"}, (), calm)
+    read: list[str] = []
+    real = source.read
+
+    def reading(path: Path, root: Path) -> source.Source | source.Unreadable:
+        read.append(path.name)
+        return real(path, root)
+
+    monkeypatch.setattr(source, "read", reading)
+    (here / "b.py").write_text(HAZARD + "y = 2\n")
+    analysis.update({file: "x = 1\n"}, None, calm)
+    assert read == ["b.py"]
+    assert [Path(path).name for path in analysis.sources()] == ["a.py", "b.py", "new.py"]
 
 
 def test_a_change_ends_the_making_of_a_fix(here: Path) -> None:

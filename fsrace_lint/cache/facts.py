@@ -16,6 +16,7 @@ import msgspec
 
 from fsrace_lint.cache.folder import LARGEST
 from fsrace_lint.cache.seal import SIZE, is_sealed, seal
+from fsrace_lint.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,28 +35,8 @@ _INDEX_LARGEST: Final = 64 * 1024 * 1024
 """The bytes that the index may have, and all heads."""
 _FACTS_LARGEST: Final = 64 * 1024 * 1024
 """The bytes that the facts of one file may have."""
-_CLOCK: Final = 2_000_000_000
-"""The nanoseconds that the clock of a filesystem may stand still."""
 _NEVER: Final = -1
 """A size that no file has."""
-
-
-class Status(msgspec.Struct, frozen=True, array_like=True):
-    """What tells whether a file was changed, without reading it."""
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
-
-    @staticmethod
-    def of(status: os.stat_result) -> Status:
-        """Take it out of the answer of the system."""
-        return Status(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-    def settled(self, since: int) -> bool:
-        """Tell whether a change after a time, in nanoseconds, would show in this."""
-        return max(self.modified, self.changed if os.name == "posix" else 0) < since - _CLOCK
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ FORMAT: Final = 3
 """To be raised when the layout of the files changes."""
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_WITHOUT: Final = frozenset({"__pycache__", "commands", "explore", "fixes", "page", "server"})
+_WITHOUT: Final = frozenset({"__pycache__", "commands", "daemon", "explore", "fixes", "page", "server"})
 """Folders of this package that say nothing of what is found."""
 _KINDS: Final = (".py", ".toml")
 

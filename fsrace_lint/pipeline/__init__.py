@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.files import ChangedError
     from fsrace_lint.pipeline.handed import check_handed
     from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.kept import Kept, NotKeptError
     from fsrace_lint.pipeline.linking import RULE_FAILURE, UNREADABLE, unreadable
     from fsrace_lint.pipeline.machine import cpus, uncollected
     from fsrace_lint.pipeline.memory import Cached, Memory, folder_of, keep
@@ -32,6 +33,7 @@ _PARTS: Final = {
     "files": ("ChangedError",),
     "handed": ("check_handed",),
     "judging": ("Judged",),
+    "kept": ("Kept", "NotKeptError"),
     "linking": ("RULE_FAILURE", "UNREADABLE", "unreadable"),
     "machine": ("cpus", "uncollected"),
     "memory": ("Cached", "Memory", "folder_of", "keep"),
@@ -55,7 +57,9 @@ __all__ = [
     "Checked",
     "EndedError",
     "Judged",
+    "Kept",
     "Memory",
+    "NotKeptError",
     "Observer",
     "Room",
     "Run",

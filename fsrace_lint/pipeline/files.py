@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from fsrace_lint import cache, source, suppress
 from fsrace_lint.source import Source, Unreadable
+from fsrace_lint.status import Status
 
 if TYPE_CHECKING:
     from fsrace_lint.cache import PackedFacts
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fsrace_lint.facts.extract import SyntaxProblem
     from fsrace_lint.facts.heads import Gathered, PackedHead
     from fsrace_lint.facts.model import FileFacts
+    from fsrace_lint.pipeline.run import Run
     from fsrace_lint.settings import Settings
 
 
@@ -52,7 +54,7 @@ class File:
         root: Path,
         digest: str,
         *,
-        status: cache.Status | None = None,
+        status: Status | None = None,
         read: Source | None = None,
         packed: PackedFacts | None = None,
     ) -> None:
@@ -178,6 +180,24 @@ class File:
             self._head = Gathered(self.known_facts())
         return self._head
 
+    def stands(self, status: Status | None, since: int) -> bool:
+        """Tell whether the file is as it was.
+
+        Args:
+            status: What the system says of it now.
+            since: When it was looked at before, in nanoseconds.
+        """
+        return status is not None and status == self.status and status.settled(since)
+
+    def keep(self) -> None:
+        """Read from the cache what it holds of the file, and be independent of it.
+
+        Raises:
+            ChangedError: That is damaged, and the file is not what it was.
+        """
+        _ = self.facts
+        self._packed = None
+
     @property
     def is_known(self) -> bool:
         """Whether it has been taken apart, now or in an earlier run."""
@@ -284,14 +304,17 @@ class Joined(Mapping[str, Source]):
 class Reader:
     """Reads the files of a project, and leaves unread what is as it was."""
 
-    def __init__(self, settings: Settings, packed: PackedFacts | None) -> None:
+    def __init__(
+        self, settings: Settings, packed: PackedFacts | None = None, before: Run | None = None
+    ) -> None:
         """Prepare for a project.
 
         Args:
             settings: Its settings.
             packed: What is remembered of it.
+            before: A run of it in the same folder, whose files are known.
         """
-        self._root, self._packed = settings.root, packed
+        self._root, self._packed, self._before = settings.root, packed, before
         try:
             self._here = str(Path.cwd())
         except OSError:
@@ -306,13 +329,19 @@ class Reader:
         Returns:
             The file, or why it cannot be read.
         """
+        status = None if found.status is None else Status.of(found.status)
+        old = None if self._before is None else self._before.files.get(found.relative)
+        if self._before is not None and old is not None and old.stands(status, self._before.listings.since):
+            return old
         path = (self._here and source.path_below(found.path, self._here)) or Path(found.path).as_posix()
         names = path, found.path, found.relative
-        status = None if found.status is None else cache.Status.of(found.status)
         if self._packed is None or status is None:
             read = source.read(Path(found.path), self._root)
             if isinstance(read, Unreadable):
                 return read
+            if old is not None and old.digest == read.digest:
+                old.status = status
+                return old
             return File(*names, self._root, read.digest, status=status, read=read)
         digest = self._packed.unchanged(found.relative, status)
         if digest is None:

@@ -13,6 +13,7 @@ from fsrace_lint.pipeline.extracting import extracted
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.judging import Judged, judge
 from fsrace_lint.pipeline.observer import EndedError
+from fsrace_lint.project.names.heads import Heads
 from fsrace_lint.project.names.modules import Module
 from fsrace_lint.project.queries import Project, Storage
 from fsrace_lint.report import Problem
@@ -48,6 +49,7 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
     # of several signs the first is told, so the order must not depend on what was named
     modules = {relative: _link(run.files[relative], at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
+    run.heads = Heads(((module.relative, module.head) for module in parsed), run.heads)
     chosen = run.settings
     kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
     project = Project(
@@ -57,6 +59,7 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         storage=Storage(*run.settings.storage),
         pulse=run.observer.pulse,
         asks_few=few,
+        heads=run.heads,
     )
     return modules, project
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.kept import Kept
     from fsrace_lint.pipeline.memory import Memory
+    from fsrace_lint.project.names.heads import Heads
     from fsrace_lint.project.names.modules import Module
     from fsrace_lint.project.queries import Project
     from fsrace_lint.settings import Settings
@@ -56,6 +58,7 @@ class Run:
         whole: bool = False,
         jobs: int = 1,
         lean: bool = False,
+        before: Run | None = None,
     ) -> None:
         """Find the files of a project, and read those that are not known.
 
@@ -68,6 +71,9 @@ class Run:
             jobs: The most processes to use, to extract the facts of files and to query them.
             lean: Whether the sources are forgotten once they are taken apart. What asks for one later may
                 then raise ChangedError, as it may with a cache.
+            before: An earlier run in this process, with the same settings and in the same folder. Files that
+                have not changed since are not read again; where only comments and white space differ that
+                move nothing, what was linked is shared.
 
         Raises:
             BaselineError: The settings name a baseline that cannot be used.
@@ -81,11 +87,12 @@ class Run:
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
         self.files: dict[str, File] = {}
         self.targets: list[str] = []
-        self._linked: tuple[dict[str, Module | None], Project] | None = None
+        self.listings: discover.Listings = discover.Listings(None if before is None else before.listings)
+        """What was seen of the folders of the project."""
         found = [item for item in targets if not isinstance(item, Unreadable)]
         named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
         with observer.room("find"):
-            walked = () if whole else discover.look([settings.root], settings)
+            walked = () if whole else discover.look([settings.root], settings, listings=self.listings)
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
         self.links = discover.links_among([*every.values()], settings.root)
         """Links to files of the project, by relative path; such a file is read once, by its own name."""
@@ -94,11 +101,14 @@ class Run:
         asked = {self.links.get(item.relative, item.relative) for item in named}
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
         observer.stage("Reading", len(every) - len(self.links))
-        self._read([item for item in every.values() if item.relative not in self.links], asked)
+        own = [item for item in every.values() if item.relative not in self.links]
+        self._read(own, asked, Reader(settings, None if memory is None else memory.packed, before))
+        self.heads: Heads | None = None if before is None else before.heads
+        """The heads of the files, as they were linked last."""
+        self._linked = None if before is None or before.links != self.links else before.linked_as(self.files)
         self.verdicts = Verdicts(self, None if memory is None else memory.results)
 
-    def _read(self, found: Iterable[Found], asked: Container[str]) -> None:
-        reader = Reader(self.settings, None if self.memory is None else self.memory.packed)
+    def _read(self, found: Iterable[Found], asked: Container[str], reader: Reader) -> None:
         with self.observer.room("read"):
             for item in found:
                 read = reader.read(item)
@@ -304,14 +314,19 @@ class Run:
         other.observer, other.jobs = self.observer, self.jobs
         other.memory, other.verdicts, other.lean = None, Verdicts(), False
         other.unreadable = []
-        other.links, other.symlinks = self.links, self.symlinks
+        other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.targets = [source.relative for source in changed]
         files = {source.relative: File.of(source) for source in changed}
-        old = self.files
-        same = [name in old and old[name].facts == file.facts for name, file in files.items()]
-        other.files = {**{name: file for name, file in old.items() if name not in without}, **files}
-        other._linked = self._linked if all(same) and len(other.files) == len(old) else None
+        other.files = {**{name: file for name, file in self.files.items() if name not in without}, **files}
+        other.heads, other._linked = self.heads, self.linked_as(other.files)
         return other
+
+    def linked_as(self, files: Mapping[str, File]) -> tuple[dict[str, Module | None], Project] | None:
+        """Give what is linked here, if it holds for other files too: their facts are the same."""
+        if self._linked is None or self.files.keys() != files.keys():
+            return None
+        pairs = ((file, files[name]) for name, file in self.files.items())
+        return self._linked if all(old is new or old.facts == new.facts for old, new in pairs) else None
 
 
 def check(
@@ -326,6 +341,7 @@ def check(
     observer: Observer = SILENT,
     jobs: int = 1,
     lean: bool = False,
+    kept: Kept | None = None,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -340,12 +356,15 @@ def check(
         observer: Is told how far it is.
         jobs: The most processes to use.
         lean: Whether sources may be forgotten once they are taken apart: for a run that is only reported.
+        kept: The projects that this process keeps, and does not read anew; then no cache is used.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
 
     Raises:
         BaselineError: The settings name a baseline that cannot be used.
+        NotKeptError: A project is not among those that are kept, or too much is asked of it.
+        ChangedError: A file of such a project was changed meanwhile.
     """
     projects: dict[Settings, list[Path]] = {}
     for path in paths:
@@ -358,16 +377,21 @@ def check(
         top = source.absolute_path(settings.root)
         whole = top in map(source.absolute_path, named)
 
+        def judged(run: Run) -> tuple[Run, Checked]:
+            run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
+            return run, run.check(silenced=silenced, suppressed=suppressed, counted=counted)
+
         def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
             how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "lean": lean}  # noqa: B023  # called at once
-            run = Run(settings, found, observer, **how)  # noqa: B023  # called at once
-            run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
-            result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
+            run, result = judged(Run(settings, found, observer, **how))  # noqa: B023  # called at once
             if memory is not None:
                 keep(memory, run, observer)
             return run, result
 
-        results.append(remembering(checked, settings, cache, observer, lean=lean))
+        if kept is None:
+            results.append(remembering(checked, settings, cache, observer, lean=lean))
+        else:
+            results.append(judged(kept.run(settings, found, observer, whole=whole)))
     return results
 
 

@@ -87,7 +87,7 @@ class Analysis:
             run = pipeline.Run(self._reading, (), _Canceling(pulse))
             self._buffers, self._broken = {}, {}
         elif disk is None:
-            run = self._rescanned(run, pulse)
+            run = self._rescanned(run)
         closed = self._buffers.keys() - buffers.keys()
         for file in {*closed, *(() if fresh or disk is None else disk)} - buffers.keys():
             run = self._from_disk(run, file)
@@ -140,23 +140,11 @@ class Analysis:
             return run.with_sources(without=(relative,))
         return _replaced(run, read)
 
-    def _rescanned(self, run: pipeline.Run, pulse: Callable[[], None]) -> pipeline.Run:
-        """Look at all files on the disk again; what has not changed is not taken apart again."""
-        walked = discover.look([self._reading.root], self._reading)
-        every = [item for item in walked if isinstance(item, discover.Found)]
-        links = discover.links_among(every, self._settings.root)
-        names = {item.relative: Path(item.path) for item in every}
-        kept = names.keys() - links.keys()
-        if links != run.links:
-            # Where this is ended, what is known now must not be taken for the disk.
-            self._run = None
-            return pipeline.Run(self._reading, (), _Canceling(pulse))
-        run = run.with_sources(without=run.files.keys() - kept)
-        for relative in sorted(kept):
-            read = source.read(names[relative], self._settings.root)
-            run = _replaced(run, read) if isinstance(read, Source) else run.with_sources(without=(relative,))
+    def _rescanned(self, run: pipeline.Run) -> pipeline.Run:
+        """Look at all files on the disk again; what has not changed is not read again."""
+        now = pipeline.Run(self._reading, (), before=run)
         self._broken = {}
-        return run
+        return now
 
     def _is_left_out(self, file: Path) -> bool:
         return discover.leaves_out(file, self._settings)

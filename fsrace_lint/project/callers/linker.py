@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fsrace_lint.facts import model as m
     from fsrace_lint.project.flow.splits import Split
     from fsrace_lint.project.flow.states import Event, Exit, Flow
+    from fsrace_lint.project.names.heads import Heads
     from fsrace_lint.project.names.modules import LinkedFunction, Module
     from fsrace_lint.project.names.values import Scope
 
@@ -57,16 +58,18 @@ class Linker:
         pulse: Callable[[], None] | None = None,
         *,
         asks_few: bool = False,
+        heads: Heads | None = None,
     ) -> None:
         """Link `modules` by name, `also` by further paths; nothing is followed yet.
 
         `pulse` is called before a function is; what it raises ends the work. `asks_few`
-        says that few of the files will be asked about.
+        says that few of the files will be asked about. `heads` are those of the modules,
+        if somebody has them already.
         """
         self._pulse = pulse
         self.asks_few = asks_few
         self.catalog = catalog
-        self.table = ModuleTable(modules, also, catalog.libraries)
+        self.table = ModuleTable(modules, also, catalog.libraries, heads)
         self.mentions = Mentions(self.table, asks_few=asks_few)
         self.circle = Circle()
         self.resolver = Resolver(self.table, catalog, self.final_scope, self.results, self.circle)

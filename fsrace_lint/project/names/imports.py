@@ -8,13 +8,14 @@ import sys
 from typing import TYPE_CHECKING
 
 from fsrace_lint.facts.heads import HERE
-from fsrace_lint.project.names.grouping import where
+from fsrace_lint.project.names.heads import Heads
 from fsrace_lint.project.names.modules import module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.heads import Field
     from fsrace_lint.project.names.modules import LinkedClass, Module
 
 
@@ -30,10 +31,22 @@ class ModuleTable:
     """
 
     def __init__(
-        self, modules: Iterable[Module], also: Mapping[str, Module | None], libraries: Container[str] = ()
+        self,
+        modules: Iterable[Module],
+        also: Mapping[str, Module | None],
+        libraries: Container[str] = (),
+        heads: Heads | None = None,
     ) -> None:
-        """Index the modules of a project, under further relative paths too."""
+        """Index the modules of a project, under further relative paths too.
+
+        Args:
+            modules: The modules.
+            also: Those that stand under further relative paths.
+            libraries: The topmost packages that are known.
+            heads: The heads of the modules in the same order, if somebody has them already.
+        """
         self.modules = tuple(modules)
+        self.heads = heads or Heads((module.relative, module.head) for module in self.modules)
         self._libraries = libraries
         for position, module in enumerate(self.modules):
             module.position = position
@@ -50,13 +63,8 @@ class ModuleTable:
             if short != module.name:
                 self._by_short_name.setdefault(short, []).append(module)
 
-    @functools.cached_property
-    def _deriving(self) -> dict[str, tuple[Module, ...]]:
-        return where((module, module.head.bases) for module in self.modules)
-
-    @functools.cached_property
-    def _naming(self) -> dict[str, tuple[Module, ...]]:
-        return where((module, module.head.imported) for module in self.modules)
+    def _having(self, field: Field, name: str) -> Iterator[Module]:
+        return (self.modules[place] for place in self.heads.having(field, name))
 
     @functools.cached_property
     def renamed(self) -> dict[str, set[str]]:
@@ -67,13 +75,9 @@ class ModuleTable:
                 found.setdefault(name, set()).add(local)
         return found
 
-    @functools.cached_property
-    def _defining(self) -> dict[str, tuple[Module, ...]]:
-        return where((module, module.head.classes) for module in self.modules)
-
     def classes_named(self, name: str) -> tuple[LinkedClass, ...]:
         """Give the classes of a name that stand in no function and no other class."""
-        found = (module.top_classes.get(name) for module in self._defining.get(name, ()))
+        found = (module.top_classes.get(name) for module in self._having("classes", name))
         return tuple(class_ for class_ in found if class_ is not None)
 
     def deriving(self, name: str) -> list[Module]:
@@ -83,7 +87,7 @@ class ModuleTable:
             new = self.renamed.get(waiting.pop(), set()) - names
             names |= new
             waiting += new
-        return self._in_order(module for each in names for module in self._deriving.get(each, ()))
+        return self._in_order(module for each in names for module in self._having("bases", each))
 
     def naming(self, module: Module) -> list[Module]:
         """Give the modules that may import a module."""
@@ -91,7 +95,7 @@ class ModuleTable:
         if "" in names:
             return list(self.modules)
         last = {HERE, *(name.rpartition(".")[2] for name in names)}
-        return self._in_order(each for name in last for each in self._naming.get(name, ()))
+        return self._in_order(each for name in last for each in self._having("imported", name))
 
     @staticmethod
     def _in_order(modules: Iterable[Module]) -> list[Module]:
@@ -150,12 +154,13 @@ class ModuleTable:
 
 
 def _from_topmost_package(module: Module, packages: set[str]) -> str:
-    parts = module.name.split(".")
-    first = len(parts) - (1 if not module.is_package else 0)
-    while first > 0 and ".".join(parts[:first]) in packages:
-        first -= 1
-    outside = first == len(parts) - 1 and not module.is_package
-    return (module.name if outside else ".".join(parts[first:])).removeprefix("src.")
+    parent = module.name.rpartition(".")[0]
+    above = module.name if module.is_package else parent
+    while above and above in packages:
+        above = above.rpartition(".")[0]
+    is_outside = above == parent and not module.is_package
+    below = module.name if is_outside or not above else module.name[len(above) + 1 :]
+    return below.removeprefix("src.")
 
 
 def common_folders(one: str, two: str) -> int:

@@ -32,7 +32,7 @@ class Mentions:
         """Prepare for a project, of which few files are asked about, or many; nothing is looked at yet."""
         self._modules = table.modules
         self._asks_few = asks_few
-        self._tables = Headed(table.modules) if asks_few else Tables(table.modules)
+        self._tables = Headed(table.modules, table.heads) if asks_few else Tables(table.modules)
         self.further = FurtherNames(table, self._tables)
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
         self._sought: dict[LinkedFunction | _Ways, _Sought] = {}

@@ -290,6 +290,7 @@ def link_module(path: str, relative: str, facts: m.FileFacts) -> Module:
     return Module(path, relative, lambda: facts, Gathered(facts))
 
 
+@functools.cache
 def module_name(relative: str) -> str:
     """Turn `pkg/sub/mod.py` into `pkg.sub.mod`, and `pkg/__init__.py` into `pkg`."""
     stem = relative.rpartition(".")[0] if relative.endswith((".py", ".pyw")) else relative

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.names.heads import Heads
     from fsrace_lint.project.names.modules import LinkedFunction, Module
 
 _A_FEW: Final = 12
@@ -77,7 +78,7 @@ class Tables:
         del called
         return self._aliases.get(name, [])
 
-    @functools.cached_property
+    @property
     def denoting(self) -> frozenset[str] | None:
         """Names by which functions and classes are known, more than there are; None where nobody counted."""
         return None
@@ -86,9 +87,10 @@ class Tables:
 class Headed(Tables):
     """Finds them by the heads of files: a file without a name is not looked at."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
-        """Take the files; nothing is looked at yet."""
+    def __init__(self, modules: Iterable[Module], heads: Heads) -> None:
+        """Take the files and their heads; nothing is looked at yet."""
         super().__init__(modules)
+        self._heads = heads
         self._read: dict[str, tuple[LinkedFunction, ...]] = {}
         self._calling: dict[tuple[Module, str], tuple[LinkedFunction, ...]] = {}
         self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
@@ -100,25 +102,14 @@ class Headed(Tables):
         The first few names are looked for in one file after the other: to put all names of all files in
         order takes as long as that does for a dozen.
         """
-        if name in self._sought:
-            return self._sought[name]
-        if len(self._sought) >= _A_FEW:
-            return self._mentioning.get(name, ())
-        heads = ((module, module.head) for module in self._modules)
-        found = (module for module, head in heads if head.may_mention(name) and name in head.mentions)
-        return self._sought.setdefault(name, tuple(found))
-
-    @functools.cached_property
-    def _mentioning(self) -> dict[str, tuple[Module, ...]]:
-        return where((module, module.head.mentions) for module in self._modules)
-
-    @functools.cached_property
-    def _aliasing(self) -> dict[str, tuple[Module, ...]]:
-        return where((module, module.head.aliased) for module in self._modules)
-
-    @functools.cached_property
-    def _keeping(self) -> dict[str, tuple[Module, ...]]:
-        return where((module, {*module.head.aliased, *module.head.results}) for module in self._modules)
+        if name not in self._sought:
+            if len(self._sought) >= _A_FEW or self._heads.is_ordered("mentions"):
+                found = [self._modules[place] for place in self._heads.having("mentions", name)]
+            else:
+                heads = ((module, module.head) for module in self._modules)
+                found = [each for each, head in heads if head.may_mention(name) and name in head.mentions]
+            self._sought[name] = tuple(found)
+        return self._sought[name]
 
     def readers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
@@ -160,16 +151,16 @@ class Headed(Tables):
         Those of what calls of the name give may be left out, if they are not `called` for.
         """
         if (name, called) not in self._given:
-            modules = (self._keeping if called else self._aliasing).get(name, ())
-            functions = (function for module in modules for function in module.functions)
+            places = self._heads.having("kept" if called else "aliased", name)
+            functions = (function for place in places for function in self._modules[place].functions)
             found = ((alias, function) for function in functions for alias in aliases_in(function))
             self._given[name, called] = [each for each in found if each[0].name == name]
         return self._given[name, called]
 
-    @functools.cached_property
+    @property
     def denoting(self) -> frozenset[str] | None:
         """Names by which functions and classes are known, more than there are."""
-        return frozenset({""}.union(*(module.head.denoting for module in self._modules)))
+        return self._heads.denoting
 
 
 def aliases_in(function: LinkedFunction) -> Iterator[m.Alias]:

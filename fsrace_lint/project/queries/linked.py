@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.model import Site
+    from fsrace_lint.project.names.heads import Heads
     from fsrace_lint.project.names.modules import LinkedFunction, Module
 
 Found = TypeVar("Found")
@@ -49,6 +50,7 @@ class Linked:
         pulse: Callable[[], None] | None = None,
         *,
         asks_few: bool = False,
+        heads: Heads | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -60,9 +62,10 @@ class Linked:
             storage: What the user says of the filesystems.
             pulse: Called before a function is followed; what it raises ends the work.
             asks_few: Whether few of the files will be asked about; the answers are the same.
+            heads: The heads of the modules in the same order, if somebody has them already.
         """
         self.storage = storage or Storage()
-        self.linker = Linker(modules, catalog, also or {}, pulse, asks_few=asks_few)
+        self.linker = Linker(modules, catalog, also or {}, pulse, asks_few=asks_few, heads=heads)
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)

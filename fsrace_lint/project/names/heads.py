@@ -1,0 +1,108 @@
+"""The heads of all files of a project, and in which of them a name stands."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fsrace_lint.project.names.grouping import where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsrace_lint.facts.heads import Gathered, PackedHead
+
+    Head: TypeAlias = Gathered | PackedHead
+
+Field: TypeAlias = Literal["mentions", "aliased", "kept", "bases", "imported", "classes"]
+"""A kind of names that a head has; what is `kept` is given a further name, or what a call of it gives is."""
+FIELDS: Final[tuple[Field, ...]] = ("mentions", "aliased", "kept", "bases", "imported", "classes")
+_MOST: Final = 40
+"""Where more heads were changed, all are put in order anew."""
+
+
+def _names(head: Head, field: Field) -> Iterable[str]:
+    if field == "kept":
+        return {*head.aliased, *head.results}
+    names: tuple[str, ...] = getattr(head, field)
+    return names
+
+
+class _Ordered:
+    """Heads, with the places of the files that have a name, kind by kind."""
+
+    def __init__(self, heads: Sequence[tuple[str, Head]]) -> None:
+        self.heads = heads
+        self._fields: dict[Field, dict[str, tuple[int, ...]]] = {}
+
+    def is_done(self, field: Field) -> bool:
+        return field in self._fields
+
+    def having(self, field: Field, name: str) -> tuple[int, ...]:
+        if field not in self._fields:
+            named = ((place, _names(head, field)) for place, (_, head) in enumerate(self.heads))
+            self._fields[field] = where(named)
+        return self._fields[field].get(name, ())
+
+    @functools.cached_property
+    def denoting(self) -> frozenset[str]:
+        return frozenset({""}.union(*(head.denoting for _, head in self.heads)))
+
+
+class Heads:
+    """Tells which files have a name, by their places among all.
+
+    Names are put in order when they are asked for. That is kept while few files change: these are looked at
+    one by one.
+    """
+
+    def __init__(self, heads: Iterable[tuple[str, Head]], before: Heads | None = None) -> None:
+        """Take the heads of the files.
+
+        Args:
+            heads: Each with the path of its file, in the order of the project.
+            before: Those of an earlier state of the files.
+        """
+        self._heads = tuple(heads)
+        known = None if before is None else before.order_of(self._heads)
+        self._ordered, self._changed = known or (_Ordered(self._heads), ())
+
+    def order_of(self, heads: Sequence[tuple[str, Head]]) -> tuple[_Ordered, tuple[int, ...]] | None:
+        """Give what is in order, and the places of heads that it is not of; None if there are many."""
+        ordered = self._ordered
+        if [path for path, _ in ordered.heads] != [path for path, _ in heads]:
+            return None
+        pairs = enumerate(zip(heads, ordered.heads, strict=True))
+        changed = tuple(place for place, ((_, new), (_, old)) in pairs if new is not old)
+        return (ordered, changed) if len(changed) <= _MOST else None
+
+    def is_ordered(self, field: Field) -> bool:
+        """Tell whether names of a kind have been put in order."""
+        return self._ordered.is_done(field)
+
+    def having(self, field: Field, name: str) -> Sequence[int]:
+        """Give the places of the files whose heads have a name, in order.
+
+        Args:
+            field: The kind of names.
+            name: The name.
+
+        Returns:
+            The places.
+        """
+        places = self._ordered.having(field, name)
+        if not self._changed:
+            return places
+        new = [place for place in self._changed if name in _names(self._heads[place][1], field)]
+        return sorted((*new, *(place for place in places if place not in self._changed)))
+
+    @functools.cached_property
+    def denoting(self) -> frozenset[str]:
+        """Names by which functions and classes are known, more than there are."""
+        return self._ordered.denoting.union(*(self._heads[place][1].denoting for place in self._changed))
+
+    def put_in_order(self) -> None:
+        """Put all names in order now, and not when somebody waits for it."""
+        for field in FIELDS:
+            self.having(field, "")
+        _ = self.denoting

@@ -1,0 +1,27 @@
+"""Files that count as unchanged at once: they were last changed long ago, as far as that is looked at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.status import Status
+
+if TYPE_CHECKING:
+    import pytest
+
+LONG_AGO: Final = 1_600_000_000
+
+
+def settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the times of changes out of what is known of files, which no test can set."""
+    monkeypatch.setattr(Status, "settled", lambda self, since: self.modified < since - 2_000_000_000)
+
+
+def write(files: dict[str, str]) -> None:
+    """Write files that were last changed long ago."""
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+        os.utime(name, (LONG_AGO, LONG_AGO))

@@ -1,0 +1,363 @@
+"""Projects that stay linked: a check finds what a new run finds, and looks only at what has changed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import HealthCheck, example, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from settled import LONG_AGO, settle, write
+
+from fsrace_lint import pipeline, rules, settings, source
+from fsrace_lint.facts import extract as extraction
+from fsrace_lint.pipeline import ChangedError, Kept, NotKeptError
+from fsrace_lint.pipeline.kept import FEW, MOST
+from fsrace_lint.project.names.heads import FIELDS, Heads
+from fsrace_lint.status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.pipeline import Checked, Run
+
+GUARDED: Final = """\
+import os
+from helper import lead
+if lead():
+    if not os.path.exists('a'):
+        os.makedirs('a')
+"""
+HELPER: Final = "import torch.distributed as dist\ndef lead():\n    return dist.get_rank() == 0\n"
+HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a project, which is the current one."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "pyproject.toml").touch()
+    monkeypatch.chdir(root)
+    return root
+
+
+def check(*paths: str, kept: Kept | None = None) -> tuple[Run, Checked]:
+    named = [Path(path) for path in paths]
+    ((run, found),) = pipeline.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
+    return run, found
+
+
+def codes(found: Checked) -> list[str]:
+    return [finding.code for finding in found.outcome.findings]
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, key: Callable[[Any], str]) -> list[str]:
+    """Have a function note what it is asked for."""
+    seen: list[str] = []
+    real = getattr(where, name)
+
+    def watching(asked: Any, *others: Any) -> Any:
+        seen.append(key(asked))
+        return real(asked, *others)
+
+    monkeypatch.setattr(where, name, watching)
+    return seen
+
+
+def keeping(path: str) -> Kept:
+    """Read the project that a file belongs to, and read no other one any more."""
+    kept = Kept()
+    kept.loads = True
+    check(path, kept=kept)
+    kept.loads = False
+    return kept
+
+
+class TestWhatIsLookedAt:
+    @pytest.fixture(autouse=True)
+    def settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settle(monkeypatch)
+
+    @pytest.fixture
+    def parsed(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Takes the names of the files that are parsed."""
+        return watched(monkeypatch, extraction, "extract", lambda read: str(read.relative))
+
+    @pytest.fixture
+    def listed(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Takes the names of all folders that are listed."""
+        return watched(monkeypatch, os, "scandir", lambda folder: Path(folder).name)
+
+    def test_only_a_changed_file_is_read(self, here: Path, parsed: list[str]) -> None:
+        write({"a.py": GUARDED, "helper.py": HELPER, "c.py": HAZARD})
+        kept = keeping("a.py")
+        assert sorted(parsed) == ["a.py", "c.py", "helper.py"]
+        parsed.clear()
+
+        write({"helper.py": "def lead():\n    return True\n"})
+        assert codes(check("a.py", kept=kept)[1]) == ["FSR101"]
+        assert parsed == ["helper.py"]
+
+    def test_what_is_linked_stays_where_nothing_has_changed(self, here: Path) -> None:
+        write({"a.py": HAZARD, "b.py": HAZARD})
+        kept = keeping("a.py")
+        linked = check("a.py", kept=kept)[0].link()
+        assert check("b.py", kept=kept)[0].link() is linked
+
+        write({"a.py": HAZARD + "# the end\n"})
+        assert check("a.py", kept=kept)[0].link() is linked
+        write({"a.py": HAZARD + "end = 1\n"})
+        assert check("a.py", kept=kept)[0].link() is not linked
+
+    def test_only_a_changed_folder_is_listed(self, here: Path, listed: list[str]) -> None:
+        write({"a.py": HAZARD, "one/b.py": "", "two/three/c.py": ""})
+        for folder in (".", "one", "two", "two/three"):
+            os.utime(folder, (LONG_AGO, LONG_AGO))
+        kept = keeping("a.py")
+        assert {"one", "project", "three", "two"} <= {*listed}
+        listed.clear()
+
+        write({"two/three/d.py": ""})
+        run, _ = check("a.py", kept=kept)
+        assert listed == ["three"]
+        assert sorted(run.files) == ["a.py", "one/b.py", "two/three/c.py", "two/three/d.py"]
+
+    def test_a_touched_file_is_read_once(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write({"a.py": HAZARD, "b.py": "b = 1\n"})
+        kept = keeping("a.py")
+        read = watched(monkeypatch, source, "read", lambda path: str(path.name))
+        os.utime("b.py", (LONG_AGO + 5, LONG_AGO + 5))
+        linked = check("b.py", kept=kept)[0].link()
+        assert read == ["b.py"]
+        assert check("b.py", kept=kept)[0].link() is linked
+        assert read == ["b.py"]
+
+    def test_sources_are_forgotten(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        kept = keeping("a.py")
+        write({"a.py": HAZARD + "b = 1\n"})
+        run, _ = check("a.py", kept=kept)
+        write({"a.py": HAZARD + "c = 1\n"})
+        check("a.py", kept=kept)
+        with pytest.raises(ChangedError):
+            _ = run.files["a.py"].source
+
+
+class TestWhatMayChangeUnseen:
+    """Two states of a file or a folder, the times of which are the same: so coarse are clocks."""
+
+    @pytest.fixture(autouse=True)
+    def coarse(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Status, "of", lambda status: Status(status.st_size, status.st_mtime_ns, 0, 0))
+
+    def test_a_file(self, here: Path) -> None:
+        Path("a.py").write_text(HAZARD)
+        now = os.stat("a.py").st_mtime_ns  # noqa: PTH116  # in nanoseconds
+        kept = keeping("a.py")
+        Path("a.py").write_text(HAZARD.replace("not", "   "))
+        os.utime("a.py", ns=(now, now))
+        assert codes(check("a.py", kept=kept)[1]) == []
+
+    def test_a_folder(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        now = here.stat().st_mtime_ns
+        kept = keeping("a.py")
+        write({"b.py": HAZARD})
+        os.utime(here, ns=(now, now))
+        assert sorted(check("a.py", kept=kept)[0].files) == ["a.py", "b.py"]
+
+
+class TestWhatIsNotKept:
+    def test_another_project(self, here: Path) -> None:
+        write({"a.py": HAZARD, "inner/pyproject.toml": "", "inner/b.py": HAZARD})
+        kept = keeping("a.py")
+        os.chdir("inner")
+        with pytest.raises(NotKeptError, match="inner is not kept"):
+            check("b.py", kept=kept)
+
+    def test_the_same_with_other_settings(self, here: Path) -> None:
+        write({"a.py": HAZARD})
+        kept = keeping("a.py")
+        Path("pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
+        with pytest.raises(NotKeptError):
+            check("a.py", kept=kept)
+        kept.loads = True
+        check("a.py", kept=kept)
+        assert kept.roots == [str(here), str(here)]
+
+    def test_from_another_folder(self, here: Path) -> None:
+        """Its paths are spelled otherwise."""
+        write({"a.py": HAZARD, "inner/b.py": HAZARD})
+        kept = keeping("a.py")
+        os.chdir("inner")
+        chosen = settings.load(here, rules.names())
+        with pytest.raises(NotKeptError):
+            pipeline.check([Path("b.py")], lambda _: chosen, kept=kept)
+
+    def test_many_files(self, here: Path) -> None:
+        names = [f"m{number}.py" for number in range(FEW + 1)]
+        write(dict.fromkeys(names, HAZARD))
+        kept = keeping(names[0])
+        assert len(codes(check(*names[:FEW], kept=kept)[1])) == FEW
+        with pytest.raises(NotKeptError, match=f"{FEW + 1} files are too many"):
+            check(*names, kept=kept)
+
+    def test_the_one_that_was_asked_for_least_of_late(self, here: Path) -> None:
+        kept = Kept()
+        kept.loads = True
+        for name in (*"abcd", "a", "e"):
+            (here / name).mkdir(exist_ok=True)
+            os.chdir(here / name)
+            write({"pyproject.toml": "", "m.py": HAZARD})
+            check("m.py", kept=kept)
+        assert len(kept.roots) == MOST
+        assert [Path(root).name for root in kept.roots] == ["c", "d", "a", "e"]
+
+
+STATES: Final[dict[str, tuple[str | Path | None, ...]]] = {
+    "a.py": (
+        GUARDED,
+        HAZARD,
+        GUARDED + "# more\n",
+        "def broken(:\n",
+        GUARDED.replace("helper", "link"),
+        None,
+    ),
+    "helper.py": (HELPER, HELPER.replace("== 0", ">= 0"), "from pkg.b import lead\n", "lead = print\n", None),
+    "link.py": (Path("helper.py"), Path("pkg/b.py"), HELPER, None),
+    "pkg/b.py": (
+        HELPER,
+        "import os\ndef make():\n    if not os.path.exists('a'):\n        os.mkdir('a')\n",
+        "",
+    ),
+    "pkg/__init__.py": ("", "from pkg.b import *\n", None),
+    "pkg/a.py/inner.py": (HAZARD, None),
+    "test_it.py": ("def test_a(): ...\n", HAZARD),
+    ".gitignore": ("", "pkg/\n", "b.py\n", "helper.py\n", "/a.py\n", None),
+    "pkg/.gitignore": ("*\n", "!b.py\n", None),
+}
+"""What the files of a small project may hold; a path is a link, and None is nothing."""
+STEPS: Final = st.lists(
+    st.sampled_from([(name, state) for name, states in STATES.items() for state in states]), max_size=8
+)
+
+
+def change(name: str, state: str | Path | None, time: int) -> None:
+    """Bring a file to another state, at a time that shows in what has changed: the file, or its folder."""
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True, parents=True)
+    if path.is_symlink() or not path.is_file() or not isinstance(state, str):
+        path.unlink(missing_ok=True)
+        if isinstance(state, Path):
+            path.symlink_to(os.path.relpath(state, path.parent))
+        elif state is not None:
+            path.touch()
+        for folder in (path.parent, *path.parent.parents):
+            os.utime(folder, (time, time))
+    if isinstance(state, str):
+        path.write_text(state, "utf-8")
+        os.utime(path, (time, time))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+@pytest.mark.parametrize("settles", [True, False])
+@given(steps=STEPS)
+@example(
+    steps=[
+        ("a.py", GUARDED.replace("helper", "link")),
+        ("pkg/b.py", ""),
+        ("link.py", Path("helper.py")),
+        ("link.py", Path("pkg/b.py")),
+    ]
+)
+@example(steps=[(".gitignore", ""), ("pkg/b.py", HELPER), (".gitignore", "b.py\n")])
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_what_is_found_is_what_a_new_run_finds(
+    here: Path, monkeypatch: pytest.MonkeyPatch, *, settles: bool, steps: list[tuple[str, str | Path | None]]
+) -> None:
+    for each in here.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name != "pyproject.toml":
+            each.unlink()
+    write({"a.py": GUARDED, "helper.py": HELPER, "c.py": "import helper\n" + HAZARD})
+    os.utime(here, (LONG_AGO, LONG_AGO))
+    with monkeypatch.context() as patch:
+        if settles:
+            settle(patch)
+        kept = keeping("c.py")
+        for number, (name, state) in enumerate(steps, 1):
+            change(name, state, LONG_AGO + number)
+            for path in ("a.py", "c.py"):
+                assert both(path, kept) == both(path, None), (name, state)
+
+
+def both(path: str, kept: Kept | None) -> Any:
+    """Give all that a run tells of a file."""
+    if not Path(path).exists():
+        path = "c.py"
+    run, found = check(path, kept=kept)
+    return found.outcome, sorted(run.files), run.links, run.symlinks, run.targets
+
+
+class _Head:
+    """A head with the same names in every field."""
+
+    def __init__(self, *names: str) -> None:
+        self.mentions = self.aliased = self.results = self.bases = names
+        self.imported = self.classes = self.denoting = names
+
+
+def heads(names: list[str], before: Heads | None = None) -> Heads:
+    """Make heads that each have one name; the same name gives the same object."""
+    return Heads(((f"{place}.py", _HEADS[name]) for place, name in enumerate(names)), before)
+
+
+_HEADS: Final[dict[str, Any]] = {name: _Head(name) for name in "abc"}
+
+
+class TestHeads:
+    def test_the_order_is_used_again(self) -> None:
+        first = heads([*"abca"])
+        assert not first.is_ordered("mentions")
+        first.put_in_order()
+        second = heads([*"abcb"], first)
+        assert all(second.is_ordered(field) for field in FIELDS)
+        third = heads([*"cbcb"], second)
+        for field in FIELDS:
+            assert [list(first.having(field, name)) for name in "abcd"] == [[0, 3], [1], [2], []]
+            assert [list(second.having(field, name)) for name in "abcd"] == [[0], [1, 3], [2], []]
+            assert [list(third.having(field, name)) for name in "abcd"] == [[], [1, 3], [0, 2], []]
+        assert third.denoting >= {"", "b", "c"}
+
+    @pytest.mark.parametrize("names", [[*"ab"], [*"abcabc"]])
+    def test_other_files_are_put_in_order_anew(self, names: list[str]) -> None:
+        first = heads([*"abc"])
+        first.put_in_order()
+        assert not heads(names, first).is_ordered("mentions")
+
+    def test_so_are_many_changes(self) -> None:
+        first = heads(["a"] * 100)
+        first.put_in_order()
+        assert heads(["b"] * 40 + ["a"] * 60, first).is_ordered("mentions")
+        assert not heads(["b"] * 41 + ["a"] * 59, first).is_ordered("mentions")
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_any_changes(self, seed: int) -> None:
+        chance = random.Random(seed)
+        found = heads([chance.choice("abc") for _ in range(30)])
+        for _ in range(10):
+            names = [chance.choice("abc") if chance.random() < 0.2 else "a" for _ in range(30)]
+            found = heads(names, found)
+            for name in "abc":
+                assert list(found.having("kept", name)) == [
+                    at for at, each in enumerate(names) if each == name
+                ]
+            assert found.denoting >= {"", *names}
