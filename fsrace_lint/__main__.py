@@ -16,8 +16,19 @@ def _leave_the_project_out() -> None:
         del sys.path[0]
 
 
+def main() -> None:
+    """Run the command line, unless a daemon is wanted and answers: that takes less time than to load it."""
+    if sys.argv[1:2] == ["check"] and "--daemon" in sys.argv:
+        from fsrace_lint.daemon import client  # noqa: PLC0415  # few checks want one
+
+        code = client.check(sys.argv[2:])
+        if code is not None:
+            sys.exit(code)
+    from fsrace_lint import cli  # noqa: PLC0415  # after the above
+
+    cli.main(prog_name="fsrace-lint")
+
+
 if __name__ == "__main__":
     _leave_the_project_out()
-    from fsrace_lint.cli import main
-
-    main(prog_name="fsrace-lint")
+    main()

@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "vendor": ("vendor", "vendor_helpers"),
     "server": ("server", "server"),
     "cache": ("caching", "cache"),
+    "daemon": ("daemon", "daemon"),
 }
 """The commands: the module that each is loaded from when it is asked for, and what it is called there."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.commands.deliver import Target
+    from fsrace_lint.pipeline import Kept
 
 
 @click.command(
@@ -62,10 +64,18 @@ Examples:
     metavar="N",
     help="Work in at most so many processes.  [default: auto, one for each processor]",
 )
+@click.option(
+    "--daemon",
+    is_flag=True,
+    help="Have a process stay that knows the project, and checks a few files of it at once. Not on Windows.",
+)
 @talking
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
+@click.pass_obj
 @pipeline.uncollected()
 def check(  # one parameter an option
+    kept: Kept | None,
+    /,
     paths: tuple[Path, ...],
     form: str,
     output_file: Path | None,
@@ -77,6 +87,7 @@ def check(  # one parameter an option
     show_suppressed: bool,
     color: bool | None,
     jobs: int | None,
+    daemon: bool,
     **choices: Any,
 ) -> None:
     """Report the races in files and folders (by default in the current folder).
@@ -86,6 +97,8 @@ def check(  # one parameter an option
     Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
     """
     watch = Watch(choices, color=color)
+    if daemon and choices["no_cache"]:
+        raise click.UsageError("--daemon and --no-cache do not go together")
     listing = "--show-silenced" if show_silenced else "--show-suppressed" if show_suppressed else ""
     wanted = deliver.targets(form, output_file, reports, listing=listing)
     others = {"--report": bool(reports), "--output-file": output_file is not None}
@@ -108,6 +121,7 @@ def check(  # one parameter an option
         held=choices["add_noqa"],
         handed=handed,
         jobs=jobs or pipeline.cpus(),
+        kept=kept,
     )
     accepting.act(results, checked, choices, watch)
     deliver.spare(wanted, results)
@@ -115,4 +129,8 @@ def check(  # one parameter an option
         checked = pipeline.preview(results, checked)
     written = deliver.deliver(checked, wanted, watch, color=color, statistics=statistics)
     accepting.look_after_baselines(results, checked, watch, prune=choices["prune_baseline"])
+    if daemon and kept is None and not checked.outcome.errors:
+        from fsrace_lint.daemon import client  # noqa: PLC0415  # few checks want one
+
+        client.keep(sys.argv[2:])
     leave(checked, watch, findings=len(checked.outcome.findings), written=written)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.commands.stdin import Handed
     from fsrace_lint.commands.watching import Watch
-    from fsrace_lint.pipeline import Run
+    from fsrace_lint.pipeline import Kept, Run
 
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
@@ -85,6 +85,7 @@ def run(
     held: bool = False,
     handed: Handed | None = None,
     jobs: int = 1,
+    kept: Kept | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -101,6 +102,7 @@ def run(
         held: Whether all files are held as they were read, for one that works on with them.
         handed: The file on standard input that is checked instead, in its place in its project.
         jobs: The most processes to use.
+        kept: The projects that this process keeps, where it is one that stays.
 
     Returns:
         Each project's run with what it found, and all of it together.
@@ -129,7 +131,7 @@ def run(
         if handed:
             ran = [pipeline.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
         else:
-            ran = pipeline.check(list(chosen), chosen.__getitem__, **how)
+            ran = pipeline.check(list(chosen), chosen.__getitem__, kept=kept, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = pipeline.merge([failed, *(one for _, one in ran)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:

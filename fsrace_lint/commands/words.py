@@ -32,7 +32,7 @@ _GROUPS: Final = {
     ),
     "Fixes": ("unsafe_fixes", "only_diff", "require_clean"),
     "Report": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
-    "Work": ("jobs",),
+    "Work": ("jobs", "daemon"),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }
 """The options by the group in which the help lists them; the others come last."""

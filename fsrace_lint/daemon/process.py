@@ -1,0 +1,247 @@
+"""The side that answers: one request after the other, in one process."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from click.core import ParameterSource
+
+from fsrace_lint.cache import Version
+from fsrace_lint.commands.check import check
+from fsrace_lint.daemon import wire
+from fsrace_lint.pipeline import Kept
+from fsrace_lint.report import SHOWING_FIXES
+from fsrace_lint.report.words import count
+from fsrace_lint.terminal import CLEAN, FOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from click import Context
+
+IDLE: Final = 30 * 60.0
+"""The seconds after which a daemon that nobody asks ends."""
+PULSE: Final = 60.0
+"""The seconds after which it looks whether it is still wanted."""
+SLOWEST: Final = 5.0
+"""The seconds within which a client must have said what it wants."""
+LARGEST: Final = 16 << 20
+"""The bytes that this may have."""
+_WAITING: Final = 16
+ANSWERED: Final = frozenset(
+    "paths profile select extend_select ignore exclude extend_exclude force_exclude filesystem include_tests"  # noqa: SIM905
+    " baseline no_baseline cache_dir form show_suppressed daemon jobs quiet silent verbose color".split()
+)
+"""The options of `check` that change nothing but what is shown."""
+
+
+class _Stream(io.RawIOBase):
+    """What is written to one of the standard streams, in order with what is written to the other."""
+
+    def __init__(self, number: int, written: list[tuple[int, bytes]], *, is_terminal: bool) -> None:
+        super().__init__()
+        self._number, self._written, self._is_terminal = number, written, is_terminal
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, data: Any) -> int:
+        written = bytes(data)
+        self._written.append((self._number, written))
+        return len(written)
+
+
+def _text(stream: _Stream, request: wire.Request) -> io.TextIOWrapper:
+    buffered: Any = io.BufferedWriter(stream)
+    return io.TextIOWrapper(buffered, request.encoding, request.errors, line_buffering=True)
+
+
+class Daemon:
+    """Answers requests by what it keeps."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self.kept = Kept()
+        self.answered = 0
+        """How many checks were answered."""
+        self.is_done = False
+        """Whether nothing more is to be answered."""
+        self._version = Version.of()
+
+    def answer(self, request: wire.Request) -> bytes:
+        """Do what a client wants.
+
+        Args:
+            request: What it has said.
+
+        Returns:
+            What it is to hear.
+        """
+        nothing = wire.frame(wire.CODE, wire.NONE)
+        is_outdated = self._version != Version.of()
+        self.is_done |= is_outdated or request.verb == "stop"
+        if is_outdated or request.identity != wire.IDENTITY:
+            return nothing
+        if request.verb in {"stop", "status"}:
+            return wire.frame(1, self._status().encode()) + wire.frame(wire.CODE, b"%d" % CLEAN)
+        self.kept.loads = request.verb == "keep"
+        try:
+            code, written = _checked(request, self.kept)
+        except Exception:  # noqa: BLE001  # the client does it, and tells what is wrong
+            return nothing
+        finally:
+            os.chdir("/")
+        if code not in {CLEAN, FOUND}:
+            return nothing
+        self.answered += 1
+        return b"".join(wire.frame(*each) for each in written) + wire.frame(wire.CODE, b"%d" % code)
+
+    def _status(self) -> str:
+        head = f"process {os.getpid()}, {count(self.answered, 'check')} answered; it keeps"
+        return "\n  ".join([head, *(self.kept.roots or ["nothing yet"])]) + "\n"
+
+
+def _checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:
+    """Run the command `check` as it would run in the client.
+
+    Returns:
+        Its exit code and what it wrote; no code where it may do more than to show something.
+    """
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    written: list[tuple[int, bytes]] = []
+    shown = _text(_Stream(1, written, is_terminal=request.is_terminal), request)
+    # what says how far a check is would not be seen in time
+    told = _text(_Stream(2, written, is_terminal=False), request)
+    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(told):
+        context = check.make_context("check", list(request.args), obj=kept)
+        if not _only_shows(context):
+            return None, []
+        try:
+            with context:
+                check.invoke(context)
+        except SystemExit as end:
+            shown.flush()
+            told.flush()
+            return (end.code if isinstance(end.code, int) else None), written
+    return None, []
+
+
+def _only_shows(context: Context) -> bool:
+    default = ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP
+    given = {name for name in context.params if context.get_parameter_source(name) not in default}
+    return (
+        given <= ANSWERED
+        and context.params["form"] not in SHOWING_FIXES
+        and "-" not in map(str, context.params["paths"])
+    )
+
+
+@contextlib.contextmanager
+def listening(place: str) -> Iterator[socket.socket]:
+    """Be there for clients, in place of a daemon that is there already.
+
+    Args:
+        place: The path of the socket, which is made beside it and renamed.
+
+    Yields:
+        The socket.
+
+    Raises:
+        OSError: There can be none.
+    """
+    beside = f"{place}.{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+        listener.bind(beside)
+        listener.listen(_WAITING)
+        made = os.stat(beside)
+        os.replace(beside, place)
+        try:
+            yield listener
+        finally:
+            if _is_same(place, made):
+                os.unlink(place)
+
+
+def _is_same(place: str, made: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(place), made)
+    except OSError:
+        return False
+
+
+def serve(
+    place: str, daemon: Daemon, first: wire.Request, *, idle: float = IDLE, pulse: float = PULSE
+) -> None:
+    """Answer clients until nobody asks any more, or another daemon has taken the place.
+
+    Args:
+        place: The path of the socket.
+        daemon: What answers.
+        first: A request whose answer nobody waits for.
+        idle: The seconds after which it ends if nobody asks.
+        pulse: The seconds after which it looks whether it is still wanted.
+
+    Raises:
+        OSError: There can be no socket.
+    """
+    with listening(place) as listener:
+        made = os.stat(place)
+        daemon.answer(first)
+        listener.settimeout(pulse)
+        since = time.monotonic()
+        while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
+            with contextlib.suppress(OSError, ValueError):
+                connection, _ = listener.accept()
+                with connection:
+                    _attend(connection, daemon)
+                gc.collect()  # what was linked before; nobody waits for it now
+                since = time.monotonic()
+
+
+def _attend(connection: socket.socket, daemon: Daemon) -> None:
+    """Hear one client, and answer it.
+
+    Raises:
+        OSError: It has gone, or says nothing.
+        ValueError: It says something else than a client would.
+    """
+    connection.settimeout(SLOWEST)
+    parts, length = [], 0
+    while length <= LARGEST and (part := connection.recv(1 << 16)):
+        parts.append(part)
+        length += len(part)
+    request = wire.Request.unpack(b"".join(parts))
+    if request.verb == "keep":
+        daemon.answer(request)  # nobody waits for it
+        return
+    connection.sendall(wire.TAKEN)
+    connection.sendall(daemon.answer(request))
+
+
+def main(first: bytes) -> None:
+    """Be the daemon of this user and installation.
+
+    Args:
+        first: What the client that has started it says.
+
+    Raises:
+        OSError: There can be no socket.
+        ValueError: A client says something else.
+    """
+    place = wire.place()
+    if place is not None:
+        gc.disable()
+        serve(place, Daemon(), wire.Request.unpack(first))

@@ -1,0 +1,539 @@
+"""A process that stays: what it says is what a new process says, and without it everything goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fsrace_lint import __main__ as program
+from fsrace_lint import cli
+from fsrace_lint.cache import Version
+from fsrace_lint.daemon import client, wire
+
+if sys.platform == "win32":
+    pytest.skip("there is no daemon on Windows", allow_module_level=True)
+
+from fsrace_lint.daemon import process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+CLEAN: Final = "import os\nos.makedirs('a', exist_ok=True)\n"
+LONG: Final = 60.0
+"""The seconds that nothing here takes."""
+TEXTS: Final = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@pytest.fixture(autouse=True)
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for sockets, whose names must be short."""
+    folder = Path(tempfile.mkdtemp(prefix="fsr-", dir="/tmp"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a project, which is the current one."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "pyproject.toml").touch()
+    (root / "a.py").write_text(HAZARD)
+    (root / "b.py").write_text(CLEAN)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon in this process takes the folder and the variables of its clients, and gives none back."""
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.chdir(Path.cwd())
+
+
+def place() -> str:
+    found = wire.place()
+    assert found is not None
+    return found
+
+
+class TestTheWire:
+    @given(args=st.lists(TEXTS), name=TEXTS.filter(lambda text: "=" not in text), value=TEXTS)
+    def test_what_is_packed_is_read(self, args: list[str], name: str, value: str) -> None:
+        said = wire.Request("check", args)
+        said.environment = {**said.environment, name: value}
+        heard = wire.Request.unpack(said.pack())
+        assert vars(heard) == vars(said)
+
+    @pytest.mark.parametrize("data", [b"", b"x", b"a\0b\0c\0d\0e\0f\0g", b"\0" * 5])
+    def test_anything_else_is_no_request(self, data: bytes) -> None:
+        with pytest.raises(ValueError, match=r"unpack|literal"):
+            wire.Request.unpack(data)
+
+    @given(written=st.lists(st.tuples(st.integers(1, 2), st.binary())), code=st.binary(max_size=4))
+    def test_frames(self, written: list[tuple[int, bytes]], code: bytes) -> None:
+        said = [*written, (wire.CODE, code)]
+        data = b"".join(wire.frame(*each) for each in said)
+        assert wire.frames(data) == said
+        for end in range(len(data)):
+            with pytest.raises(ValueError, match=r"cut off|no end|literal|unpack"):
+                wire.frames(data[:end])
+
+    def test_a_length_below_nothing(self) -> None:
+        with pytest.raises(ValueError, match="cut off"):
+            wire.frames(b"1 -1\n0 1\n0")
+
+
+class TestWhereTheyMeet:
+    def test_in_a_folder_of_this_user(self, runtime: Path) -> None:
+        folder = Path(place()).parent
+        assert folder.parent == runtime
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert place() == place()
+
+    def test_without_a_runtime_folder(self, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("XDG_RUNTIME_DIR")
+        monkeypatch.setenv("TMPDIR", str(runtime))
+        assert Path(place()).parent.parent == runtime
+
+    @pytest.mark.parametrize("kind", ["open", "file", "link", "absent", "of somebody else", "Windows"])
+    def test_not_in_any_other_one(self, kind: str, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = Path(place()).parent
+        folder.rmdir()
+        match kind:
+            case "open":
+                folder.mkdir()
+                folder.chmod(0o750)
+            case "file":
+                folder.touch()
+            case "link":
+                (runtime / "mine").mkdir(mode=0o700)
+                folder.symlink_to("mine")
+            case "absent":
+                monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / "none"))
+            case "of somebody else":
+                folder.mkdir(mode=0o700)
+                uid = os.geteuid()
+                monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+                folder.rename(folder.with_name(f"fsrace-lint-{uid + 1}"))
+            case _:
+                monkeypatch.delattr(os, "geteuid")
+        assert wire.place() is None
+        assert client.call("status", []) is None
+        client.keep([])
+
+
+def answered(daemon: process.Daemon, verb: str, *args: str) -> tuple[list[tuple[int, bytes]], bytes]:
+    """Ask a daemon in this process, and go back to where this process was."""
+    folder = Path.cwd()
+    try:
+        *written, (_, code) = wire.frames(daemon.answer(wire.Request(verb, [*args])))
+    finally:
+        os.chdir(folder)
+    return written, code
+
+
+def alike(args: list[str]) -> tuple[bytes, bytes, bytes]:
+    """What a process of its own says."""
+    found = CliRunner().invoke(cli.main, ["check", "--no-cache", *args])
+    return found.stdout_bytes, found.stderr_bytes, b"%d" % found.exit_code
+
+
+@pytest.mark.usefixtures("here", "alone")
+class TestAnAnswer:
+    @pytest.fixture
+    def daemon(self, here: Path) -> process.Daemon:
+        daemon = process.Daemon()
+        answered(daemon, "keep", "a.py")
+        assert daemon.kept.roots == [str(here)]
+        return daemon
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["a.py"],
+            ["b.py"],
+            ["a.py", "b.py"],
+            ["-q", "a.py"],
+            ["-s", "a.py"],
+            ["--format", "json", "a.py"],
+            ["--format", "github", "a.py"],
+            ["--color", "a.py"],
+            ["--select", "FSR2", "a.py"],
+            ["--jobs", "2", "a.py"],
+            ["--show-suppressed", "a.py"],
+        ],
+        ids=" ".join,
+    )
+    def test_is_what_a_process_of_its_own_says(self, daemon: process.Daemon, args: list[str]) -> None:
+        if "--select" in args:
+            answered(daemon, "keep", *args)
+        for text in (HAZARD, CLEAN, HAZARD + "# fsrace\n", "def broken(:\n", HAZARD):
+            Path("a.py").write_text(text)
+            written, code = answered(daemon, "check", "--daemon", *args)
+            streams = [b"".join(data for stream, data in written if stream == number) for number in (1, 2)]
+            assert (*streams, code) == alike(args)
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["--no-cache", "a.py"],
+            ["--daemon", "--no-cache", "a.py"],
+            ["--format", "html", "a.py"],
+            ["--output-file", "out", "a.py"],
+            ["--report", "json=out", "a.py"],
+            ["--write-baseline", "out", "a.py"],
+            ["--add-noqa", "a.py"],
+            ["--statistics", "a.py"],
+            ["--show-silenced", "a.py"],
+            ["--show-settings", "a.py"],
+            ["-"],
+            ["--stdin-filename", "a.py"],
+            ["--help"],
+            ["--unknown"],
+            ["missing.py"],
+            ["--select", "FSR101", "a.py"],
+            ["/"],
+        ],
+        ids=" ".join,
+    )
+    def test_is_left_to_the_client(self, daemon: process.Daemon, args: list[str]) -> None:
+        """It may do more than show something, be wrong, or be about what is not kept."""
+        before = sorted(Path.cwd().iterdir())
+        assert answered(daemon, "check", *args) == ([], wire.NONE)
+        assert daemon.answered == 1  # when it was read
+        assert sorted(Path.cwd().iterdir()) == before
+
+    def test_a_bug_is_left_to_the_client(
+        self, daemon: process.Daemon, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "_checked", lambda *_: 1 / 0)
+        assert answered(daemon, "check", "a.py") == ([], wire.NONE)
+
+    def test_from_a_folder_that_has_gone(self, daemon: process.Daemon) -> None:
+        request = wire.Request("check", ["a.py"])
+        request.folder = "/no/such/folder"
+        assert wire.frames(daemon.answer(request)) == [(wire.CODE, wire.NONE)]
+
+    def test_to_another_installation(self, daemon: process.Daemon) -> None:
+        request = wire.Request("check", ["a.py"])
+        request.identity += b"x"
+        assert wire.frames(daemon.answer(request)) == [(wire.CODE, wire.NONE)]
+        assert not daemon.is_done
+
+    def test_a_program_that_has_changed_ends_it(
+        self, daemon: process.Daemon, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Version, "of", lambda: None)
+        assert answered(daemon, "check", "a.py") == ([], wire.NONE)
+        assert daemon.is_done
+
+    def test_as_the_client_would_write_it(self, daemon: process.Daemon) -> None:
+        Path("é.py").write_text(HAZARD)
+        request = wire.Request("check", ["é.py"])
+        request.encoding, request.errors = "latin-1", "strict"
+        *written, _ = wire.frames(daemon.answer(request))
+        assert "é.py:3:5" in b"".join(data for _, data in written).decode("latin-1")
+        assert os.environ.get("XDG_RUNTIME_DIR") == request.environment["XDG_RUNTIME_DIR"]
+
+    @pytest.mark.parametrize(
+        ("is_terminal", "variables", "is_colored"),
+        [
+            (True, {}, True),
+            (False, {}, False),
+            (True, {"NO_COLOR": "1"}, False),
+            (False, {"FORCE_COLOR": "1"}, True),
+        ],
+    )
+    def test_colored_as_the_client_would(
+        self, daemon: process.Daemon, *, is_terminal: bool, variables: dict[str, str], is_colored: bool
+    ) -> None:
+        request = wire.Request("check", ["a.py"])
+        kept = {name: text for name, text in request.environment.items() if "COLOR" not in name}
+        request.is_terminal, request.environment = is_terminal, {**kept, "TERM": "xterm", **variables}
+        data = daemon.answer(request)
+        assert (b"\x1b[" in data) is is_colored
+
+    def test_notes_come_before_the_report(self, daemon: process.Daemon, here: Path) -> None:
+        written, _ = answered(daemon, "check", "--verbose", "a.py")
+        assert [stream for stream, _ in written][:1] == [2]
+        text = b"".join(data for _, data in written).decode()
+        assert f"daemon: process {os.getpid()} knows {here}" in text
+        assert text.index("daemon:") < text.index("a.py:3:5") < text.index("time:")
+
+    def test_about_itself(self, daemon: process.Daemon, here: Path) -> None:
+        written, code = answered(daemon, "status")
+        text = f"process {os.getpid()}, 1 check answered; it keeps\n  {here}\n"
+        assert (written, code, daemon.is_done) == ([(1, text.encode())], b"0", False)
+        assert answered(daemon, "stop")[1] == b"0"
+        assert daemon.is_done
+
+    def test_about_itself_when_it_is_new(self) -> None:
+        assert answered(process.Daemon(), "status")[0][0][1].endswith(b"it keeps\n  nothing yet\n")
+
+
+class Echo(process.Daemon):
+    """Answers with what it is asked, once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+        self.may = threading.Event()
+        self.may.set()
+
+    def answer(self, request: wire.Request) -> bytes:
+        self.heard.append(request.verb)
+        assert self.may.wait(LONG)
+        self.is_done = request.verb == "stop"
+        return wire.frame(1, os.fsencode(" ".join(request.args))) + wire.frame(wire.CODE, b"1")
+
+
+@contextlib.contextmanager
+def serving(daemon: Echo, **how: float) -> Iterator[threading.Thread]:
+    """Have a daemon serve in a thread; at the end it has ended."""
+    first = wire.Request("keep", [])
+    thread = threading.Thread(target=process.serve, args=(place(), daemon, first), kwargs=how)
+    thread.start()
+    try:
+        wait(lambda: daemon.heard)
+        yield thread
+    finally:
+        if thread.is_alive():
+            client.call("stop", [], LONG)
+        thread.join(LONG)
+    assert not thread.is_alive()
+
+
+def wait(happens: Callable[[], object]) -> None:
+    """Wait until something happens."""
+    end = time.monotonic() + LONG
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+class TestServing:
+    def test_one_after_the_other(self) -> None:
+        with serving(Echo()):
+            assert client.call("check", ["a", "b"]) == [(1, b"a b"), (0, b"1")]
+            assert client.call("check", [os.fsdecode(b"\xff")], LONG) is not None
+        assert not os.path.exists(place())  # noqa: PTH110  # a socket
+        assert client.call("check", []) is None
+
+    def test_who_waits_for_no_answer_is_heard(self) -> None:
+        daemon = Echo()
+        with serving(daemon):
+            client.keep(["a.py"])
+            wait(lambda: daemon.heard == ["keep", "keep"])
+
+    def test_nobody_waits_for_one_that_is_busy(self) -> None:
+        daemon = Echo()
+        daemon.may.clear()
+        with serving(daemon):
+            wait(lambda: daemon.heard)
+            assert client.call("check", []) is None
+            daemon.may.set()
+            assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
+
+    def test_what_is_no_request_is_no_matter(self) -> None:
+        with serving(Echo()):
+            for data in (b"", b"nothing"):
+                client._said(place(), data).close()
+            assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
+
+    def test_what_is_too_long_is_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "LARGEST", 1000)
+        monkeypatch.setattr(process, "SLOWEST", 0.2)
+        with serving(Echo()):
+            assert client.call("check", ["x" * 200_000]) is None
+            assert client.call("check", ["x"], LONG) is not None
+
+    def test_it_ends_when_nobody_asks(self) -> None:
+        with serving(Echo(), idle=0.2, pulse=0.05) as thread:
+            thread.join(LONG)
+        assert not os.path.exists(place())  # noqa: PTH110  # a socket
+
+    def test_it_ends_when_another_one_is_there(self) -> None:
+        first, second = Echo(), Echo()
+        with serving(first, pulse=0.05) as thread, serving(second):
+            thread.join(LONG)
+            assert client.call("check", ["x"], LONG) is not None
+        assert first.heard == ["keep"]
+
+    def test_it_ends_when_its_socket_has_gone(self) -> None:
+        with serving(Echo(), pulse=0.05) as thread:
+            Path(place()).unlink()
+            thread.join(LONG)
+
+    def test_what_a_killed_one_has_left(self) -> None:
+        beside = Path(f"{place()}.{os.getpid()}")
+        beside.touch()
+        Path(place()).touch()
+        with serving(Echo()):
+            assert client.call("check", ["x"], LONG) is not None
+        assert not beside.exists()
+
+
+class TestTheClient:
+    def test_writes_what_it_hears(
+        self, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        said = [(2, b"note\n"), (1, b"\xe9\n"), (0, b"1")]
+        monkeypatch.setattr(client, "call", lambda *_: said)
+        assert client.check([]) == 1
+        assert capfdbinary.readouterr() == (b"\xe9\n", b"note\n")
+
+    @pytest.mark.parametrize("said", [None, [(0, wire.NONE)]])
+    def test_leaves_the_rest_to_its_process(self, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(client, "call", lambda *_: said)
+        assert client.check([]) is None
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (KeyboardInterrupt(), 130),
+            (BrokenPipeError(errno.EPIPE, ""), 1),
+            (OSError(errno.ENOSPC, "full"), None),
+        ],
+    )
+    def test_what_ends_it(
+        self, error: BaseException, code: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def write(_: bytes) -> None:
+            raise error
+
+        with Path(os.devnull).open("wb") as other:
+            stream = SimpleNamespace(buffer=SimpleNamespace(write=write), fileno=other.fileno)
+            monkeypatch.setattr(sys, "stdout", stream)
+            monkeypatch.setattr(client, "call", lambda *_: [(1, b"x"), (0, b"1")])
+            found = client.check([])
+            monkeypatch.undo()
+        assert found == code
+
+    def test_without_streams(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdout", None)
+        monkeypatch.setattr(client, "call", lambda *_: [(1, b"x"), (0, b"0")])
+        assert client.check([]) == 0
+        assert wire.Request("check", []).encoding == "utf-8"
+
+    def test_without_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+        assert client.check([]) is None
+        client.keep([])
+
+    @pytest.mark.parametrize("nonsense", [b"", b"nonsense", b"1 2\nxx", b"0 9\n1"])
+    def test_one_that_says_nonsense(self, nonsense: bytes) -> None:
+        class Confused(Echo):
+            def answer(self, request: wire.Request) -> bytes:
+                super().answer(request)
+                return nonsense
+
+        with serving(Confused()):
+            assert client.call("check", []) is None
+
+    def test_starts_none_where_one_is_busy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def said(*_: Any) -> Any:
+            raise TimeoutError
+
+        monkeypatch.setattr(client, "_said", said)
+        monkeypatch.setattr(client, "_start", lambda _: pytest.fail("it was started"))
+        client.keep([])
+
+    def test_loads_next_to_nothing(self, here: Path) -> None:
+        """To start is most of what a check takes that is answered."""
+        ours = "from fsrace_lint.daemon import client; client.call('status', [])"
+        loaded = []
+        for code in ("pass", ours):
+            command = [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"]
+            found = subprocess.run(command, capture_output=True, check=True, text=True)
+            loaded.append({*found.stdout.split()})
+        new = loaded[1] - loaded[0]
+        assert {name for name in new if name.startswith("fsrace_lint")} == {
+            "fsrace_lint", "fsrace_lint.daemon", "fsrace_lint.daemon.client", "fsrace_lint.daemon.wire",
+        }  # fmt: skip
+        others = {name.partition(".")[0].strip("_") for name in new} - {"fsrace_lint"}
+        assert others <= {
+            *("abc", "collections", "contextlib", "errno", "functools", "future", "itertools", "keyword"),
+            *("operator", "reprlib", "socket", "stat", "types", "weakref", "weakrefset", "zlib"),
+        }
+
+
+@pytest.mark.usefixtures("here")
+class TestTheCommandLine:
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "fsrace_lint", *args]
+        return subprocess.run(command, capture_output=True, check=False, text=True, timeout=LONG)
+
+    def status(self) -> str:
+        return self.run("daemon", "status").stdout
+
+    @pytest.fixture
+    def started(self, here: Path) -> Iterator[str]:
+        """The number of the process."""
+        assert self.status() == "There is no daemon.\n"
+        found = self.run("check", "--daemon", "a.py")
+        assert (found.returncode, found.stderr) == (1, "")
+        try:
+            wait(lambda: str(here) in self.status())
+            yield self.status().split()[1].strip(",")
+        finally:
+            self.run("daemon", "stop")
+
+    def test_one_is_started_and_asked_and_ended(self, here: Path, started: str) -> None:
+        for text in (HAZARD + "x = 1\n", CLEAN, HAZARD):
+            Path("a.py").write_text(text)
+            asked = self.run("check", "--daemon", "--format", "json", "a.py")
+            own = self.run("check", "--no-cache", "--format", "json", "a.py")
+            assert (asked.stdout, asked.stderr, asked.returncode) == (own.stdout, own.stderr, own.returncode)
+            json.loads(asked.stdout)
+        assert self.status() == f"process {started}, 4 checks answered; it keeps\n  {here}\n"
+        assert f"daemon: process {started} knows" in self.run("check", "--daemon", "-v", "a.py").stderr
+
+        assert self.run("daemon", "stop").stdout.startswith(f"process {started}")
+        assert self.status() == "There is no daemon.\n"
+        assert self.run("daemon", "stop").returncode == 0
+
+    def test_a_check_that_is_not_answered_is_made(self, started: str) -> None:
+        found = self.run("check", "--daemon", "--statistics", "a.py")
+        assert (found.returncode, started in self.status()) == (1, True)
+        assert "1 file" in found.stdout
+
+    def test_a_mistake_starts_none(self) -> None:
+        for args in (["--unknown"], ["missing.py"], ["--help"], ["--no-cache", "a.py"]):
+            assert self.run("check", "--daemon", *args).returncode == (0 if "--help" in args else 2)
+        mixed = self.run("check", "--daemon", "--no-cache", "a.py").stderr
+        assert "--daemon and --no-cache do not go together" in mixed
+        assert self.status() == "There is no daemon.\n"
+
+    def test_only_who_wishes_so_asks(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(client, "check", len)
+        for args, code in ((["check", "--daemon", "a.py"], 2), (["check", "a.py"], 1), (["rules"], 0)):
+            monkeypatch.setattr(sys, "argv", ["fsrace-lint", *args])
+            with pytest.raises(SystemExit) as ended:
+                program.main()
+            assert ended.value.code == code
+        assert "a.py:3:5" in capsys.readouterr().out
