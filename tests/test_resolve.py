@@ -12,7 +12,8 @@ from test_guards import SITE, project, runs
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.names import resolve
-from fsrace_lint.project.names.modules import LinkedClass, module_name
+from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, module_name
+from fsrace_lint.project.names.values import Scope, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -787,6 +788,73 @@ def test_what_is_set_on_a_class(body: str, after: str) -> None:
     files = {"lib.py": lib}
     assert meaning(files, "from lib import Derived", "Derived().shared.mkdir") == "pathlib.Path.mkdir"
     assert meaning(files, "from lib import Derived", "Derived().another.mkdir") is None
+
+
+CONSTANTS: dict[str, tuple[str, bool]] = {
+    "in its body": ("class Base:\n    mode = 'x'\n", True),
+    "in the body of an heir": ("class Base: pass\nclass Heir(Base):\n    mode = 'x'\n", True),
+    "in its body, with a docstring and a method": (
+        "class Base:\n    'It.'\n    mode = 'x'\n    def f(self):\n        return self.mode\n",
+        True,
+    ),
+    "in a method": ("class Base:\n    def f(self):\n        self.mode = 'x'\n", True),
+    "in a method, before a way out": (
+        "class Base:\n    def f(self, a):\n        self.mode = 'x'\n        if a:\n            return 1\n",
+        True,
+    ),
+    "in a method, after a way out": (
+        "class Base:\n    def f(self, a):\n        if a:\n            return 1\n        self.mode = 'x'\n",
+        False,
+    ),
+    "in a branch of its body": ("class Base:\n    if flag:\n        mode = 'x'\n", False),
+    "in a branch of a method": (
+        "class Base:\n    def f(self, a):\n        if a:\n            self.mode = 'x'\n",
+        False,
+    ),
+    "twice in its body": ("class Base:\n    mode = 'x'\n    mode = 'y'\n", False),
+    "twice in a method": (
+        "class Base:\n    def f(self):\n        self.mode = 'x'\n        self.mode = flag\n",
+        False,
+    ),
+    "to several names": ("class Base:\n    mode = other = 'x'\n", False),
+    "as a field": ("class Base:\n    mode: str = 'x'\n", False),
+    "to what is no constant": ("class Base:\n    mode = flag\n", False),
+    "from outside": ("class Base:\n    mode = 'x'\nBase.mode = 'y'\n", False),
+    "by a class of the same name": ("class Base:\n    mode = 'x'\nclass Base:\n    mode = 'y'\n", False),
+    "in a class in a branch": ("if flag:\n    class Base:\n        mode = 'x'\n", False),
+    "in a class of a function": (
+        "def f():\n    class Base:\n        mode = 'x'\n    return Base\n",
+        False,
+    ),
+    "by a walrus": ("class Base:\n    mode = 'x'\n    other = (mode := 'y')\n", False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_known"), CONSTANTS.values(), ids=CONSTANTS)
+def test_a_constant_needs_nothing_to_be_followed(
+    text: str, monkeypatch: pytest.MonkeyPatch, *, is_known: bool
+) -> None:
+    """What is found is what following finds."""
+
+    def values() -> tuple[list[m.Expr | None], int]:
+        linked = project({"lib.py": f"flag = 1\n{text}"})
+        resolver, followed = linked.linker.resolver, list[LinkedFunction]()
+
+        def following(function: LinkedFunction) -> Scope | None:
+            followed.append(function)
+            return linked.linker.final_scope(function)
+
+        monkeypatch.setattr(resolver, "final_scope", following)
+        found = resolver.attribute_values(linked.linker.table.modules[0].classes[0], "mode")
+        return [each.expr if isinstance(each, Value) else None for each in found], len(followed)
+
+    found, followed = values()
+    assert (followed == 0) is is_known
+    monkeypatch.setattr(resolve, "constant_of", lambda *_, **__: None)
+    monkeypatch.setattr(LinkedClass, "constant", lambda *_: None)
+    by_following, followed = values()
+    assert by_following == found
+    assert followed > 0 or not found
 
 
 def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pytest.MonkeyPatch) -> None:

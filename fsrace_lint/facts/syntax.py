@@ -60,6 +60,31 @@ def _names_in(target: m.Expr) -> Iterator[str]:
         yield from _names_in(target.value)
 
 
+def constant_of(name: str, statements: Iterable[m.Statement], *, walrus: bool = True) -> m.Constant | None:
+    """Give the constant that a name has after some statements, however they are left.
+
+    Args:
+        name: The name; an attribute of a variable is `x.name`.
+        statements: The statements, as for `bound_names`.
+        walrus: As for `bound_names`.
+
+    Returns:
+        The constant; None where it is bound otherwise, in a branch, more than once, or after a way out.
+    """
+    found = None
+    for statement in statements:
+        if name not in bound_names([statement], walrus=walrus):
+            if found is None and any(isinstance(each, m.Return) for each in all_in([statement])):
+                return None
+            continue
+        match statement:
+            case m.Assign(targets=(_,), value=m.Constant() as value, annotation=None) if found is None:
+                found = value
+            case _:
+                return None
+    return found
+
+
 def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
     """Give the suites a compound statement holds; class bodies count, function bodies do not."""
     find = _SUITES.get(type(statement))

@@ -11,7 +11,7 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import Gathered
-from fsrace_lint.facts.syntax import all_in, bound_in, bound_names
+from fsrace_lint.facts.syntax import all_in, bound_in, bound_names, constant_of
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
@@ -121,6 +121,20 @@ class Module:
                 if dot:
                     found.setdefault((parent, name), set()).add(attribute)
         return found
+
+    @functools.cached_property
+    def class_bodies(self) -> dict[str, tuple[m.Statement, ...]]:
+        """What stands in the classes that its code defines once and outside of branches, by their names."""
+        found: dict[str, list[tuple[m.Statement, ...]]] = {}
+        for statement in self.facts.functions[0].body:
+            if isinstance(statement, m.DefineClass):
+                found.setdefault(self.facts.classes[statement.index].name, []).append(statement.body)
+        return {name: bodies[0] for name, bodies in found.items() if len(bodies) == 1}
+
+    @functools.cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that its code may bind, those of attributes as `x.name`."""
+        return frozenset(bound_in(self.facts.functions[0]))
 
     @property
     def is_package(self) -> bool:
@@ -266,6 +280,13 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
     def may_set(self, name: str) -> bool:
         """Tell whether its body may bind an attribute of a name, or the code around it may set that."""
         return name in self.module.set_on_classes.get((self.facts.parent, self.facts.name), ())
+
+    def constant(self, name: str) -> m.Constant | None:
+        """Give the constant that its body binds a name to, if nothing around it may bind that too."""
+        body = () if self.facts.parent else self.module.class_bodies.get(self.facts.name, ())
+        if f"{self.facts.name}.{name}" in self.module.bound:
+            return None
+        return constant_of(name, body, walrus=self.module.facts.functions[0].has_walrus)
 
     def method(self, name: str) -> LinkedFunction | None:
         """Find a method here or in the classes this one inherits from."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import EACH
 from fsrace_lint.facts.names import dotted, is_super, only_result
+from fsrace_lint.facts.syntax import constant_of
 from fsrace_lint.project.names.declared import Declared
 from fsrace_lint.project.names.elements import Attributes, Elements, step_to
 from fsrace_lint.project.names.entities import (
@@ -36,7 +37,7 @@ from fsrace_lint.project.names.values import (
 from fsrace_lint.project.trail import Met, Settled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.project.memo import Circle
@@ -344,21 +345,26 @@ class Resolver(Members):
         found: list[Binding] = []
         for relative in class_.relatives:
             if relative.may_set(name):
-                outer = self.final_scope(relative.module.functions[relative.facts.parent])
-                bound = None if outer is None else outer.get(f"{relative.facts.name}.{name}")
-                if bound is not None:
-                    found.append(bound)
-            found += self._bound_in_methods(relative, name)
+                outer = relative.module.functions[relative.facts.parent]
+                constant = relative.constant(name)
+                found += self._bound_by(outer, f"{relative.facts.name}.{name}", constant)
+            for method in relative.binding(name):
+                own = f"{method.facts.parameters[0].name}.{name}"
+                constant = constant_of(own, method.facts.body, walrus=False)
+                found += self._bound_by(method, own, constant)
         if incomplete == self._circle.incomplete:
             self._attribute_values[key] = found
         return found
 
-    def _bound_in_methods(self, class_: LinkedClass, name: str) -> Iterator[Binding]:
-        for method in class_.binding(name):
-            final = self.final_scope(method)
-            bound = None if final is None else final.get(f"{method.facts.parameters[0].name}.{name}")
-            if bound is not None:
-                yield bound
+    def _bound_by(
+        self, function: LinkedFunction, name: str, constant: m.Constant | None
+    ) -> tuple[Binding, ...]:
+        """Give what a function binds a name to; where that is a constant, it need not be followed."""
+        if constant is not None:
+            return (Value(constant, Scope(function, {})),)
+        final = self.final_scope(function)
+        bound = None if final is None else final.get(name)
+        return () if bound is None else (bound,)
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
         entity = self.entity(call.function, scope, depth)
