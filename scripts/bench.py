@@ -15,6 +15,7 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -25,6 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from unittest import mock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,6 +44,8 @@ UNIT: Final = 1 if sys.platform == "darwin" else 1024
 """In what the system counts memory, in bytes."""
 FILES: Final = 40
 """How many files are changed one by one."""
+PATIENCE: Final = 600.0
+"""The seconds within which a daemon knows a project."""
 GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
 
 
@@ -195,6 +199,8 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
         yield row(name, situation, one_file(reference, [*OURS, *kept], copy, count, change))
     yield row(name, "any file", any_file([*OURS, *kept], copy))
     yield row(name, "editor", in_editor(copy))
+    if os.name == "posix":
+        yield row(name, "daemon and `import click`", by_daemon(copy))
 
 
 def one_file(
@@ -244,6 +250,51 @@ def edits(tree: Path) -> Iterator[float]:
         show(file, f"{text}\nchanged = 1\n")
         yield time.perf_counter() - since
     yield resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT / 1e6
+
+
+def by_daemon(copy: Path) -> list[Pair]:
+    """Have a daemon check the same files, in turns with a program that does nothing."""
+    files = from_all_over(copy)
+    asking = [*OURS, "--daemon"]
+    # its own place: the daemon of whoever runs this is left alone
+    with (
+        tempfile.TemporaryDirectory(prefix="fsr-") as folder,
+        mock.patch.dict(os.environ, XDG_RUNTIME_DIR=folder),
+    ):
+        try:
+            run([*asking, os.fspath(files[0].relative_to(copy))], copy)
+            wait_for_daemon(copy)
+            found = []
+            for file in files:
+                found.append(changed_pair(BARE, asking, copy, file, "changed = 1"))
+                run([*asking, os.fspath(file.relative_to(copy))], copy)  # as it was
+            if int(told_by_daemon("status", r"(\d+) checks? answered")) < len(files):
+                raise RuntimeError("the daemon does not answer")
+            memory = float(told_by_daemon("status", r"at most (\d+) MB"))
+            return [Pair(pair.reference, pair.ours._replace(megabytes=memory)) for pair in found]
+        finally:
+            told_by_daemon("stop", "")
+
+
+def wait_for_daemon(root: Path) -> None:
+    """Wait until it knows a project.
+
+    Raises:
+        RuntimeError: That takes too long.
+    """
+    end = time.monotonic() + PATIENCE
+    while not told_by_daemon("status", re.escape(os.fspath(root))):
+        if time.monotonic() > end:
+            raise RuntimeError(f"the daemon does not know {root} after {PATIENCE:.0f} s")
+        time.sleep(0.1)
+
+
+def told_by_daemon(verb: str, wanted: str) -> str:
+    """Give what the daemon says that matches, the first group if there is one; empty if nothing does."""
+    command = [sys.executable, "-m", "fsrace_lint", "daemon", verb]
+    said = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True).stdout
+    found = re.search(wanted, said)
+    return "" if found is None else found[found.re.groups and 1]
 
 
 def changed_pair(

@@ -4,7 +4,7 @@
 
 The ways are: one, two and four processes; without a cache, with an empty and with a full one; each with
 another hash seed, locale, time zone and order of the files in folders; objects in other places of
-memory; and flake8 with two processes.
+memory; flake8 with two processes; and a daemon, for files that are changed one after the other.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +29,8 @@ PROGRAMS: Final = Path(sys.executable).parent
 PROGRAM: Final = (os.fspath(PROGRAMS / "fsrace-lint"),)
 DISPLACED: Final = (sys.executable, os.fspath(Path(__file__).with_name("displaced.py")))
 JOBS: Final = (1, 2, 4)
+CHANGED: Final = 40
+"""How many files are changed, every second one in its text."""
 SALTS: Final = ("1", "2")
 ROW: Final = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+): (?P<code>FSR\d{3}) (?P<message>.*)")
 
@@ -96,6 +100,43 @@ def by_us(tree: Path, *options: str) -> list[tuple[str, ...]]:
     return sorted(_plain({key: str(value) for key, value in row.items()}) for row in known)
 
 
+def by_daemon(tree: Path, *options: str) -> list[str]:
+    """Change files of a copy of a tree, and give those of which a daemon says something else."""
+    with tempfile.TemporaryDirectory(prefix="fsr-") as scratch:
+        copy, around = Path(scratch) / "copy", {**os.environ, "XDG_RUNTIME_DIR": scratch}
+        shutil.copytree(tree, copy, symlinks=True)
+        files = sorted(path for path in copy.rglob("*.py") if path.is_file() and not path.is_symlink())
+        files = files[:: max(len(files) // CHANGED, 1)]
+        daemon = [*PROGRAM, "daemon"]
+
+        def told(*command: str, file: Path) -> tuple[bytes, int]:
+            line = [*PROGRAM, "check", "--format=json", *options, *command, os.fspath(file.relative_to(copy))]
+            done = subprocess.run(line, cwd=copy, env=around, capture_output=True, check=False)
+            return done.stdout + done.stderr, done.returncode
+
+        try:
+            told("--daemon", file=files[0])
+            while os.fsencode(copy) not in subprocess.check_output([*daemon, "status"], env=around):
+                time.sleep(0.2)
+            wrong = []
+            for number, file in enumerate(files):
+                file.write_bytes(file.read_bytes() + b"\nchanged = 1\n"[number % 2 * 13 :])
+                if told("--daemon", file=file) != told("--no-cache", file=file):
+                    wrong.append(os.fspath(file.relative_to(copy)))
+            return [
+                *wrong,
+                *(["too few were answered"] if _answered(daemon, around) < len(files) * 3 / 4 else []),
+            ]
+        finally:
+            subprocess.run([*daemon, "stop"], env=around, capture_output=True, check=False)
+
+
+def _answered(daemon: Sequence[str], around: Mapping[str, str]) -> int:
+    said = subprocess.check_output([*daemon, "status"], env=around, text=True)
+    found = re.search(r"(\d+) checks? answered", said)
+    return 0 if found is None else int(found[1])
+
+
 def _plain(row: dict[str, str]) -> tuple[str, ...]:
     path = row["path"].removeprefix("./")
     return path, row["line"], row["column"], row["code"], row["message"]
@@ -114,6 +155,10 @@ def main() -> None:
         failed |= ours != theirs
         only = [row[:4] for row in {*ours} ^ {*theirs}]
         print(f"{name} flake8: {len(ours)} findings, {sorted(only) or 'the same'}", flush=True)
+        for profile in ("default", "strict"):
+            others = by_daemon(tree, f"--profile={profile}")
+            failed |= bool(others)
+            print(f"{name} daemon, {profile}: {others or 'the same'}", flush=True)
     sys.exit(int(failed))
 
 

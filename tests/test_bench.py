@@ -23,7 +23,7 @@ __all__ = ["here"]
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench.py"
 TRUE = (sys.executable, "-c", "")
-CHANGED = ("one file", "comment", "any file", "editor")
+CHANGED = ("one file", "comment", "any file", "editor", "daemon and `import click`")
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +190,35 @@ class TestEditor:
         write({"pyproject.toml": "[tool.fsrace-lint]\nunknown = 1\n", "a.py": ""})
         with pytest.raises(RuntimeError, match=r"ended with 1: (.|\n)*unknown"):
             script.in_editor(here)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no daemon on Windows")
+class TestDaemon:
+    def test_it_answers(self, script: ModuleType, here: Path) -> None:
+        write({"pyproject.toml": "", "a.py": HAZARD, "b.py": HAZARD})
+        found = script.by_daemon(here)
+        assert [pair.reference.seconds > 0 < pair.ours.seconds for pair in found] == [True, True]
+        assert {path.read_text() for path in here.glob("*.py")} == {HAZARD}
+        assert script.told_by_daemon("status", "There is no daemon") == "There is no daemon"
+
+    def test_one_that_does_not_is_told(
+        self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write({"pyproject.toml": "", "a.py": HAZARD})
+        told = script.told_by_daemon
+        monkeypatch.setattr(
+            script, "told_by_daemon", lambda verb, wanted: "0" if "answered" in wanted else told(verb, wanted)
+        )
+        with pytest.raises(RuntimeError, match="does not answer"):
+            script.by_daemon(here)
+
+    def test_one_that_does_not_start_is_told(
+        self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(script, "PATIENCE", 0.0)
+        monkeypatch.setattr(script, "told_by_daemon", lambda *_: "")
+        with pytest.raises(RuntimeError, match="does not know"):
+            script.wait_for_daemon(here)
 
 
 class TestOneFile:

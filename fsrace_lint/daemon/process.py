@@ -6,7 +6,9 @@ import contextlib
 import gc
 import io
 import os
+import resource
 import socket
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +36,8 @@ SLOWEST: Final = 5.0
 LARGEST: Final = 16 << 20
 """The bytes that this may have."""
 _WAITING: Final = 16
+_UNIT: Final = 1 if sys.platform == "darwin" else 1024
+"""In what the system counts memory, in bytes."""
 ANSWERED: Final = frozenset(
     "paths profile select extend_select ignore exclude extend_exclude force_exclude filesystem include_tests"  # noqa: SIM905
     " baseline no_baseline cache_dir form show_suppressed daemon jobs quiet silent verbose color".split()
@@ -106,8 +110,9 @@ class Daemon:
         return b"".join(wire.frame(*each) for each in written) + wire.frame(wire.CODE, b"%d" % code)
 
     def _status(self) -> str:
-        head = f"process {os.getpid()}, {count(self.answered, 'check')} answered; it keeps"
-        return "\n  ".join([head, *(self.kept.roots or ["nothing yet"])]) + "\n"
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
+        about = f"process {os.getpid()}, {count(self.answered, 'check')} answered, at most {most:.0f} MB"
+        return "\n  ".join([f"{about}; it keeps", *(self.kept.roots or ["nothing yet"])]) + "\n"
 
 
 def _checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:
