@@ -153,14 +153,14 @@ def _only_shows(context: Context) -> bool:
 
 
 @contextlib.contextmanager
-def listening(place: str) -> Iterator[socket.socket]:
+def listening(place: str) -> Iterator[tuple[socket.socket, os.stat_result]]:
     """Be there for clients, in place of a daemon that is there already.
 
     Args:
         place: The path of the socket, which is made beside it and renamed.
 
     Yields:
-        The socket.
+        The socket, and what the system says of it while its place is not taken by another one.
 
     Raises:
         OSError: There can be none.
@@ -174,7 +174,7 @@ def listening(place: str) -> Iterator[socket.socket]:
         made = os.stat(beside)
         os.replace(beside, place)
         try:
-            yield listener
+            yield listener, made
         finally:
             if _is_same(place, made):
                 os.unlink(place)
@@ -202,8 +202,7 @@ def serve(
     Raises:
         OSError: There can be no socket.
     """
-    with listening(place) as listener:
-        made = os.stat(place)
+    with listening(place) as (listener, made):
         daemon.answer(first)
         listener.settimeout(pulse)
         since = time.monotonic()
