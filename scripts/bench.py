@@ -44,6 +44,8 @@ UNIT: Final = 1 if sys.platform == "darwin" else 1024
 """In what the system counts memory, in bytes."""
 FILES: Final = 40
 """How many files are changed one by one."""
+PAUSE: Final = 0.5
+"""The seconds between two changes: a daemon that has answered lets go of what it knew before."""
 PATIENCE: Final = 600.0
 """The seconds within which a daemon knows a project."""
 GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
@@ -200,7 +202,9 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
     yield row(name, "any file", any_file([*OURS, *kept], copy))
     yield row(name, "editor", in_editor(copy))
     if os.name == "posix":
-        yield row(name, "daemon and `import click`", by_daemon(copy))
+        middles, others = by_daemon(copy, [[middle(copy)] * count, from_all_over(copy)])
+        yield row(name, "one file by daemon", middles)
+        yield row(name, "any file by daemon", others)
 
 
 def one_file(
@@ -252,9 +256,12 @@ def edits(tree: Path) -> Iterator[float]:
     yield resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT / 1e6
 
 
-def by_daemon(copy: Path) -> list[Pair]:
-    """Have a daemon check the same files, in turns with a program that does nothing."""
-    files = from_all_over(copy)
+def by_daemon(copy: Path, wanted: Sequence[Sequence[Path]]) -> list[list[Pair]]:
+    """Have a daemon check files, in turns with a program that does nothing.
+
+    Raises:
+        RuntimeError: It does not answer.
+    """
     asking = [*OURS, "--daemon"]
     # its own place: the daemon of whoever runs this is left alone
     with (
@@ -262,16 +269,21 @@ def by_daemon(copy: Path) -> list[Pair]:
         mock.patch.dict(os.environ, XDG_RUNTIME_DIR=folder),
     ):
         try:
-            run([*asking, os.fspath(files[0].relative_to(copy))], copy)
+            run([*asking, os.fspath(wanted[0][0].relative_to(copy))], copy)
             wait_for_daemon(copy)
-            found = []
-            for file in files:
-                found.append(changed_pair(BARE, asking, copy, file, "changed = 1"))
-                run([*asking, os.fspath(file.relative_to(copy))], copy)  # as it was
-            if int(told_by_daemon("status", r"(\d+) checks? answered")) < len(files):
+            found: list[list[Pair]] = []
+            for files in wanted:
+                found.append([])
+                for file in files:
+                    found[-1].append(changed_pair(BARE, asking, copy, file, "changed = 1"))
+                    run([*asking, os.fspath(file.relative_to(copy))], copy)  # as it was
+                    time.sleep(PAUSE)
+            if int(told_by_daemon("status", r"(\d+) checks? answered")) < sum(map(len, wanted)):
                 raise RuntimeError("the daemon does not answer")
             memory = float(told_by_daemon("status", r"at most (\d+) MB"))
-            return [Pair(pair.reference, pair.ours._replace(megabytes=memory)) for pair in found]
+            return [
+                [Pair(one.reference, one.ours._replace(megabytes=memory)) for one in each] for each in found
+            ]
         finally:
             told_by_daemon("stop", "")
 

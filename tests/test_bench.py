@@ -23,7 +23,7 @@ __all__ = ["here"]
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench.py"
 TRUE = (sys.executable, "-c", "")
-CHANGED = ("one file", "comment", "any file", "editor", "daemon and `import click`")
+CHANGED = ("one file", "comment", "any file", "editor", "one file by daemon", "any file by daemon")
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +196,10 @@ class TestEditor:
 class TestDaemon:
     def test_it_answers(self, script: ModuleType, here: Path) -> None:
         write({"pyproject.toml": "", "a.py": HAZARD, "b.py": HAZARD})
-        found = script.by_daemon(here)
-        assert [pair.reference.seconds > 0 < pair.ours.seconds for pair in found] == [True, True]
+        one, two = (Path(name).resolve() for name in ("a.py", "b.py"))
+        found = script.by_daemon(here.resolve(), [[one, one], [one, two]])
+        assert [len(each) for each in found] == [2, 2]
+        assert all(pair.reference.seconds > 0 < pair.ours.seconds for each in found for pair in each)
         assert {path.read_text() for path in here.glob("*.py")} == {HAZARD}
         assert script.told_by_daemon("status", "There is no daemon") == "There is no daemon"
 
@@ -210,7 +212,7 @@ class TestDaemon:
             script, "told_by_daemon", lambda verb, wanted: "0" if "answered" in wanted else told(verb, wanted)
         )
         with pytest.raises(RuntimeError, match="does not answer"):
-            script.by_daemon(here)
+            script.by_daemon(here.resolve(), [[Path("a.py").resolve()]])
 
     def test_one_that_does_not_start_is_told(
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch

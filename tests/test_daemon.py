@@ -173,6 +173,7 @@ class TestAnAnswer:
         [
             ["a.py"],
             ["b.py"],
+            ["."],
             ["a.py", "b.py"],
             ["-q", "a.py"],
             ["-s", "a.py"],

@@ -357,7 +357,7 @@ class TestHeads:
             names = [chance.choice("abc") if chance.random() < 0.2 else "a" for _ in range(30)]
             found = heads(names, found)
             for name in "abc":
-                assert list(found.having("kept", name)) == [
+                assert list(found.having("further", name)) == [
                     at for at, each in enumerate(names) if each == name
                 ]
             assert found.denoting >= {"", *names}

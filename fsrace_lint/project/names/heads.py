@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     Head: TypeAlias = Gathered | PackedHead
 
-Field: TypeAlias = Literal["mentions", "aliased", "kept", "bases", "imported", "classes"]
-"""A kind of names that a head has; what is `kept` is given a further name, or what a call of it gives is."""
-FIELDS: Final[tuple[Field, ...]] = ("mentions", "aliased", "kept", "bases", "imported", "classes")
+Field: TypeAlias = Literal["mentions", "aliased", "further", "bases", "imported", "classes"]
+"""A kind of names in a head; what is `further` has a further name, or what a call of it gives has one."""
+FIELDS: Final[tuple[Field, ...]] = ("mentions", "aliased", "further", "bases", "imported", "classes")
 _MOST: Final = 40
 """Where more heads were changed, all are put in order anew."""
 
 
 def _names(head: Head, field: Field) -> Iterable[str]:
-    if field == "kept":
+    if field == "further":
         return {*head.aliased, *head.results}
     names: tuple[str, ...] = getattr(head, field)
     return names

@@ -151,7 +151,7 @@ class Headed(Tables):
         Those of what calls of the name give may be left out, if they are not `called` for.
         """
         if (name, called) not in self._given:
-            places = self._heads.having("kept" if called else "aliased", name)
+            places = self._heads.having("further" if called else "aliased", name)
             functions = (function for place in places for function in self._modules[place].functions)
             found = ((alias, function) for function in functions for alias in aliases_in(function))
             self._given[name, called] = [each for each in found if each[0].name == name]
