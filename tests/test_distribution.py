@@ -145,7 +145,7 @@ class TestContent:
             "click", "libcst", "msgspec", "pathspec", "rich", "tomli",
         }  # fmt: skip
         assert {"docs", "flake8", "test"} <= set(metadata.get_all("Provides-Extra", ()))
-        assert "fsrace-lint = fsrace_lint.cli:main" in points
+        assert "fsrace-lint = fsrace_lint.__main__:main" in points
         assert "FSR = fsrace_lint.flake8_plugin:Plugin" in points
 
     def test_an_index_would_show_it(self, built: Built, tmp_path: Path) -> None:

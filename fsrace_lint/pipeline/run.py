@@ -325,8 +325,9 @@ class Run:
         """Give what is linked here, if it holds for other files too: their facts are the same."""
         if self._linked is None or self.files.keys() != files.keys():
             return None
-        pairs = ((file, files[name]) for name, file in self.files.items())
-        return self._linked if all(old is new or old.facts == new.facts for old, new in pairs) else None
+        changed = [(old, files[name]) for name, old in self.files.items() if old is not files[name]]
+        same = [old.facts == new.facts for old, new in changed]
+        return self._linked if all(same) else None
 
 
 def check(
