@@ -92,7 +92,8 @@ class Run:
         found = [item for item in targets if not isinstance(item, Unreadable)]
         named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
         with observer.room("find"):
-            walked = () if whole else discover.look([settings.root], settings, listings=self.listings)
+            listings = None if lean else self.listings  # no other run comes after one that is lean
+            walked = () if whole else discover.look([settings.root], settings, listings=listings)
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
         self.links = discover.links_among([*every.values()], settings.root)
         """Links to files of the project, by relative path; such a file is read once, by its own name."""
