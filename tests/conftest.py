@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
 import tempfile
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
 
 # what runs in the background of a shell begins with it ignored, and so would all that tests start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -20,6 +23,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.pop("FSRACE_CACHE_KEY", None)
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fsrace-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """What a process that stays has frozen is collected again: this one goes on with other tests."""
+    yield
+    gc.unfreeze()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -35,6 +35,8 @@ from fsrace_lint.daemon import process
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.usefixtures("thawed")
+
 HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
 CLEAN: Final = "import os\nos.makedirs('a', exist_ok=True)\n"
 LONG: Final = 60.0

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.pipeline import Checked, Run
 
+pytestmark = pytest.mark.usefixtures("thawed")
+
 GUARDED: Final = """\
 import os
 from helper import lead
