@@ -137,7 +137,10 @@ ROOMS = (
         "pipeline.files",
         "cache discover facts.extract facts.heads facts.model pipeline.run settings source status suppress",
     ),
-    Room("pipeline.kept", "discover pipeline.memory pipeline.observer pipeline.run settings source"),
+    Room(
+        "pipeline.kept",
+        "discover pipeline.linking pipeline.memory pipeline.observer pipeline.run settings source",
+    ),
     Room(
         "pipeline.linking",
         "catalog depth facts.extract findings pipeline.extracting pipeline.files pipeline.judging"

@@ -223,6 +223,19 @@ class TestWhatIsNotKept:
         assert [Path(root).name for root in kept.roots] == ["c", "d", "a", "e"]
 
 
+def test_no_more_are_kept_where_too_much_is_asked_of_each(here: Path) -> None:
+    kept = Kept()
+    kept.loads = True
+    names = [f"m{number}.py" for number in range(FEW + 1)]
+    for number in range(MOST + 2):
+        (here / f"p{number}").mkdir()
+        os.chdir(here / f"p{number}")
+        write({"pyproject.toml": "", **dict.fromkeys(names, "")})
+        with pytest.raises(NotKeptError):
+            check(*names, kept=kept)
+    assert [Path(root).name for root in kept.roots] == ["p2", "p3", "p4", "p5"]
+
+
 STATES: Final[dict[str, tuple[str | Path | None, ...]]] = {
     "a.py": (
         GUARDED,

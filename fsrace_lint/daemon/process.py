@@ -227,6 +227,8 @@ def _attend(connection: socket.socket, daemon: Daemon) -> None:
     while length <= LARGEST and (part := connection.recv(1 << 16)):
         parts.append(part)
         length += len(part)
+    if length > LARGEST:
+        raise ValueError("nobody has so much to say")
     request = wire.Request.unpack(b"".join(parts))
     if request.verb == "keep":
         daemon.answer(request)  # nobody waits for it

@@ -314,7 +314,9 @@ class Reader:
             packed: What is remembered of it.
             before: A run of it in the same folder, whose files are known.
         """
-        self._root, self._packed, self._before = settings.root, packed, before
+        self._root, self._packed = settings.root, packed
+        self._known: dict[str, File] = {} if before is None else before.files
+        self._since = 0 if before is None else before.listings.since
         try:
             self._here = str(Path.cwd())
         except OSError:
@@ -330,8 +332,8 @@ class Reader:
             The file, or why it cannot be read.
         """
         status = None if found.status is None else Status.of(found.status)
-        old = None if self._before is None else self._before.files.get(found.relative)
-        if self._before is not None and old is not None and old.stands(status, self._before.listings.since):
+        old = self._known.get(found.relative)
+        if old is not None and old.stands(status, self._since):
             return old
         path = (self._here and source.path_below(found.path, self._here)) or Path(found.path).as_posix()
         names = path, found.path, found.relative

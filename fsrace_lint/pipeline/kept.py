@@ -6,6 +6,7 @@ import gc
 import os
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.pipeline.linking import MANY
 from fsrace_lint.pipeline.memory import Cached, Memory
 from fsrace_lint.pipeline.run import Run
 
@@ -21,8 +22,6 @@ MOST: Final = 4
 """The most projects that are kept: each holds the facts of all its files."""
 FEW: Final = 8
 """So many files are few in any project."""
-_SHARE: Final = 40
-"""Where more than one in so many files is asked about, a run of its own that remembers results is faster."""
 
 
 class NotKeptError(Exception):
@@ -66,8 +65,10 @@ class Kept:
             if not self.loads:
                 raise NotKeptError(f"{settings.root} is not kept")
             self._runs[key] = _loaded(settings)
+            for oldest in list(self._runs)[:-MOST]:
+                del self._runs[oldest]
         before = self._runs[key]
-        if len(targets) > max(FEW, len(before.files) // _SHARE):
+        if len(targets) > max(FEW, len(before.files) // MANY):
             raise NotKeptError(f"{len(targets)} files are too many")
         observer.note(f"daemon: process {os.getpid()} knows {settings.root}, and reads what was changed")
         for file in before.files.values():
@@ -75,8 +76,6 @@ class Kept:
         now = Run(settings, targets, observer, whole=whole, before=before)
         del self._runs[key]
         self._runs[key] = now
-        for oldest in list(self._runs)[:-MOST]:
-            del self._runs[oldest]
         return now
 
 

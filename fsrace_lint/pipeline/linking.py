@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = "FSR001"
 RULE_FAILURE = "FSR002"
-_MANY: Final = 40
+MANY: Final = 40
 """Where more than one in so many files is asked about, it pays to find out who leads where in all of them."""
 
 
@@ -45,7 +45,7 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         file.take(facts)
         if run.lean:
             file.release()
-    few = len(run.targets) * _MANY < len(run.files)
+    few = len(run.targets) * MANY < len(run.files)
     # of several signs the first is told, so the order must not depend on what was named
     modules = {relative: _link(run.files[relative], at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
