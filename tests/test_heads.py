@@ -127,9 +127,8 @@ class TestTheyLackNothing:
         def related() -> tuple[list[tuple[Module, ...]], list[tuple[LinkedClass, ...]]]:
             resolver = Project(linked, catalog.load()).linker.resolver
             classes = [class_ for module in linked for class_ in module.classes]
-            for class_ in classes:
-                vars(class_).pop("subclasses", None)
-            return [resolver.importers(module) for module in linked], [c.subclasses for c in classes]
+            heirs = [resolver.kinship.subclasses(class_) for class_ in classes]
+            return [resolver.importers(module) for module in linked], heirs
 
         found = related()
         monkeypatch.setattr(ModuleTable, "naming", lambda self, _: self.modules)

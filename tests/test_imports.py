@@ -36,7 +36,9 @@ class Room(NamedTuple):
 
 DATA = "facts.heads facts.model facts.names facts.spell facts.annotations facts.syntax"
 # The floors of the project room, each with those below it.
-LINKED = f"{DATA} catalog catalog.entries spans project.memo project.records project.trail"
+LINKED = (
+    f"{DATA} catalog catalog.entries spans project.dependencies project.memo project.records project.trail"
+)
 FOLLOWED = "project.names.* project.flow.*"
 READ = "project.ranks.* project.paths.*"
 CALLED = "project.model project.callers.*"
@@ -86,8 +88,9 @@ ROOMS = (
         "ast msgspec",
     ),
     Room("project"),
-    Room("project.memo"),
-    Room("project.trail", "project.memo"),
+    Room("project.dependencies"),
+    Room("project.memo", "project.dependencies"),
+    Room("project.trail", "project.dependencies project.memo"),
     Room("project.records", "", "msgspec"),
     Room("project.names project.names.*", f"{LINKED} project.names.*", "msgspec"),
     Room("project.flow project.flow.*", f"{LINKED} {FOLLOWED}", "msgspec"),
@@ -128,7 +131,7 @@ ROOMS = (
     ),
     Room(
         "pipeline.run",
-        "baseline discover findings fingerprints pipeline.files pipeline.judging pipeline.kept"
+        "baseline discover findings fingerprints pipeline.ahead pipeline.files pipeline.judging pipeline.kept"
         " pipeline.linking pipeline.memory pipeline.observer pipeline.workers project.names.heads"
         " project.names.modules project.queries report settings source spans",
         "msgspec",
@@ -138,13 +141,19 @@ ROOMS = (
         "cache discover facts.extract facts.heads facts.model pipeline.run settings source status suppress",
     ),
     Room(
+        "pipeline.ahead",
+        "depth pipeline.files pipeline.observer pipeline.run project.callers.retained project.callers.tracked"
+        " project.names.modules",
+    ),
+    Room(
         "pipeline.kept",
-        "discover pipeline.linking pipeline.memory pipeline.observer pipeline.run settings source",
+        "discover pipeline.ahead pipeline.linking pipeline.memory pipeline.observer pipeline.run settings"
+        " source",
     ),
     Room(
         "pipeline.linking",
-        "catalog depth facts.extract findings pipeline.extracting pipeline.files pipeline.judging"
-        " pipeline.observer pipeline.run"
+        "catalog depth facts.extract findings pipeline.ahead pipeline.extracting pipeline.files"
+        " pipeline.judging pipeline.observer pipeline.run"
         " project.names.heads project.names.modules"
         " project.queries report rules settings source spans",
     ),

@@ -816,6 +816,8 @@ CONSTANTS: dict[str, tuple[str, bool]] = {
         "class Base:\n    def f(self):\n        self.mode = 'x'\n        self.mode = flag\n",
         False,
     ),
+    "to several names in its body, the parts of one": ("class Base:\n    mode, other = 'xy'\n", False),
+    "to one of several names": ("class Base:\n    mode, other = 'xy'\n", False),
     "to several names": ("class Base:\n    mode = other = 'x'\n", False),
     "as a field": ("class Base:\n    mode: str = 'x'\n", False),
     "to what is no constant": ("class Base:\n    mode = flag\n", False),
@@ -850,8 +852,8 @@ def test_a_constant_needs_nothing_to_be_followed(
 
     found, followed = values()
     assert (followed == 0) is is_known
-    monkeypatch.setattr(resolve, "constant_of", lambda *_, **__: None)
     monkeypatch.setattr(LinkedClass, "constant", lambda *_: None)
+    monkeypatch.setattr(LinkedClass, "constant_of_objects", lambda *_: None)
     by_following, followed = values()
     assert by_following == found
     assert followed > 0 or not found

@@ -7,6 +7,7 @@ import gc
 import io
 import os
 import resource
+import select
 import socket
 import sys
 import time
@@ -17,13 +18,13 @@ from click.core import ParameterSource
 from fsrace_lint.cache import Version
 from fsrace_lint.commands.check import check
 from fsrace_lint.daemon import wire
-from fsrace_lint.pipeline import Kept
+from fsrace_lint.pipeline import EndedError, Kept
 from fsrace_lint.report import SHOWING_FIXES
 from fsrace_lint.report.words import count
 from fsrace_lint.terminal import CLEAN, FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from click import Context
 
@@ -31,6 +32,8 @@ IDLE: Final = 30 * 60.0
 """The seconds after which a daemon that nobody asks ends."""
 PULSE: Final = 60.0
 """The seconds after which it looks whether it is still wanted."""
+CALM: Final = 1.0
+"""The seconds after which it does what nobody should have to wait for."""
 SLOWEST: Final = 5.0
 """The seconds within which a client must have said what it wants."""
 LARGEST: Final = 16 << 20
@@ -108,6 +111,11 @@ class Daemon:
             return nothing
         self.answered += 1
         return b"".join(wire.frame(*each) for each in written) + wire.frame(wire.CODE, b"%d" % code)
+
+    def look_ahead(self, is_asked: Callable[[], None]) -> None:
+        """Find what the next check may ask for; `is_asked` raises an EndedError where a client has come."""
+        with contextlib.suppress(Exception):  # then it finds that itself
+            self.kept.follow_ahead(is_asked)
 
     def _status(self) -> str:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
@@ -204,15 +212,25 @@ def serve(
     """
     with listening(place) as (listener, made):
         daemon.answer(first)
-        listener.settimeout(pulse)
         since = time.monotonic()
+
+        def is_asked() -> None:
+            if select.select([listener], [], [], 0)[0]:
+                raise EndedError
+
         while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
-            with contextlib.suppress(OSError, ValueError):
+            daemon.look_ahead(is_asked)
+            listener.settimeout(min(CALM, pulse) if daemon.kept.is_untidy else pulse)
+            try:
                 connection, _ = listener.accept()
-                with connection:
-                    _attend(connection, daemon)
-                gc.collect()  # what was linked before; nobody waits for it now
-                since = time.monotonic()
+            except TimeoutError:
+                daemon.kept.tidy()
+                continue
+            except OSError:  # who wanted something has gone
+                continue
+            with connection, contextlib.suppress(OSError, ValueError):
+                _attend(connection, daemon)
+            since = time.monotonic()
 
 
 def _attend(connection: socket.socket, daemon: Daemon) -> None:

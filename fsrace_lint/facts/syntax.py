@@ -60,29 +60,28 @@ def _names_in(target: m.Expr) -> Iterator[str]:
         yield from _names_in(target.value)
 
 
-def constant_of(name: str, statements: Iterable[m.Statement], *, walrus: bool = True) -> m.Constant | None:
-    """Give the constant that a name has after some statements, however they are left.
+def constants_in(statements: Iterable[m.Statement], *, walrus: bool = True) -> dict[str, m.Constant]:
+    """Give the constants that names have after some statements, however they are left.
 
     Args:
-        name: The name; an attribute of a variable is `x.name`.
         statements: The statements, as for `bound_names`.
         walrus: As for `bound_names`.
 
     Returns:
-        The constant; None where it is bound otherwise, in a branch, more than once, or after a way out.
+        The constants by the names, an attribute of a variable as `x.name`. Names that are bound otherwise,
+        in a branch, more than once, or after a way out are left out.
     """
-    found = None
+    found: dict[str, m.Constant | None] = {}
+    may_be_left = False
     for statement in statements:
-        if name not in bound_names([statement], walrus=walrus):
-            if found is None and any(isinstance(each, m.Return) for each in all_in([statement])):
-                return None
-            continue
-        match statement:
-            case m.Assign(targets=(_,), value=m.Constant() as value, annotation=None) if found is None:
-                found = value
-            case _:
-                return None
-    return found
+        constant = None
+        if isinstance(statement, m.Assign) and len(statement.targets) == 1 and statement.annotation is None:
+            is_one = target_name(statement.targets[0]) is not None and not may_be_left
+            constant = statement.value if is_one and isinstance(statement.value, m.Constant) else None
+        for name in bound_names([statement], walrus=walrus):
+            found[name] = None if name in found else constant
+        may_be_left = may_be_left or any(isinstance(each, m.Return) for each in all_in([statement]))
+    return {name: constant for name, constant in found.items() if constant is not None}
 
 
 def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:

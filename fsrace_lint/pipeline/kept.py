@@ -6,12 +6,13 @@ import gc
 import os
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.pipeline.ahead import Ahead
 from fsrace_lint.pipeline.linking import MANY
 from fsrace_lint.pipeline.memory import Cached, Memory
 from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsrace_lint.discover import Found
     from fsrace_lint.pipeline.observer import Observer
@@ -22,6 +23,10 @@ MOST: Final = 4
 """The most projects that are kept: each holds the facts of all its files."""
 FEW: Final = 8
 """So many files are few in any project."""
+_MANY: Final = 1000
+"""So many functions are followed when a project was read, and are worth to be left alone from then on."""
+_MOST_CHECKS: Final = 10
+"""After so many checks that come one after the other memory is freed."""
 
 
 class NotKeptError(Exception):
@@ -36,6 +41,10 @@ class Kept:
         self.loads = False
         """Whether a project that is not kept is read when it is asked for."""
         self._runs: dict[tuple[Settings, str], Run] = {}
+        self._checks = self._followed = 0
+        """The checks since this was tidied, and the functions that were followed."""
+        self._is_aged = False
+        """Whether something may be of no use any more that is kept for good."""
 
     @property
     def roots(self) -> list[str]:
@@ -67,6 +76,7 @@ class Kept:
             self._runs[key] = _loaded(settings)
             for oldest in list(self._runs)[:-MOST]:
                 del self._runs[oldest]
+        self._checks += 1
         before = self._runs[key]
         if len(targets) > max(FEW, len(before.files) // MANY):
             raise NotKeptError(f"{len(targets)} files are too many")
@@ -78,13 +88,46 @@ class Kept:
         self._runs[key] = now
         return now
 
+    def follow_ahead(self, pulse: Callable[[], None]) -> None:
+        """Follow the functions that the next check may lead to.
+
+        Args:
+            pulse: Called before a function is followed; an EndedError ends the work.
+        """
+        for run in reversed([*self._runs.values()]):
+            if run.ahead is not None:
+                self._followed += run.ahead.follow(run, pulse)
+        if self._checks > _MOST_CHECKS:
+            self.tidy()
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether anything was done since this was tidied."""
+        return self._checks > 0 or self._followed > 0
+
+    def tidy(self) -> None:
+        """Free the memory of what is of no use any more; nobody can be served meanwhile.
+
+        Where nothing was done since, what was kept for good is looked through too.
+        """
+        if self.is_untidy:
+            gc.collect()
+            if self._followed > _MANY:
+                gc.freeze()
+            self._checks, self._followed, self._is_aged = 0, 0, True
+        elif self._is_aged:
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+            self._is_aged = False
+
 
 def _loaded(settings: Settings) -> Run:
     """Read and link a project, with what its cache holds."""
     run = Run(settings, (), memory=Memory.of(settings, Cached.FACTS))
     for file in run.files.values():
         file.keep()
-    run.memory = None
+    run.memory, run.ahead = None, Ahead()
     # what is kept for good is not looked through for cycles again and again
     gc.collect()
     gc.freeze()

@@ -22,6 +22,7 @@ from fsrace_lint.spans import Place, Span
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
+    from fsrace_lint.pipeline.ahead import Ahead
     from fsrace_lint.pipeline.files import File
     from fsrace_lint.pipeline.run import Run
     from fsrace_lint.rules import LoadedRule
@@ -45,9 +46,12 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         file.take(facts)
         if run.lean:
             file.release()
-    few = len(run.targets) * MANY < len(run.files)
+    ahead = run.ahead
+    few = ahead is not None or len(run.targets) * MANY < len(run.files)
     # of several signs the first is told, so the order must not depend on what was named
-    modules = {relative: _link(run.files[relative], at_once=not few) for relative in sorted(run.files)}
+    modules = {relative: _link(run.files[relative], ahead, at_once=not few) for relative in sorted(run.files)}
+    if ahead is not None:
+        ahead.is_linked(run.files, modules)
     parsed = [module for module in modules.values() if module is not None]
     run.heads = Heads(((module.relative, module.head) for module in parsed), run.heads)
     chosen = run.settings
@@ -60,6 +64,7 @@ def linked(run: Run) -> tuple[dict[str, Module | None], Project]:
         pulse=run.observer.pulse,
         asks_few=few,
         heads=run.heads,
+        retained=None if ahead is None else ahead.retained,
     )
     return modules, project
 
@@ -157,8 +162,11 @@ def _query(
     return found, frozenset(failed)
 
 
-def _link(file: File, *, at_once: bool) -> Module | None:
+def _link(file: File, ahead: Ahead | None, *, at_once: bool) -> Module | None:
     """Link a file, None where it does not parse; its facts are read now, or where they are asked for."""
+    known = None if ahead is None else ahead.linked_before(file)
+    if known is not None:
+        return known[0]
     if not file.parsed:
         return None
     module = Module(file.path, file.relative, file.known_facts, file.head)

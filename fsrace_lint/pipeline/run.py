@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
     from pathlib import Path
 
+    from fsrace_lint.pipeline.ahead import Ahead
     from fsrace_lint.pipeline.judging import Judged
     from fsrace_lint.pipeline.kept import Kept
     from fsrace_lint.pipeline.memory import Memory
@@ -106,6 +107,8 @@ class Run:
         self._read(own, asked, Reader(settings, None if memory is None else memory.packed, before))
         self.heads: Heads | None = None if before is None else before.heads
         """The heads of the files, as they were linked last."""
+        self.ahead: Ahead | None = None if before is None else before.ahead
+        """What a process that stays hands on from run to run; the one before is of no use then."""
         self._linked = None if before is None or before.links != self.links else before.linked_as(self.files)
         self.verdicts = Verdicts(self, None if memory is None else memory.results)
 
@@ -313,7 +316,7 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
-        other.memory, other.verdicts, other.lean = None, Verdicts(), False
+        other.memory, other.verdicts, other.lean, other.ahead = None, Verdicts(), False, None
         other.unreadable = []
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.targets = [source.relative for source in changed]

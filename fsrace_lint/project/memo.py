@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
+
+    from fsrace_lint.project.dependencies import Dependencies
 
 Key = TypeVar("Key", bound="Hashable")
 Answer = TypeVar("Answer")
@@ -124,6 +126,8 @@ class Memo(Generic[Key, Answer]):
         self._tries: dict[Key, int] = {}
         self._meanwhile: dict[Key, tuple[Answer, int, object]] = {}
         """Answers that are not final, with what each depends on, as `Circle.answer` tells it."""
+        self._not_final: set[Key] = set()
+        """Questions that came up so often that an answer was kept which is not final."""
 
     def get(self, key: Key, find: Callable[[], Answer]) -> Answer:
         """Give the answer for a key.
@@ -156,6 +160,8 @@ class Memo(Generic[Key, Answer]):
         tries = self._tries.pop(key, 0) + 1 if led_to else 0
         if not led_to or tries >= _OFTEN_ENOUGH:
             self._known[key] = answer
+            if led_to:
+                self._not_final.add(key)
         else:
             self._tries[key] = tries
             self._meanwhile[key] = answer, led_to, latest
@@ -165,9 +171,47 @@ class Memo(Generic[Key, Answer]):
         """Give the answer for a key if it is remembered, else None."""
         return self._known.get(key)
 
+    def remember(self, answers: Mapping[Key, Answer]) -> None:
+        """Take final answers that are known from elsewhere, to questions whose answers are not known here."""
+        known = self._known
+        self._known = dict(answers)
+        self._known.update(known)
+
+    @property
+    def answers(self) -> Mapping[Key, Answer]:
+        """What is remembered, by the questions."""
+        return self._known
+
     def is_being_answered(self, key: Key) -> bool:
         """Tell whether a question is being answered; who asks goes on with what is known so far."""
         if key not in self._asked:
             return False
         self._circle.leads_back(self._asked[key])
         return True
+
+
+class TrackedMemo(Memo[Key, Answer]):
+    """The same, that notes the files which answers depend on."""
+
+    def __init__(self, unknown: Answer, deepest: int, circle: Circle, dependencies: Dependencies) -> None:
+        """Start with nothing known, as the other does; `dependencies` notes what is looked at."""
+        super().__init__(unknown, deepest, circle)
+        self._dependencies = dependencies
+        self.files: dict[Key, int] = {}
+        """The files that each answer depends on."""
+
+    def get(self, key: Key, find: Callable[[], Answer]) -> Answer:
+        """Give the answer for a key, as the other does."""
+        if key in self._known:
+            self._dependencies.files |= self.files[key]
+            return self._known[key]
+        return self._dependencies.of_circles(self.files, key, lambda: self._told(key, find))
+
+    def _told(self, key: Key, find: Callable[[], Answer]) -> tuple[Answer, bool]:
+        answer = super().get(key, find)
+        return answer, key in self._known and key not in self._not_final
+
+    def known(self, key: Key) -> Answer | None:
+        """Give the answer for a key if it is remembered, else None."""
+        self._dependencies.files |= self.files.get(key, 0)
+        return super().known(key)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fsrace_lint.project.memo import Circle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from fsrace_lint.project.dependencies import Dependencies
     from fsrace_lint.project.memo import Circles
 
 Key = TypeVar("Key", bound="Hashable")
@@ -22,15 +23,19 @@ class Trail:
     All who take such steps share one.
     """
 
-    def __init__(self, deepest: int, circle: Circle | Circles) -> None:
+    def __init__(
+        self, deepest: int, circle: Circle | Circles, dependencies: Dependencies | None = None
+    ) -> None:
         """Start with nothing asked.
 
         Args:
             deepest: The last step that is taken.
             circle: Tells whether what was found is final.
+            dependencies: Notes the files that are looked at, if somebody wants to know.
         """
         self.deepest = deepest
         self.circle = circle
+        self.dependencies = dependencies
         self.reached = 0
         """The last step that was looked at for what is being found; past the deepest, some was left out."""
         self.circles = 0
@@ -41,6 +46,10 @@ class Trail:
         if depth > self.reached:
             self.reached = depth
         return depth > self.deepest
+
+    def settled(self, usual: Answer) -> Settled[Any, Answer]:
+        """Give what remembers answers that are found on this trail, `usual` for most questions."""
+        return Settled(self, usual) if self.dependencies is None else _Tracked(self, usual, self.dependencies)
 
     def anew(self, find: Callable[[], Answer]) -> Answer:
         """Find an answer with all steps left, whatever is under way."""
@@ -106,6 +115,18 @@ class Settled(Generic[Key, Answer]):
         return answer
 
 
+class _Tracked(Settled[Key, Answer]):
+    """The same, that notes the files which answers depend on."""
+
+    def __init__(self, trail: Trail, usual: Answer, dependencies: Dependencies) -> None:
+        super().__init__(trail, usual)
+        self._dependencies = dependencies
+        self._files: dict[Key, int] = {}
+
+    def get(self, question: Key, depth: int, find: Callable[[], Answer]) -> Answer:
+        return self._dependencies.of(self._files, question, lambda: Settled.get(self, question, depth, find))
+
+
 class Followed(Generic[Key, Answer]):
     """Remembers what is found by following calls so many levels deep, and no deeper.
 
@@ -147,7 +168,7 @@ class Met(Generic[Key, Answer]):
     def __init__(self, trail: Trail) -> None:
         """Begin with nothing under way."""
         self._trail = trail
-        self._settled: Settled[Key, Answer | None] = Settled(trail, None)
+        self._settled: Settled[Key, Answer | None] = trail.settled(None)
         self._met: dict[Key, tuple[int, Answer | None]] | None = None
 
     def anew(self, find: Callable[[], Anything]) -> Anything:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.callers.retained import Retained
     from fsrace_lint.project.flow.splits import Split
     from fsrace_lint.project.flow.states import Event, Exit, Flow
     from fsrace_lint.project.names.heads import Heads
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_DEEPEST: Final = 20
+DEEPEST: Final = 20
+"""Through so many functions within functions one is followed."""
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _TAKING: Final = frozenset({"acquire", "release"})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
@@ -59,28 +61,47 @@ class Linker:
         *,
         asks_few: bool = False,
         heads: Heads | None = None,
+        retained: Retained | None = None,
     ) -> None:
         """Link `modules` by name, `also` by further paths; nothing is followed yet.
 
         `pulse` is called before a function is; what it raises ends the work. `asks_few`
         says that few of the files will be asked about. `heads` are those of the modules,
-        if somebody has them already.
+        if somebody has them already, and `retained` is what is known of an earlier state.
         """
         self._pulse = pulse
         self.asks_few = asks_few
         self.catalog = catalog
-        self.table = ModuleTable(modules, also, catalog.libraries, heads)
+        self.also = also
+        self.table = self._table(modules, also, heads)
         self.mentions = Mentions(self.table, asks_few=asks_few)
         self.circle = Circle()
-        self.resolver = Resolver(self.table, catalog, self.final_scope, self.results, self.circle)
+        self.resolver = self._resolver()
         self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
         self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits, self.events)
         results = Results(self.resolver, catalog, self.events)
         self.paths = Paths(self.resolver, self.guards, catalog, self.privacy, results)
         self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
-        self._flows: Memo[LinkedFunction, Flow | None] = Memo(None, _DEEPEST, self.circle)
+        self._flows: Memo[LinkedFunction, Flow | None] = self._memo(None)
         self._walkers: dict[LinkedFunction, Walker] = {}
-        self._returned: Memo[LinkedFunction, Split] = Memo(UNDIVIDED, _DEEPEST, self.circle)
+        self._returned: Memo[LinkedFunction, Split] = self._memo(UNDIVIDED)
+        if retained is not None:
+            self.remember(retained)
+
+    def _table(
+        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: Heads | None
+    ) -> ModuleTable:
+        return ModuleTable(modules, also, self.catalog.libraries, heads)
+
+    def _resolver(self) -> Resolver:
+        return Resolver(self.table, self.catalog, self.final_scope, self.results, self.circle)
+
+    def _memo(self, unknown: Answer) -> Memo[LinkedFunction, Answer]:
+        return Memo(unknown, DEEPEST, self.circle)
+
+    def remember(self, retained: Retained) -> None:
+        """Take what is known of an earlier state of the project, or of this one, and holds."""
+        self._flows.remember(retained.holding(self))
 
     def flow(self, function: LinkedFunction) -> Flow | None:
         """Follow a function.
@@ -175,6 +196,11 @@ class Linker:
             return MAIN, ALL
         return true, false
 
+    @property
+    def flows(self) -> Iterator[tuple[LinkedFunction, Flow]]:
+        """What was found so far by following functions."""
+        return ((function, flow) for function, flow in self._flows.answers.items() if flow is not None)
+
     def counts(self) -> dict[str, int]:
         """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
         functions = [function for module in self.table.modules for function in module.functions]
@@ -211,6 +237,11 @@ class Linker:
         for way in flow.exits:
             processes |= way.state.processes
         return processes
+
+    @property
+    def telling(self) -> tuple[frozenset[str], ...]:
+        """The names of the calls that are looked at for what they do to the flow of a function."""
+        return self._ending, self._telling
 
     def _kind(self, called: m.Expr, scope: Scope) -> str:
         if last_name(called) not in self._telling:

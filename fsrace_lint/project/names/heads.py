@@ -66,6 +66,7 @@ class Heads:
         self._heads = tuple(heads)
         known = None if before is None else before.order_of(self._heads)
         self._ordered, self._changed = known or (_Ordered(self._heads), ())
+        self._differences: dict[Field, dict[str, set[int]]] = {}
 
     def order_of(self, heads: Sequence[tuple[str, Head]]) -> tuple[_Ordered, tuple[int, ...]] | None:
         """Give what is in order, and the places of heads that it is not of; None if there are many."""
@@ -91,15 +92,26 @@ class Heads:
             The places.
         """
         places = self._ordered.having(field, name)
-        if not self._changed:
-            return places
-        new = [place for place in self._changed if name in _names(self._heads[place][1], field)]
-        return sorted((*new, *(place for place in places if place not in self._changed)))
+        differing = self._differing(field).get(name) if self._changed else None
+        return places if differing is None else sorted(differing.symmetric_difference(places))
+
+    def _differing(self, field: Field) -> dict[str, set[int]]:
+        """Give the places of the files that have a name of a kind now, or had it, and not both."""
+        if field not in self._differences:
+            found: dict[str, set[int]] = {}
+            for place in self._changed:
+                old, new = self._ordered.heads[place][1], self._heads[place][1]
+                for name in {*_names(old, field)} ^ {*_names(new, field)}:
+                    found.setdefault(name, set()).add(place)
+            self._differences[field] = found
+        return self._differences[field]
 
     @functools.cached_property
     def denoting(self) -> frozenset[str]:
         """Names by which functions and classes are known, more than there are."""
-        return self._ordered.denoting.union(*(self._heads[place][1].denoting for place in self._changed))
+        before = self._ordered.denoting
+        new = {name for place in self._changed for name in self._heads[place][1].denoting} - before
+        return before | new if new else before
 
     def put_in_order(self) -> None:
         """Put all names in order now, and not when somebody waits for it."""

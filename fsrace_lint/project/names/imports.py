@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.facts.heads import HERE
 from fsrace_lint.project.names.heads import Heads
@@ -53,15 +53,8 @@ class ModuleTable:
         linked = {module_name(path): module for path, module in also.items() if module is not None}
         self._linked = linked
         self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
-        self._by_short_name: dict[str, list[Module]] = {}
-        self._by_last_name: dict[str, list[Module]] = {}
+        self._places = _places(tuple(module.relative for module in self.modules))
         self._found: dict[tuple[str, Module], Module | None] = {}
-        packages = {module.name for module in self.modules if module.is_package}
-        for module in self.modules:
-            self._by_last_name.setdefault(module.name.rpartition(".")[2], []).append(module)
-            short = _from_topmost_package(module, packages)
-            if short != module.name:
-                self._by_short_name.setdefault(short, []).append(module)
 
     def _having(self, field: Field, name: str) -> Iterator[Module]:
         return (self.modules[place] for place in self.heads.having(field, name))
@@ -82,12 +75,17 @@ class ModuleTable:
 
     def deriving(self, name: str) -> list[Module]:
         """Give the modules in which a class may have a base that has a name where it is defined."""
+        names = self.bound_as(name)
+        return self._in_order(module for each in names for module in self._having("bases", each))
+
+    def bound_as(self, name: str) -> set[str]:
+        """Give a name, and those under which imports bind what has it."""
         names, waiting = {name}, [name]
         while waiting:
             new = self.renamed.get(waiting.pop(), set()) - names
             names |= new
             waiting += new
-        return self._in_order(module for each in names for module in self._having("bases", each))
+        return names
 
     def naming(self, module: Module) -> list[Module]:
         """Give the modules that may import a module."""
@@ -118,7 +116,8 @@ class ModuleTable:
         found = self._by_name.get(name)
         if found is not None and found is not importer:
             return found
-        candidates = self._by_short_name.get(name) or self._beside(name, importer)
+        short = [self.modules[place] for place in self._places.by_short_name.get(name, ())]
+        candidates = short or self._beside(name, importer)
         return max(
             candidates, key=lambda module: common_folders(module.relative, importer.relative), default=None
         )
@@ -135,7 +134,7 @@ class ModuleTable:
             return []
         return [
             module
-            for module in self._by_last_name.get(name, ())
+            for module in (self.modules[place] for place in self._places.by_last_name.get(name, ()))
             if module is not importer
             and common_folders(module.relative, importer.relative) > 0
             and not module.is_package
@@ -153,13 +152,34 @@ class ModuleTable:
         return self._by_name.get(name)
 
 
-def _from_topmost_package(module: Module, packages: set[str]) -> str:
-    parent = module.name.rpartition(".")[0]
-    above = module.name if module.is_package else parent
+class _Places(NamedTuple):
+    """Which of some files answer to a name that is not their own from the root, by their places among all."""
+
+    by_short_name: dict[str, list[int]]
+    by_last_name: dict[str, list[int]]
+
+
+@functools.lru_cache(maxsize=4)  # it is asked for the same files again and again where a process stays
+def _places(relatives: tuple[str, ...]) -> _Places:
+    found = _Places({}, {})
+    names = [module_name(relative) for relative in relatives]
+    is_package = [relative.endswith("__init__.py") for relative in relatives]
+    packages = {name for name, is_one in zip(names, is_package, strict=True) if is_one}
+    for place, name in enumerate(names):
+        found.by_last_name.setdefault(name.rpartition(".")[2], []).append(place)
+        short = _from_topmost_package(name, packages, is_package=is_package[place])
+        if short != name:
+            found.by_short_name.setdefault(short, []).append(place)
+    return found
+
+
+def _from_topmost_package(name: str, packages: set[str], *, is_package: bool) -> str:
+    parent = name.rpartition(".")[0]
+    above = name if is_package else parent
     while above and above in packages:
         above = above.rpartition(".")[0]
-    is_outside = above == parent and not module.is_package
-    below = module.name if is_outside or not above else module.name[len(above) + 1 :]
+    is_outside = above == parent and not is_package
+    below = name if is_outside or not above else name[len(above) + 1 :]
     return below.removeprefix("src.")
 
 

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.facts.names import dotted
 from fsrace_lint.project.names.entities import Entity, Global, Library
+from fsrace_lint.project.names.kinship import Kinship
 from fsrace_lint.project.names.modules import LinkedClass, Module
-from fsrace_lint.project.trail import Settled, Trail
+from fsrace_lint.project.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.facts import model as m
+    from fsrace_lint.project.dependencies import Dependencies
     from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.values import Scope
+    from fsrace_lint.project.trail import Settled
 
 DEEPEST: Final = 16
 """How many steps are taken from an expression to what it denotes."""
@@ -26,17 +29,26 @@ class Members:
     """Finds the members of the modules of a project, and links classes with their bases."""
 
     def __init__(
-        self, table: ModuleTable, final_scope: Callable[[LinkedFunction], Scope | None], circle: Circle
+        self,
+        table: ModuleTable,
+        final_scope: Callable[[LinkedFunction], Scope | None],
+        circle: Circle,
+        dependencies: Dependencies | None = None,
     ) -> None:
         """Relate the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
         self.table = table
         self.final_scope = final_scope
-        self.trail = Trail(DEEPEST, circle)
-        self._members: Settled[tuple[Module, str], Entity | None] = Settled(self.trail, None)
+        self.trail = Trail(DEEPEST, circle, dependencies)
+        self._members: Settled[tuple[Module, str], Entity | None] = self.trail.settled(None)
         self._importers: dict[Module, tuple[Module, ...]] = {}
         self._imports_of: dict[Module, frozenset[Module]] = {}
-        for module in table.modules:
-            module.family = self
+        self.kinship = Kinship(self._bases, self._subclasses)
+        self.relate()
+
+    def relate(self) -> None:
+        """Have the classes of the modules know their relatives from here."""
+        for module in self.table.modules:
+            module.family = self.kinship
 
     def importers(self, module: Module) -> tuple[Module, ...]:
         """Give the modules of the project that import a module."""
@@ -82,18 +94,14 @@ class Members:
             return Global(module, name)
         return self._starred(module, name, depth + 1)
 
-    def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        """Give those bases of a class that are in the project too."""
-        found = []
+    def _bases(self, class_: LinkedClass) -> Iterator[LinkedClass]:
         for base in class_.facts.bases:
             name = dotted(base)
             entity = None if name is None else self._dotted_member(class_.module, name)
             if isinstance(entity, LinkedClass) and entity is not class_:
-                found.append(entity)
-        return tuple(found)
+                yield entity
 
-    def subclasses(self, class_: LinkedClass) -> Iterator[LinkedClass]:
-        """Give the classes that have a class among their bases, in the order of the project."""
+    def _subclasses(self, class_: LinkedClass) -> Iterator[LinkedClass]:
         for module in self.table.deriving(class_.facts.name):
             for heir in module.classes:
                 yield from (heir for base in heir.bases if base is class_)

@@ -11,7 +11,7 @@ import msgspec
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.heads import Gathered
-from fsrace_lint.facts.syntax import all_in, bound_in, bound_names, constant_of
+from fsrace_lint.facts.syntax import all_in, bound_in, bound_names, constants_in
 from fsrace_lint.project.names.grouping import where
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fsrace_lint.facts.heads import PackedHead
 
 _NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
-_MOST_HEIRS: Final = 500
-"""How many classes may inherit from one, before what they bind says nothing of its objects."""
 
 
 class Module:
@@ -137,6 +135,19 @@ class Module:
         return frozenset(bound_in(self.facts.functions[0]))
 
     @property
+    def outline(self) -> tuple[object, ...]:
+        """What is looked at of a file to relate its classes, and to find which of them bind an attribute."""
+        functions = self.facts.functions
+        classes = [
+            (
+                msgspec.structs.replace(class_, methods=()),
+                [(name, functions[index].attributes) for name, index in class_.methods],
+            )
+            for class_ in self.facts.classes
+        ]
+        return self.facts.imports, self.facts.is_script, classes, self.set_on_classes
+
+    @property
     def is_package(self) -> bool:
         """Whether this is the `__init__` file of a package."""
         return self.relative.endswith("__init__.py")
@@ -153,8 +164,20 @@ class Family(Protocol):
     def bases(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
         """Give those bases of a class that are in the project too."""
 
-    def subclasses(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
-        """Give the classes that have a class among their bases, in the order of the project."""
+    def ancestors(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Give a class and those it inherits from, nearest first, each once."""
+
+    def descendants(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Give a class and those that inherit from it, each once."""
+
+    def relatives(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
+        """Give those whose code an object of a class may run."""
+
+    def method(self, class_: LinkedClass, name: str, /) -> LinkedFunction | None:
+        """Find a method of a class, or of the nearest that it inherits from."""
+
+    def inherited(self, class_: LinkedClass, name: str, /) -> LinkedFunction | None:
+        """Find a method in the nearest class that one inherits from."""
 
 
 class _Qualified:
@@ -218,55 +241,26 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
         """The functions defined in its body, by name."""
         return {name: self.module.functions[index] for name, index in self.facts.methods}
 
-    @functools.cached_property
+    @property
     def bases(self) -> tuple[LinkedClass, ...]:
         """Those of its bases that are in the project too."""
         return () if self.module.family is None else self.module.family.bases(self)
 
-    @functools.cached_property
-    def subclasses(self) -> tuple[LinkedClass, ...]:
-        """The classes of the project that have it among their bases, each as often as it does."""
-        return () if self.module.family is None else tuple(self.module.family.subclasses(self))
-
     def ancestors(self) -> Iterable[LinkedClass]:
         """Give this class and those it inherits from, nearest first, each once."""
-        return self._ancestors
+        return (self,) if self.module.family is None else self.module.family.ancestors(self)
 
     def descendants(self) -> Iterable[LinkedClass]:
         """Give this class and those that inherit from it, each once."""
-        return self._descendants
+        return (self,) if self.module.family is None else self.module.family.descendants(self)
 
-    @functools.cached_property
-    def _ancestors(self) -> dict[LinkedClass, None]:
-        seen: dict[LinkedClass, None] = {}
-        waiting = [self]
-        while waiting:
-            class_ = waiting.pop(0)
-            if class_ not in seen:
-                seen[class_] = None
-                waiting.extend(class_.bases)
-        return seen
-
-    @functools.cached_property
-    def _descendants(self) -> dict[LinkedClass, None]:
-        seen: dict[LinkedClass, None] = {}
-        waiting = [self]
-        while waiting:
-            class_ = waiting.pop()
-            if class_ not in seen:
-                seen[class_] = None
-                waiting.extend(class_.subclasses)
-        return seen
-
-    @functools.cached_property
+    @property
     def relatives(self) -> tuple[LinkedClass, ...]:
         """Those whose code an object of this class may run: it, its ancestors and its descendants.
 
         Of a class with very many descendants nothing can be said by what each does: they are left out.
         """
-        family = self._descendants  # with this one
-        heirs = family if len(family) - 1 <= _MOST_HEIRS else ()
-        return tuple(dict.fromkeys((*self._ancestors, *heirs)))
+        return (self,) if self.module.family is None else self.module.family.relatives(self)
 
     def binding(self, name: str) -> Iterable[LinkedFunction]:
         """Give the methods of its own that bind an attribute of a name."""
@@ -283,14 +277,32 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
 
     def constant(self, name: str) -> m.Constant | None:
         """Give the constant that its body binds a name to, if nothing around it may bind that too."""
+        constant = self._constants.get(name)
+        return None if f"{self.facts.name}.{name}" in self.module.bound else constant
+
+    @functools.cached_property
+    def _constants(self) -> dict[str, m.Constant]:
         body = () if self.facts.parent else self.module.class_bodies.get(self.facts.name, ())
-        if f"{self.facts.name}.{name}" in self.module.bound:
-            return None
-        return constant_of(name, body, walrus=self.module.facts.functions[0].has_walrus)
+        return constants_in(body, walrus=self.module.facts.functions[0].has_walrus)
+
+    def constant_of_objects(self, method: LinkedFunction, name: str) -> m.Constant | None:
+        """Give the constant that one of the methods that bind an attribute binds it to."""
+        if method not in self._constants_of_objects:
+            self._constants_of_objects[method] = constants_in(method.facts.body, walrus=False)
+        return self._constants_of_objects[method].get(f"{method.facts.parameters[0].name}.{name}")
+
+    @functools.cached_property
+    def _constants_of_objects(self) -> dict[LinkedFunction, dict[str, m.Constant]]:
+        return {}
 
     def method(self, name: str) -> LinkedFunction | None:
         """Find a method here or in the classes this one inherits from."""
-        return next((class_.methods[name] for class_ in self.ancestors() if name in class_.methods), None)
+        family = self.module.family
+        return self.methods.get(name) if family is None else family.method(self, name)
+
+    def inherited(self, name: str) -> LinkedFunction | None:
+        """Find a method in the classes that this one inherits from."""
+        return None if self.module.family is None else self.module.family.inherited(self, name)
 
     def declares(self, name: str) -> bool:
         """Tell whether it, or a class that it inherits from, annotates an attribute of a name."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from fsrace_lint.facts import model as m
 from fsrace_lint.facts.annotations import EACH
 from fsrace_lint.facts.names import dotted, is_super, only_result
-from fsrace_lint.facts.syntax import constant_of
 from fsrace_lint.project.names.declared import Declared
 from fsrace_lint.project.names.elements import Attributes, Elements, step_to
 from fsrace_lint.project.names.entities import (
@@ -34,15 +33,17 @@ from fsrace_lint.project.names.values import (
     Unpacked,
     Value,
 )
-from fsrace_lint.project.trail import Met, Settled
+from fsrace_lint.project.trail import Met
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.dependencies import Dependencies
     from fsrace_lint.project.memo import Circle
     from fsrace_lint.project.names.imports import ModuleTable
     from fsrace_lint.project.names.values import Binding
+    from fsrace_lint.project.trail import Settled
 
 Answer = TypeVar("Answer")
 
@@ -64,6 +65,7 @@ class Resolver(Members):
         final_scope: Callable[[LinkedFunction], Scope | None],
         results: Callable[[LinkedFunction], tuple[Value, ...]],
         circle: Circle,
+        dependencies: Dependencies | None = None,
     ) -> None:
         """Prepare for a project.
 
@@ -74,8 +76,9 @@ class Resolver(Members):
                 None while that very code is being followed.
             results: Gives what a function returns, each with the names there.
             circle: Tells whether what was found is final.
+            dependencies: Notes the files that are looked at, if somebody wants to know.
         """
-        super().__init__(table, final_scope, circle)
+        super().__init__(table, final_scope, circle, dependencies)
         self.catalog = catalog
         self.results = results
         self.declared = Declared(self)
@@ -84,7 +87,7 @@ class Resolver(Members):
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
         self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
-        self._bound: Settled[Binding, Entity | None] = Settled(self.trail, None)
+        self._bound: Settled[Binding, Entity | None] = self.trail.settled(None)
         self._met: Attributes = Met(self.trail)
         self.elements = Elements(self, self.declared, self._met, self.trail)
 
@@ -271,10 +274,7 @@ class Resolver(Members):
         """Find what `super().name` denotes in a function."""
         while function is not None and function.owner is None:
             function = function.enclosing
-        if function is None or function.owner is None:
-            return None
-        above = (class_ for class_ in function.owner.ancestors() if class_ is not function.owner)
-        return _first(class_.methods.get(name) for class_ in above)
+        return None if function is None or function.owner is None else function.owner.inherited(name)
 
     def _step(self, entity: Entity | None, name: str, depth: int) -> Entity | None:
         match entity:
@@ -350,7 +350,7 @@ class Resolver(Members):
                 found += self._bound_by(outer, f"{relative.facts.name}.{name}", constant)
             for method in relative.binding(name):
                 own = f"{method.facts.parameters[0].name}.{name}"
-                constant = constant_of(own, method.facts.body, walrus=False)
+                constant = relative.constant_of_objects(method, name)
                 found += self._bound_by(method, own, constant)
         if incomplete == self._circle.incomplete:
             self._attribute_values[key] = found

@@ -42,12 +42,18 @@ class Misuses:
         self.linker = propagation.linker
         self.catalog = propagation.catalog
 
+    @functools.cached_property
+    def _any(self) -> frozenset[str] | None:
+        """The names of all functions and classes, where nobody has looked which of them make a context."""
+        return self.propagation.mentions.denoting if self.linker.asks_few else None
+
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it."""
-        if self._contexts.isdisjoint(function.facts.mentions):
+        if self._any is None and self._contexts.isdisjoint(function.facts.mentions):
             return
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
-        bare = {id(call) for call, name in called if name in self._contexts}
+        known = (self._contexts, self._any or ())
+        bare = {id(call) for call, name in called if any(name in names for names in known)}
         for event in self.linker.events(function) if bare else ():
             what = self._entering(event) if id(event.call) in bare else ""
             if what:
@@ -100,8 +106,8 @@ class Misuses:
     def _contexts(self) -> frozenset[str]:
         """The last names of what may make a context: a framework's, or the project's own."""
         names = {name for kind in ("first", "lock") for name in self.catalog.last_names[kind]}
-        if self.linker.asks_few:
-            return self.propagation.mentions.names_of_library(names) | self.propagation.mentions.denoting
+        if self._any is not None:
+            return self.propagation.mentions.names_of_library(names)
         for module in self.linker.table.modules:
             names.update(function.facts.name for function in module.functions if _makes_context(function))
             names.update(class_.facts.name for class_ in module.classes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fsrace_lint.project.acts.filenames import FileNames
 from fsrace_lint.project.acts.silence import Silences
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.project.callers.retained import Retained
     from fsrace_lint.project.model import Site
     from fsrace_lint.project.names.heads import Heads
     from fsrace_lint.project.names.modules import LinkedFunction, Module
@@ -51,6 +52,7 @@ class Linked:
         *,
         asks_few: bool = False,
         heads: Heads | None = None,
+        retained: Retained | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -63,9 +65,12 @@ class Linked:
             pulse: Called before a function is followed; what it raises ends the work.
             asks_few: Whether few of the files will be asked about; the answers are the same.
             heads: The heads of the modules in the same order, if somebody has them already.
+            retained: What is known of an earlier state of the project. Modules of files that have not
+                changed are the same objects as there; then nothing else may be asked of that state.
         """
         self.storage = storage or Storage()
-        self.linker = Linker(modules, catalog, also or {}, pulse, asks_few=asks_few, heads=heads)
+        how: dict[str, Any] = {"asks_few": asks_few, "heads": heads, "retained": retained}
+        self.linker = Linker(modules, catalog, also or {}, pulse, **how)
         self.propagation = Propagation(self.linker)
         self._found = Sites(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)

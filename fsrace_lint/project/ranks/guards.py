@@ -21,7 +21,6 @@ from fsrace_lint.project.names.constants import constant_passed
 from fsrace_lint.project.names.entities import as_function, is_property, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Scope, Selected, Value
 from fsrace_lint.project.ranks.ranks import ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
-from fsrace_lint.project.trail import Settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedFunction
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Binding
+    from fsrace_lint.project.trail import Settled
 
 _BoundSplits: TypeAlias = "Settled[Binding, Split]"
 
@@ -70,8 +70,8 @@ class Guards(Ranks):
         super().__init__(resolver, catalog, exits)
         self.returned = returned
         self._splits: tuple[_BoundSplits, _BoundSplits] = (
-            Settled(self.trail, UNDIVIDED),
-            Settled(self.trail, UNDIVIDED),
+            self.trail.settled(UNDIVIDED),
+            self.trail.settled(UNDIVIDED),
         )
         """How names divide processes by the code alone, and with what callers pass."""
 

@@ -11,7 +11,7 @@ from fsrace_lint.project.memo import Circle, Circles
 from fsrace_lint.project.names.bindings import is_none
 from fsrace_lint.project.names.entities import as_function, qualified_name
 from fsrace_lint.project.names.values import Argument, Either, Element, Scope, Selected, Unpacked, Value
-from fsrace_lint.project.trail import Settled, Trail
+from fsrace_lint.project.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction
     from fsrace_lint.project.names.resolve import Resolver
     from fsrace_lint.project.names.values import Binding
+    from fsrace_lint.project.trail import Settled
 
 _BoundRanks: TypeAlias = "Settled[Binding, str | None]"
 
@@ -75,10 +76,11 @@ class Ranks:
         """What callers pass; None while a function is followed, which is done by its code alone."""
         self.circle = Circle()
         """The questions about what callers pass that are being answered."""
-        self.trail = Trail(_DEEPEST, Circles(resolver.trail.circle, self.circle))
+        circles = Circles(resolver.trail.circle, self.circle)
+        self.trail = Trail(_DEEPEST, circles, resolver.trail.dependencies)
         self._ranks: tuple[_BoundRanks, _BoundRanks] = (
-            Settled(self.trail, None),
-            Settled(self.trail, None),
+            self.trail.settled(None),
+            self.trail.settled(None),
         )
         """The ranks that names are bound to by the code alone, and with what callers pass."""
 

@@ -1,0 +1,80 @@
+"""Functions followed ahead, with the files that what is found depends on."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fsrace_lint.project.callers.linker import DEEPEST, Linker
+from fsrace_lint.project.callers.retained import Retained
+from fsrace_lint.project.dependencies import Dependencies
+from fsrace_lint.project.memo import TrackedMemo
+from fsrace_lint.project.names.tracked import TrackedResolver, TrackedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fsrace_lint.project.flow.states import Flow
+    from fsrace_lint.project.names.heads import Heads
+    from fsrace_lint.project.names.modules import LinkedFunction, Module
+
+Answer = TypeVar("Answer")
+
+
+class TrackedLinker(Linker):
+    """Follows functions as the other does, and notes which files they lead to."""
+
+    _flows: TrackedMemo[LinkedFunction, Flow | None]
+
+    def __init__(self, linker: Linker, pulse: Callable[[], None], retained: Retained | None) -> None:
+        """Link the same modules as another one.
+
+        Args:
+            linker: The other one.
+            pulse: Called before a function is followed; what it raises ends the work.
+            retained: What is known of an earlier state of the project.
+        """
+        self.dependencies = Dependencies()
+        modules, heads = linker.table.modules, linker.table.heads
+        how: dict[str, Any] = {"asks_few": True, "heads": heads, "retained": retained}
+        super().__init__(modules, linker.catalog, linker.also, pulse, **how)
+
+    def _table(
+        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: Heads | None
+    ) -> TrackedTable:
+        return TrackedTable(modules, also, self.catalog.libraries, heads, self.dependencies)
+
+    def _resolver(self) -> TrackedResolver:
+        how = self.final_scope, self.results, self.circle
+        return TrackedResolver(self.table, self.catalog, *how, self.dependencies)
+
+    def _memo(self, unknown: Answer) -> TrackedMemo[LinkedFunction, Answer]:
+        return TrackedMemo(unknown, DEEPEST, self.circle, self.dependencies)
+
+    def remember(self, retained: Retained) -> None:
+        """Take what is known of an earlier state of the project, with the files that it depends on."""
+        holding = retained.holding(self)
+        self._flows.remember(holding)
+        if holding:
+            self._flows.files.update((function, retained.files[function]) for function in holding)
+            self.dependencies.asked = retained.asked
+
+    def _follow(self, function: LinkedFunction) -> Flow:
+        self.dependencies.on(function.module.position)
+        return super()._follow(function)
+
+    def follow_all(self) -> None:
+        """Follow all functions, but for those that are nested too deeply.
+
+        Raises:
+            Exception: What `pulse` has raised; what was found until then is known.
+        """
+        for module in self.table.modules:
+            for function in module.functions:
+                with contextlib.suppress(RecursionError):
+                    self.flow(function)
+
+    @property
+    def retained(self) -> Retained:
+        """What was found so far."""
+        return Retained(self, self._flows.files, self.dependencies)
