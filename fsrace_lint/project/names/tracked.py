@@ -146,8 +146,8 @@ class TrackedResolver(Resolver):
         key, before = (id(expr), scope), len(self._entities)
         found = self._of(self._files_of_entities, key, lambda: Resolver.entity(self, expr, scope))
         if len(self._entities) < before:  # some of the answers were forgotten
-            known = self._files_of_entities
-            self._files_of_entities = {each: known[each] for each in self._entities}
+            for each in self._files_of_entities.keys() - self._entities.keys():
+                del self._files_of_entities[each]
         return found
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:

@@ -1,0 +1,498 @@
+"""Functions followed ahead: what is kept is what following anew finds, and little is followed anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from settled import settle, write
+from test_kept import check, keeping
+
+from fsrace_lint.pipeline import EndedError
+from fsrace_lint.project.callers.linker import Linker
+from fsrace_lint.project.callers.tracked import TrackedLinker
+from fsrace_lint.project.dependencies import UNSETTLED, Dependencies, bits_of
+from fsrace_lint.project.memo import Circle, TrackedMemo
+from fsrace_lint.project.names.modules import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.pipeline import Kept, Run
+    from fsrace_lint.project.flow.states import Flow, State
+    from fsrace_lint.project.names.modules import LinkedFunction
+
+pytestmark = pytest.mark.usefixtures("thawed")
+
+PROJECT: Final = {
+    "lead.py": "import torch.distributed as dist\ndef lead():\n    return dist.get_rank() == 0\n",
+    "again.py": "from lead import lead\n",
+    "named.py": "from again import lead\ndef f():\n    if lead():\n        work()\n",
+    "leave.py": "import sys\ndef leave():\n    sys.exit(1)\n",
+    "left.py": "import leave\nfrom misc import gone\ndef f():\n    leave.leave()\n    work()\n"
+    "def g():\n    gone()\n    work()\n",
+    "base.py": "import torch.distributed as dist\nclass Base:\n    def __init__(self):\n"
+    "        self.main = dist.get_rank() == 0\n    def leads(self):\n        return self.main\n"
+    "    def plain(self):\n        return 1\n    def f(self):\n        if self.main:\n            work()\n"
+    "    def g(self):\n        if self.other:\n            work()\n"
+    "    def d(self):\n        if self.debug:\n            work()\n"
+    "    def each(self):\n        yield self.main\n        return self.main\n",
+    "heir.py": "from base import Base\nclass Heir(Base):\n    def h(self):\n        self.x = 1\n"
+    "        self.debug = False\n"
+    "    def k(self):\n        if self.leads():\n            work()\n",
+    "made.py": "from heir import Heir\ndef f():\n    if Heir().leads():\n        work()\n",
+    "parted.py": "def f(a_leader):\n    if a_leader.first:\n        work()\n",
+    "turns.py": "from lead import lead\ndef even(n):\n    return lead() if n else odd(n)\n"
+    "def odd(n):\n    return even(n)\ndef f(n):\n    if odd(n):\n        work()\n",
+    "misc.py": "import fcntl\nclass Other:\n    pass\ndef f(x):\n    x.go()\n    work()\n",
+    "far.py": "def f():\n    work()\n",
+    "mid.py": "from lead import lead\ndef told():\n    if lead():\n        return True\n    return False\n"
+    "def given():\n    return lead()\n",
+    "one.py": "from mid import told, given\ndef f():\n    if told():\n        work()\n"
+    "def g():\n    if given():\n        work()\n",
+    "two.py": "from mid import told, given\ndef f():\n    if told():\n        work()\n"
+    "def g():\n    if given():\n        work()\n",
+    "many.py": "from lead import lead\ndef many():\n    yield lead()\n    return lead()\n",
+    "from_many.py": "from many import many\n",
+    "all.py": "from from_many import many\ndef f():\n    if many():\n        work()\n"
+    "def g():\n    if many():\n        work()\n",
+    "way.py": "from base import Base\n",
+    "second.py": "from way import Base\nclass Second(Base):\n    pass\n",
+    "of_second.py": "from second import Second\ndef f():\n    if Second().leads():\n        work()\n"
+    "def g():\n    if Second().each():\n        work()\n",
+}
+"""Guards, ways out and classes, each looked at from another file in a way of its own."""
+HEIR_SETS: Final = PROJECT["heir.py"].replace("self.x = 1", "self.other = not self.main")
+STATES: Final[dict[str, tuple[str | None, ...]]] = {
+    "lead.py": (
+        PROJECT["lead.py"].replace("== 0", "!= 0"),
+        PROJECT["lead.py"] + "# the end\n",
+        "lead = print\n",
+        "def lead(:\n",
+        None,
+    ),
+    "again.py": ("from leave import leave as lead\n", "from base import Base as lead\n", ""),
+    "leave.py": ("def leave():\n    pass\n", "from lead import lead as leave\n"),
+    "base.py": (
+        PROJECT["base.py"].replace("== 0", "== 1"),
+        PROJECT["base.py"].replace("return self.main", "return True"),
+        PROJECT["base.py"].replace("return 1", "return 2"),
+        "class Base: pass\n",
+    ),
+    "heir.py": (
+        HEIR_SETS,
+        PROJECT["heir.py"].replace("self.x = 1", "self.x = 2"),
+        PROJECT["heir.py"].replace("(Base)", ""),
+        PROJECT["heir.py"].replace("def h", "def leads"),
+        PROJECT["heir.py"].replace("import Base", "import Base as B").replace("(Base)", "(B)"),
+    ),
+    "misc.py": (
+        PROJECT["misc.py"].replace("    pass", "    other = 1").replace("Other:", "Other(Base):")
+        + "from base import Base\n",
+        PROJECT["misc.py"] + "class ALeader:\n    first = __import__('rank').get_rank() == 0\n",
+        PROJECT["misc.py"] + "import sys\ngo = sys.exit\n",
+        PROJECT["misc.py"] + "import sys\ndef gone():\n    sys.exit(1)\n",
+        PROJECT["misc.py"] + "from base import Base as Own\nclass Late(Own):\n    other = True\n",
+        PROJECT["misc.py"] + "Base = 1\n",
+    ),
+    "turns.py": (PROJECT["turns.py"].replace("if n else odd(n)", ""),),
+    "new.py": ("def f():\n    work()\n", None),
+}
+"""What these files may become; None is nothing."""
+
+
+def at(state: State) -> Any:
+    tests = [(repr(each.test), each.truth, each.exit) for each in state.literals]
+    return state.processes, tests, state.locks, len(state.implied)
+
+
+def shape(flow: Flow) -> Any:
+    """Tell what was found, with nothing that is another object in another project."""
+    return (
+        [(each.call.span, at(each.state), len(each.nets), len(each.contexts)) for each in flow.events],
+        [(repr(way.value), at(way.state), way.position) for way in (*flow.exits, *flow.raises)],
+        [test.span for test in flow.rank_tests],
+        flow.alone,
+    )
+
+
+def spelled(function: LinkedFunction) -> str:
+    return f"{function.module.name}.{function.facts.name}"
+
+
+def anew(run: Run) -> dict[str, Any]:
+    """Link the files of a run once more, and follow all functions."""
+    files = [run.files[relative] for relative in sorted(run.files)]
+    modules = [Module(file.path, file.relative, file.known_facts, file.head) for file in files if file.parsed]
+    linker = Linker(modules, run.link()[1].linker.catalog, {})
+    functions = [function for module in linker.table.modules for function in module.functions]
+    flows = [(spelled(function), linker.flow(function)) for function in functions]
+    return {name: shape(flow) for name, flow in flows if flow is not None}
+
+
+def known(run: Run) -> dict[str, Any]:
+    """Give what the linker of a run knows without following anything."""
+    return {spelled(function): shape(flow) for function, flow in run.link()[1].linker.flows}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the project, which is the current one."""
+    settle(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    write({"pyproject.toml": "", **PROJECT})
+    return tmp_path
+
+
+def nobody_waits() -> None:
+    """Let the work go on."""
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Takes the names of the functions that are followed, ahead or in a check."""
+    seen: list[str] = []
+    for linker in (Linker, TrackedLinker):
+
+        def following(
+            self: Any, function: LinkedFunction, real: Callable[..., Any] = linker._follow, of: type = linker
+        ) -> Any:
+            if type(self) is of:
+                seen.append(spelled(function))
+            return real(self, function)
+
+        monkeypatch.setattr(linker, "_follow", following)
+    return seen
+
+
+def looked_ahead() -> Kept:
+    kept = keeping("far.py")
+    kept.follow_ahead(nobody_waits)
+    return kept
+
+
+def put(name: str, text: str | None) -> None:
+    path = Path(name)
+    if text is None:
+        path.unlink(missing_ok=True)
+    else:
+        write({name: text})
+
+
+GUARD: Final = {"lead.lead", "named.f", "turns.f", "one.f", "one.g", "two.f", "two.g"}
+CHANGES: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
+    "a guard": ("lead.py", STATES["lead.py"][0] or "", GUARD, {"made.f", "far.f", "base.f", "left.f"}),
+    "where a guard is taken from": (
+        "again.py",
+        "from leave import leave as lead\n",
+        {"named.f"},
+        {"turns.f", "far.f"},
+    ),
+    "what ends a process": ("leave.py", "def leave():\n    pass\n", {"left.f"}, {"named.f", "far.f"}),
+    "a method that is inherited": (
+        "base.py",
+        PROJECT["base.py"].replace("return self.main", "return True"),
+        {"made.f", "heir.k"},
+        {"named.f", "far.f"},
+    ),
+    "what an heir does to no attribute": (
+        "heir.py",
+        PROJECT["heir.py"].replace("self.x = 1", "self.x = 2"),
+        {"heir.h", "made.f"},
+        {"base.f", "base.g"},
+    ),
+    "what an heir sets": ("heir.py", HEIR_SETS, {"heir.h", "base.g"}, {"named.f", "far.f"}),
+    "the constant that an heir sets": (
+        "heir.py",
+        PROJECT["heir.py"].replace("False", "True"),
+        {"heir.h", "base.d"},
+        {"base.f", "base.g", "named.f"},
+    ),
+    "by which way a class has its base": (
+        "way.py",
+        "from misc import Other as Base\n",
+        {"of_second.f"},
+        {"named.f"},
+    ),
+    "what gives one after the other": (
+        "many.py",
+        PROJECT["many.py"].replace("    yield lead()\n", ""),
+        {"all.f", "all.g"},
+        {"one.f", "named.f"},
+    ),
+    "a method that gives one after the other": (
+        "base.py",
+        PROJECT["base.py"].replace("        yield self.main\n", ""),
+        {"of_second.g"},
+        {"named.f"},
+    ),
+    "who is an heir": (
+        "misc.py",
+        PROJECT["misc.py"] + "from base import Base\nclass Late(Base):\n    other = True\n",
+        {"base.g"},
+        set(),
+    ),
+    "a class with the name of a variable": (
+        "misc.py",
+        PROJECT["misc.py"] + "import rank\nclass ALeader:\n    first = rank.get_rank() == 0\n",
+        {"parted.f"},
+        set(),
+    ),
+    "a further name of what ends a process": (
+        "far.py",
+        PROJECT["far.py"] + "import sys\ngo = sys.exit\n",
+        {"misc.f"},
+        {"named.f", "left.f"},
+    ),
+    "a function that was not there": (
+        "misc.py",
+        PROJECT["misc.py"] + "import sys\ndef gone():\n    sys.exit(1)\n",
+        {"left.g"},
+        {"named.f"},
+    ),
+    "one that comes back to itself": (
+        "turns.py",
+        PROJECT["turns.py"].replace("n else odd(n)", "n else False"),
+        {"turns.even", "turns.odd", "turns.f"},
+        {"lead.lead", "named.f"},
+    ),
+    "nothing that anybody looks at": (
+        "far.py",
+        "def f():\n    rest()\n",
+        {"far.f"},
+        {"lead.lead", "left.f", "base.f", "base.g", "made.f", "parted.f", "misc.f"},
+    ),
+}
+"""A file, its new text, functions that are followed anew, and such that are not."""
+
+
+@pytest.mark.parametrize(("name", "text", "concerned", "others"), CHANGES.values(), ids=CHANGES)
+def test_a_change_has_those_followed_whom_it_concerns(
+    here: Path, followed: list[str], *, name: str, text: str, concerned: set[str], others: set[str]
+) -> None:
+    kept = looked_ahead()
+    assert {*followed} >= concerned | others
+    followed.clear()
+
+    write({name: text})
+    run, _ = check("far.py", kept=kept)
+    held = known(run)
+    expected = anew(run)
+    followed.clear()
+    assert held.items() <= expected.items()
+    assert others <= held.keys()
+    own = {"far.<module>", "far.f"}  # the check has followed them
+    assert not concerned & held.keys() - own
+
+    kept.follow_ahead(nobody_waits)
+    assert concerned <= {*followed} <= expected.keys() - others
+    assert known(run) == expected
+
+
+def test_nothing_is_followed_twice(here: Path, followed: list[str]) -> None:
+    kept = keeping("far.py")
+    followed.clear()
+    kept.follow_ahead(nobody_waits)
+    assert len(followed) == len({*followed}) > len(PROJECT)
+    followed.clear()
+    for name in ("named.py", "made.py", "base.py"):
+        check(name, kept=kept)
+        kept.follow_ahead(nobody_waits)
+    assert followed == []
+
+
+def test_what_is_interrupted_goes_on_where_it_was(here: Path, followed: list[str]) -> None:
+    kept = keeping("far.py")
+    followed.clear()
+    left = [5]
+
+    def somebody_waits() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise EndedError
+
+    run, _ = check("far.py", kept=kept)
+    counts = []
+    for _ in range(30):
+        left[0] = 5
+        kept.follow_ahead(somebody_waits)
+        counts.append(len(known(run)))
+    assert counts == sorted(counts)
+    assert counts[0] < counts[3]
+    assert known(run) == anew(run)
+
+
+def test_a_file_that_is_broken_for_a_while(here: Path, followed: list[str]) -> None:
+    kept = looked_ahead()
+    write({"named.py": "def f(:\n"})
+    run, _ = check("far.py", kept=kept)
+    assert known(run).keys() <= {"far.<module>", "far.f"}
+    followed.clear()
+    kept.follow_ahead(nobody_waits)
+    assert followed == []
+
+    write({"named.py": PROJECT["named.py"] + "more = 1\n"})
+    run, _ = check("far.py", kept=kept)
+    assert {"lead.lead", "base.f", "made.f"} <= known(run).keys()
+    followed.clear()
+    kept.follow_ahead(nobody_waits)
+    assert {*followed} == {"named.<module>", "named.f"}
+    assert known(run) == anew(run)
+
+
+def test_a_file_that_is_new_has_all_followed(here: Path, followed: list[str]) -> None:
+    kept = looked_ahead()
+    followed.clear()
+    write({"torch.py": "distributed = None\n"})
+    run, _ = check("far.py", kept=kept)
+    assert known(run).keys() <= {"far.<module>", "far.f"}
+    kept.follow_ahead(nobody_waits)
+    assert {"lead.lead", "base.f", "made.f"} <= {*followed}
+    assert known(run) == anew(run)
+
+
+def test_many_changes_have_all_followed(here: Path, followed: list[str]) -> None:
+    write({f"m{number}.py": "def f():\n    work()\n" for number in range(41)})
+    kept = looked_ahead()
+    for number in range(40):
+        write({f"m{number}.py": "def f():\n    rest()\n"})
+    assert "lead.lead" in known(check("far.py", kept=kept)[0])
+    write({"m40.py": "def f():\n    rest()\n"})
+    assert "lead.lead" not in known(check("far.py", kept=kept)[0])
+
+
+def is_related(module: Module | None) -> bool:
+    return module is not None and module.family is not None
+
+
+def test_what_has_gone_is_freed(here: Path) -> None:
+    """What is not looked through for cycles any more keeps nothing that comes after it."""
+    kept = looked_ahead()
+    run, _ = check("lead.py", kept=kept)
+    before = run.link()[0]["lead.py"]
+    assert before is not None
+    assert is_related(before)
+    write({"lead.py": PROJECT["lead.py"] + "more = 1\n"})
+    run, _ = check("lead.py", kept=kept)
+    after = run.link()[0]
+    assert after["lead.py"] is not before
+    assert not is_related(before)
+    assert all(map(is_related, after.values()))
+
+
+def steps() -> st.SearchStrategy[list[tuple[str, str | None]]]:
+    every = [(name, text) for name, texts in STATES.items() for text in (PROJECT.get(name), *texts)]
+    return st.lists(st.sampled_from(every), min_size=1, max_size=8)
+
+
+@given(steps=steps(), looks=st.lists(st.booleans(), min_size=8, max_size=8))
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_what_is_known_is_what_following_anew_finds(
+    here: Path, *, steps: list[tuple[str, str | None]], looks: list[bool]
+) -> None:
+    Path("new.py").unlink(missing_ok=True)
+    write(PROJECT)
+    kept = looked_ahead()
+    for (name, text), is_calm in zip(steps, looks, strict=False):
+        put(name, text)
+        run, found = check("far.py", kept=kept)
+        expected = anew(run)
+        assert known(run).items() <= expected.items(), (name, text)
+        assert found.outcome == check("far.py")[1].outcome
+        if is_calm:
+            kept.follow_ahead(nobody_waits)
+            kept.tidy()
+            assert known(run).items() <= expected.items(), (name, text)
+
+
+def every_edit() -> Iterator[tuple[str, str | None]]:
+    for name, texts in STATES.items():
+        for text in texts:
+            yield name, text
+            yield name, PROJECT.get(name)
+
+
+def test_each_change_and_back(here: Path) -> None:
+    kept = looked_ahead()
+    for name, text in every_edit():
+        put(name, text)
+        run, _ = check("far.py", kept=kept)
+        assert known(run).items() <= anew(run).items(), (name, text)
+        kept.follow_ahead(nobody_waits)
+        if name != "new.py" and (text is None or "(:" not in text):
+            assert known(run) == anew(run), (name, text)
+
+
+class TestDependencies:
+    """Questions that lead back to themselves: each is a letter, and looks at the files of its numbers."""
+
+    def files(self, asked: str, leads: dict[str, str], looks: dict[str, int]) -> dict[str, set[int]]:
+        """Ask questions one after the other, and give the files that each known answer depends on."""
+        dependencies = Dependencies()
+        memo: TrackedMemo[str, str] = TrackedMemo("?", 40, Circle(), dependencies)
+
+        def answer(question: str) -> str:
+            dependencies.on(looks[question])
+            return question + "".join(map(ask, leads.get(question, "")))
+
+        def ask(question: str) -> str:
+            return memo.get(question, lambda: answer(question))
+
+        for question in asked:
+            ask(question)
+        assert not any(memo.files[each] & UNSETTLED for each in memo.answers)
+        return {
+            each: {number for number in looks.values() if memo.files[each] & bits_of(number, outline=False)}
+            for each in memo.answers
+        }
+
+    def test_those_of_what_it_leads_to(self) -> None:
+        assert self.files("a", {"a": "bc", "b": "c"}, {"a": 1, "b": 2, "c": 3}) == {
+            "a": {1, 2, 3},
+            "b": {2, 3},
+            "c": {3},
+        }
+
+    def test_those_of_what_is_known(self) -> None:
+        assert self.files("cba", {"a": "b", "b": "c"}, {"a": 1, "b": 2, "c": 3})["a"] == {1, 2, 3}
+
+    def test_those_of_a_circle(self) -> None:
+        leads = {"a": "b", "b": "ac"}
+        assert self.files("ab", leads, {"a": 1, "b": 2, "c": 3}) == {
+            "a": {1, 2, 3},
+            "b": {1, 2, 3},
+            "c": {3},
+        }
+
+    def test_those_of_an_answer_that_is_not_final(self) -> None:
+        """It is kept when it has come up four times, and rests on what was then being found."""
+        leads = {"s": "rtuv", "r": "s", "t": "s", "u": "s", "v": "sx"}
+        numbers = {"s": 1, "r": 2, "t": 3, "u": 4, "v": 5, "x": 6}
+        assert self.files("rtuv", leads, numbers)["s"] == {1, 2, 3, 4, 5, 6}
+
+    def test_the_outline_alone(self) -> None:
+        dependencies = Dependencies()
+        dependencies.in_outline(lambda: dependencies.on(7))
+        assert dependencies.files & bits_of(7, outline=True)
+        assert not dependencies.files & bits_of(7, outline=False)
+
+    def test_what_fails_leaves_no_trace_behind(self) -> None:
+        dependencies = Dependencies()
+        memo: TrackedMemo[str, str] = TrackedMemo("?", 40, Circle(), dependencies)
+
+        def fails() -> str:
+            dependencies.on(3)
+            raise EndedError
+
+        def leads() -> str:
+            return memo.get("b", fails)
+
+        with pytest.raises(EndedError):
+            memo.get("a", leads)
+        assert memo.answers == {}
+        assert memo.get("a", lambda: "a") == "a"
+        assert not memo.files["a"] & UNSETTLED
