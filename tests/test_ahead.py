@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from settled import settle, write
 from test_kept import check, keeping
 
 from fsrace_lint.pipeline import EndedError
+from fsrace_lint.pipeline import kept as kept_module
 from fsrace_lint.project.callers.linker import Linker
 from fsrace_lint.project.callers.tracked import TrackedLinker
 from fsrace_lint.project.dependencies import UNSETTLED, Dependencies, bits_of
@@ -382,6 +384,31 @@ def test_what_has_gone_is_freed(here: Path) -> None:
     assert after["lead.py"] is not before
     assert not is_related(before)
     assert all(map(is_related, after.values()))
+
+
+def test_what_is_tidied(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was followed at first is kept for good, until nothing more is done."""
+    done: list[str] = []
+    for name in ("collect", "freeze", "unfreeze"):
+        monkeypatch.setattr(gc, name, lambda name=name: done.append(name))
+    monkeypatch.setattr(kept_module, "_MANY", 10)
+    monkeypatch.setattr(kept_module, "_MOST_CHECKS", 3)
+    kept = looked_ahead()
+    done.clear()
+    for expected in (["collect", "freeze"], ["unfreeze", "collect", "freeze"], []):
+        kept.tidy()
+        assert done == expected
+        done.clear()
+
+    for _ in range(3):
+        check("far.py", kept=kept)
+        kept.follow_ahead(nobody_waits)
+        assert done == []
+        assert kept.is_untidy
+    check("far.py", kept=kept)
+    kept.follow_ahead(nobody_waits)
+    assert done == ["collect"]
+    assert not kept.is_untidy
 
 
 def steps() -> st.SearchStrategy[list[tuple[str, str | None]]]:

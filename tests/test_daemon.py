@@ -26,6 +26,7 @@ from fsrace_lint import __main__ as program
 from fsrace_lint import cli
 from fsrace_lint.cache import Version
 from fsrace_lint.daemon import client, wire
+from fsrace_lint.pipeline import EndedError, Kept
 
 if sys.platform == "win32":
     pytest.skip("there is no daemon on Windows", allow_module_level=True)
@@ -374,6 +375,46 @@ class TestServing:
             assert client.call("check", ["x" * length]) is None
             assert client.call("status", ["x"], LONG) is not None
             assert daemon.heard == ["keep", "status"]
+
+    def test_who_asks_interrupts_what_is_found_ahead(self) -> None:
+        class Ahead(Echo):
+            ended = 0
+
+            def look_ahead(self, is_asked: Callable[[], None]) -> None:
+                with contextlib.suppress(EndedError):
+                    wait(is_asked)
+                self.ended += 1
+
+        daemon = Ahead()
+        with serving(daemon):
+            assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
+            assert daemon.ended >= 1
+
+    def test_a_bug_there_ends_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(*_: object) -> None:
+            raise ValueError("a bug")
+
+        monkeypatch.setattr(Kept, "follow_ahead", fails)
+        with serving(Echo()):
+            assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
+
+    def test_it_is_tidied_when_nobody_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        tidied: list[bool] = []
+
+        class Tidied(Kept):
+            @property
+            def is_untidy(self) -> bool:
+                return not tidied
+
+            def tidy(self) -> None:
+                tidied.append(self.is_untidy)
+
+        monkeypatch.setattr(process, "CALM", 0.01)
+        daemon = Echo()
+        daemon.kept = Tidied()
+        with serving(daemon, pulse=0.1):
+            wait(lambda: len(tidied) > 1)
+        assert tidied[:2] == [True, False]
 
     def test_it_ends_when_nobody_asks(self) -> None:
         with serving(Echo(), idle=0.2, pulse=0.05) as thread:
