@@ -44,8 +44,8 @@ UNIT: Final = 1 if sys.platform == "darwin" else 1024
 """In what the system counts memory, in bytes."""
 FILES: Final = 40
 """How many files are changed one by one."""
-PAUSE: Final = 0.5
-"""The seconds between two changes: a daemon that has answered lets go of what it knew before."""
+PAUSE: Final = 2.0
+"""The seconds between two changes: a daemon that has answered looks ahead, and frees memory."""
 PATIENCE: Final = 600.0
 """The seconds within which a daemon knows a project."""
 GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
@@ -289,13 +289,13 @@ def by_daemon(copy: Path, wanted: Sequence[Sequence[Path]]) -> list[list[Pair]]:
 
 
 def wait_for_daemon(root: Path) -> None:
-    """Wait until it knows a project.
+    """Wait until it knows a project, and has followed all of it.
 
     Raises:
         RuntimeError: That takes too long.
     """
     end = time.monotonic() + PATIENCE
-    while not told_by_daemon("status", re.escape(os.fspath(root))):
+    while not told_by_daemon("status", rf"(?m)^  {re.escape(os.fspath(root))}$"):
         if time.monotonic() > end:
             raise RuntimeError(f"the daemon does not know {root} after {PATIENCE:.0f} s")
         time.sleep(0.1)

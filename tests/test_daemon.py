@@ -168,7 +168,7 @@ class TestAnAnswer:
     def daemon(self, here: Path) -> process.Daemon:
         daemon = process.Daemon()
         answered(daemon, "keep", "a.py")
-        assert daemon.kept.roots == [str(here)]
+        assert daemon.kept.roots == [(str(here), False)]
         return daemon
 
     @pytest.mark.parametrize(
@@ -287,9 +287,11 @@ class TestAnAnswer:
 
     def test_about_itself(self, daemon: process.Daemon, here: Path) -> None:
         written, code = answered(daemon, "status")
-        text = rf"process {os.getpid()}, 1 check answered, at most \d+ MB; it keeps\n  {here}\n"
+        text = rf"process {os.getpid()}, 1 check answered, at most \d+ MB; it keeps\n  {here}"
         assert (code, daemon.is_done) == (b"0", False)
-        assert re.fullmatch(text, written[0][1].decode())
+        assert re.fullmatch(f"{text}, and looks ahead\n", written[0][1].decode())
+        daemon.look_ahead(lambda: None)
+        assert re.fullmatch(f"{text}\n", answered(daemon, "status")[0][0][1].decode())
         assert answered(daemon, "stop")[1] == b"0"
         assert daemon.is_done
 
@@ -558,7 +560,7 @@ class TestTheCommandLine:
             assert (asked.stdout, asked.stderr, asked.returncode) == (own.stdout, own.stderr, own.returncode)
             json.loads(asked.stdout)
         text = rf"process {started}, 4 checks answered, at most \d+ MB; it keeps\n  {here}\n"
-        assert re.fullmatch(text, self.status())
+        wait(lambda: re.fullmatch(text, self.status()))
         assert f"daemon: process {started} knows" in self.run("check", "--daemon", "-v", "a.py").stderr
 
         assert self.run("daemon", "stop").stdout.startswith(f"process {started}")

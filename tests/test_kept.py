@@ -192,7 +192,7 @@ class TestWhatIsNotKept:
             check("a.py", kept=kept)
         kept.loads = True
         check("a.py", kept=kept)
-        assert kept.roots == [str(here), str(here)]
+        assert kept.roots == [(str(here), False), (str(here), False)]
 
     def test_from_another_folder(self, here: Path) -> None:
         """Its paths are spelled otherwise."""
@@ -220,7 +220,7 @@ class TestWhatIsNotKept:
             write({"pyproject.toml": "", "m.py": HAZARD})
             check("m.py", kept=kept)
         assert len(kept.roots) == MOST
-        assert [Path(root).name for root in kept.roots] == ["c", "d", "a", "e"]
+        assert [Path(root).name for root, _ in kept.roots] == ["c", "d", "a", "e"]
 
 
 def test_no_more_are_kept_where_too_much_is_asked_of_each(here: Path) -> None:
@@ -233,7 +233,7 @@ def test_no_more_are_kept_where_too_much_is_asked_of_each(here: Path) -> None:
         write({"pyproject.toml": "", **dict.fromkeys(names, "")})
         with pytest.raises(NotKeptError):
             check(*names, kept=kept)
-    assert [Path(root).name for root in kept.roots] == ["p2", "p3", "p4", "p5"]
+    assert [Path(root).name for root, _ in kept.roots] == ["p2", "p3", "p4", "p5"]
 
 
 STATES: Final[dict[str, tuple[str | Path | None, ...]]] = {

@@ -120,7 +120,8 @@ class Daemon:
     def _status(self) -> str:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
         about = f"process {os.getpid()}, {count(self.answered, 'check')} answered, at most {most:.0f} MB"
-        return "\n  ".join([f"{about}; it keeps", *(self.kept.roots or ["nothing yet"])]) + "\n"
+        kept = [root if is_done else f"{root}, and looks ahead" for root, is_done in self.kept.roots]
+        return "\n  ".join([f"{about}; it keeps", *(kept or ["nothing yet"])]) + "\n"
 
 
 def _checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:

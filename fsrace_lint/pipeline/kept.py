@@ -47,9 +47,12 @@ class Kept:
         """Whether something may be of no use any more that is kept for good."""
 
     @property
-    def roots(self) -> list[str]:
-        """The roots of the projects, what was asked for last at the end."""
-        return [str(settings.root) for settings, _ in self._runs]
+    def roots(self) -> list[tuple[str, bool]]:
+        """The roots of the projects, what was asked for last at the end, and whether all is followed."""
+        return [
+            (str(settings.root), run.ahead is not None and run.ahead.is_done)
+            for (settings, _), run in self._runs.items()
+        ]
 
     def run(
         self, settings: Settings, targets: Sequence[Found | Unreadable], observer: Observer, *, whole: bool
