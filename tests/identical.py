@@ -116,7 +116,8 @@ def by_daemon(tree: Path, *options: str) -> list[str]:
 
         try:
             told("--daemon", file=files[0])
-            while os.fsencode(copy) not in subprocess.check_output([*daemon, "status"], env=around):
+            known = re.compile(rb"(?m)^  " + re.escape(os.fsencode(copy)) + b"$")
+            while not known.search(subprocess.check_output([*daemon, "status"], env=around)):
                 time.sleep(0.2)
             wrong = []
             for number, file in enumerate(files):

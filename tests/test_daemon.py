@@ -397,8 +397,11 @@ class TestServing:
             raise ValueError("a bug")
 
         monkeypatch.setattr(Kept, "follow_ahead", fails)
-        with serving(Echo()):
+        daemon = Echo()
+        with serving(daemon):
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
+        told = process.Daemon.answer(daemon, wire.Request("status", []))
+        assert b"; it could not look ahead: ValueError: a bug; it keeps" in told
 
     def test_it_is_tidied_when_nobody_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         tidied: list[bool] = []

@@ -83,6 +83,7 @@ class Daemon:
         self.is_done = False
         """Whether nothing more is to be answered."""
         self._version = Version.of()
+        self._failure = ""
 
     def answer(self, request: wire.Request) -> bytes:
         """Do what a client wants.
@@ -114,14 +115,16 @@ class Daemon:
 
     def look_ahead(self, is_asked: Callable[[], None]) -> None:
         """Find what the next check may ask for; `is_asked` raises an EndedError where a client has come."""
-        with contextlib.suppress(Exception):  # then it finds that itself
+        try:
             self.kept.follow_ahead(is_asked)
+        except Exception as error:  # noqa: BLE001  # the next check finds that itself
+            self._failure = f"; it could not look ahead: {type(error).__name__}: {error}"
 
     def _status(self) -> str:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
         about = f"process {os.getpid()}, {count(self.answered, 'check')} answered, at most {most:.0f} MB"
         kept = [root if is_done else f"{root}, and looks ahead" for root, is_done in self.kept.roots]
-        return "\n  ".join([f"{about}; it keeps", *(kept or ["nothing yet"])]) + "\n"
+        return "\n  ".join([f"{about}{self._failure}; it keeps", *(kept or ["nothing yet"])]) + "\n"
 
 
 def _checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:

@@ -88,7 +88,8 @@ class Dependencies:
             if is_settled:
                 files ^= UNSETTLED
                 for answers, question in self._unsettled[earlier:]:
-                    answers[question] = (answers[question] | files) & ~UNSETTLED
+                    if question in answers:  # it may have been forgotten
+                        answers[question] = (answers[question] | files) & ~UNSETTLED
                 del self._unsettled[earlier:]
             self._note(known, key, files, outer)
         return answer
