@@ -67,6 +67,12 @@ PROJECT: Final = {
     "from_many.py": "from many import many\n",
     "all.py": "from from_many import many\ndef f():\n    if many():\n        work()\n"
     "def g():\n    if many():\n        work()\n",
+    "pkg/__init__.py": "from . import inner\n",
+    "pkg/inner.py": "from ..lead import lead\n",
+    "above.py": "import threading\nfrom base import Base\nfrom pkg import inner\n"
+    "class Own(Base, threading.Thread):\n    def leads(self):\n        if super().leads():\n"
+    "            return True\n        return inner.lead()\n"
+    "def f():\n    if Own().is_alive() or Own().leads():\n        work()\n",
     "way.py": "from base import Base\n",
     "second.py": "from way import Base\nclass Second(Base):\n    pass\n",
     "of_second.py": "from second import Second\ndef f():\n    if Second().leads():\n        work()\n"
@@ -219,6 +225,13 @@ CHANGES: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
         {"heir.h", "base.d"},
         {"base.f", "base.g", "named.f"},
     ),
+    "a method above the one that is asked for": (
+        "base.py",
+        PROJECT["base.py"].replace("return self.main", "return True"),
+        {"above.leads", "above.f"},
+        {"named.f"},
+    ),
+    "a guard, through a package": ("lead.py", STATES["lead.py"][0] or "", GUARD | {"above.f"}, {"far.f"}),
     "by which way a class has its base": (
         "way.py",
         "from misc import Other as Base\n",
@@ -422,7 +435,7 @@ def steps() -> st.SearchStrategy[list[tuple[str, str | None]]]:
     return st.lists(st.sampled_from(every), min_size=1, max_size=8)
 
 
-@pytest.mark.parametrize("remembered", [1, 20_000])
+@pytest.mark.parametrize("remembered", [2, 20_000])
 @given(steps=steps(), looks=st.lists(st.booleans(), min_size=8, max_size=8))
 @hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_known_is_what_following_anew_finds(
