@@ -291,6 +291,7 @@ class TestAnAnswer:
         assert (code, daemon.is_done) == (b"0", False)
         assert re.fullmatch(f"{text}, and looks ahead\n", written[0][1].decode())
         daemon.look_ahead(lambda: None)
+        daemon.kept.tidy()
         assert re.fullmatch(f"{text}\n", answered(daemon, "status")[0][0][1].decode())
         assert answered(daemon, "stop")[1] == b"0"
         assert daemon.is_done

@@ -222,19 +222,26 @@ def serve(
             if select.select([listener], [], [], 0)[0]:
                 raise EndedError
 
+        worked, checks = since, daemon.answered
         while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
             daemon.look_ahead(is_asked)
-            listener.settimeout(min(CALM, pulse) if daemon.kept.is_untidy else pulse)
+            left = worked + CALM - time.monotonic()
+            if left <= 0 and daemon.kept.is_untidy:
+                daemon.kept.tidy()
+            listener.settimeout(min(left, pulse) if daemon.kept.is_untidy else pulse)
             try:
                 connection, _ = listener.accept()
             except TimeoutError:
-                daemon.kept.tidy()
+                if not daemon.kept.is_untidy:
+                    daemon.kept.tidy()
                 continue
             except OSError:  # who wanted something has gone
                 continue
             with connection, contextlib.suppress(OSError, ValueError):
                 _attend(connection, daemon)
             since = time.monotonic()
+            if daemon.answered != checks:
+                worked, checks = since, daemon.answered
 
 
 def _attend(connection: socket.socket, daemon: Daemon) -> None:

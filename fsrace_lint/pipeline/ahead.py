@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Run
     from fsrace_lint.project.callers.retained import Retained
     from fsrace_lint.project.names.modules import Module
+    from fsrace_lint.project.queries import Project
 
 
 class Ahead:
@@ -25,11 +26,21 @@ class Ahead:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self.retained: Retained | None = None
-        """What was found by following functions."""
         self.is_done = False
         """Whether all functions were followed since the project was linked."""
+        self._retained: Retained | None = None
+        self._linker: TrackedLinker | None = None
+        """What was interrupted, to go on with it."""
+        self._project: Project | None = None
+        """Of which project."""
         self._modules: dict[str, tuple[File, Module | None]] = {}
+
+    @property
+    def retained(self) -> Retained | None:
+        """What was found by following functions."""
+        if self._linker is not None:
+            self._retained = self._linker.retained
+        return self._retained
 
     def linked_before(self, file: File) -> tuple[Module | None] | None:
         """Give the module that a file was linked as, or None for one that is new, or has changed."""
@@ -38,6 +49,7 @@ class Ahead:
 
     def is_linked(self, files: Mapping[str, File], modules: Mapping[str, Module | None]) -> None:
         """Hear that a new state of the project was linked, and as which modules its files were."""
+        self._retained, self._linker, self._project = self.retained, None, None
         before, self.is_done = self._modules, False
         self._modules = {relative: (files[relative], module) for relative, module in modules.items()}
         for relative, (_, old) in before.items():
@@ -52,27 +64,29 @@ class Ahead:
             pulse: Called before a function is followed; an EndedError ends the work.
 
         Returns:
-            How many functions are known that were not before.
+            How many functions are known that were not before, once all are.
         """
         _, project = run.link()
         if self.is_done or self._lacks_a_file(project.linker.table.modules):
             return 0
-        before = 0 if self.retained is None else len(self.retained.flows)
-        linker = TrackedLinker(project.linker, pulse, self.retained)
-        self.is_done = True
+        if self._linker is None or self._project is not project:
+            self._linker, self._project = TrackedLinker(project.linker, self._retained), project
+        before = 0 if self._retained is None else len(self._retained.flows)
+        self._linker.resolver.relate()
         try:
             with depth.frames(depth.MEANING):
-                linker.follow_all()
+                self._linker.follow_all(pulse)
         except EndedError:
-            self.is_done = False
+            return 0
         finally:
             project.linker.resolver.relate()
-        self.retained = linker.retained
-        project.linker.remember(self.retained)
-        return len(self.retained.flows) - before
+        self._retained, self._linker, self._project = self._linker.retained, None, None
+        self.is_done = True
+        project.linker.remember(self._retained)
+        return len(self._retained.flows) - before
 
     def _lacks_a_file(self, modules: tuple[Module, ...]) -> bool:
         """Tell whether a file that was followed cannot be parsed now: soon it can again."""
         now = {module.relative for module in modules}
-        known = () if self.retained is None else self.retained.modules
+        known = () if self._retained is None else self._retained.modules
         return any(each.relative not in now and each.relative in self._modules for each in known)

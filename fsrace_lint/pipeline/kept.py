@@ -48,9 +48,9 @@ class Kept:
 
     @property
     def roots(self) -> list[tuple[str, bool]]:
-        """The roots of the projects, what was asked for last at the end, and whether all is followed."""
+        """The roots of the projects, what was asked for last at the end, and whether all is done there."""
         return [
-            (str(settings.root), run.ahead is not None and run.ahead.is_done)
+            (str(settings.root), run.ahead is not None and run.ahead.is_done and not self.is_untidy)
             for (settings, _), run in self._runs.items()
         ]
 

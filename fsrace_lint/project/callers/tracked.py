@@ -26,18 +26,17 @@ class TrackedLinker(Linker):
 
     _flows: TrackedMemo[LinkedFunction, Flow | None]
 
-    def __init__(self, linker: Linker, pulse: Callable[[], None], retained: Retained | None) -> None:
+    def __init__(self, linker: Linker, retained: Retained | None) -> None:
         """Link the same modules as another one.
 
         Args:
             linker: The other one.
-            pulse: Called before a function is followed; what it raises ends the work.
             retained: What is known of an earlier state of the project.
         """
         self.dependencies = Dependencies()
         modules, heads = linker.table.modules, linker.table.heads
         how: dict[str, Any] = {"asks_few": True, "heads": heads, "retained": retained}
-        super().__init__(modules, linker.catalog, linker.also, pulse, **how)
+        super().__init__(modules, linker.catalog, linker.also, **how)
 
     def _table(
         self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: Heads | None
@@ -63,12 +62,16 @@ class TrackedLinker(Linker):
         self.dependencies.on(function.module.position)
         return super()._follow(function)
 
-    def follow_all(self) -> None:
+    def follow_all(self, pulse: Callable[[], None]) -> None:
         """Follow all functions, but for those that are nested too deeply.
 
+        Args:
+            pulse: Called before a function is followed.
+
         Raises:
-            Exception: What `pulse` has raised; what was found until then is known.
+            Exception: What `pulse` has raised; what was found until then is known; this can go on.
         """
+        self._pulse = pulse
         for module in self.table.modules:
             for function in module.functions:
                 with contextlib.suppress(RecursionError):
