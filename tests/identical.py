@@ -105,6 +105,7 @@ def by_daemon(tree: Path, *options: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="fsr-") as scratch:
         copy, around = Path(scratch) / "copy", {**os.environ, "XDG_RUNTIME_DIR": scratch}
         shutil.copytree(tree, copy, symlinks=True)
+        (copy / "pyproject.toml").touch()  # the root of one project, whatever it was
         files = sorted(path for path in copy.rglob("*.py") if path.is_file() and not path.is_symlink())
         files = files[:: max(len(files) // CHANGED, 1)]
         daemon = [*PROGRAM, "daemon"]
