@@ -143,7 +143,7 @@ ROOMS = (
     Room(
         "pipeline.ahead",
         "depth pipeline.files pipeline.observer pipeline.run project.callers.retained project.callers.tracked"
-        " project.names.modules",
+        " project.names.modules project.queries",
     ),
     Room(
         "pipeline.kept",
