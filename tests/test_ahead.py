@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from fsrace_lint.pipeline import kept as kept_module
 from fsrace_lint.project.callers.linker import Linker
 from fsrace_lint.project.callers.tracked import TrackedLinker
 from fsrace_lint.project.dependencies import UNSETTLED, Dependencies, bits_of
+from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.memo import Circle, TrackedMemo
 from fsrace_lint.project.names import resolve
 from fsrace_lint.project.names.modules import Module
@@ -392,6 +394,20 @@ def test_a_file_that_is_new_has_all_followed(here: Path, followed: list[str]) ->
     kept.follow_ahead(nobody_waits)
     assert {"lead.lead", "base.f", "made.f"} <= {*followed}
     assert known(run) == anew(run)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_link_that_leads_elsewhere_now(here: Path) -> None:
+    Path("linked.py").symlink_to("lead.py")
+    write({"by_link.py": "from linked import lead\ndef f():\n    if lead():\n        work()\n"})
+    kept = looked_ahead()
+    assert "by_link.f" in known(check("far.py", kept=kept)[0])
+    Path("linked.py").unlink()
+    Path("linked.py").symlink_to("leave.py")
+    run, _ = check("far.py", kept=kept)
+    assert "by_link.f" not in known(run)
+    kept.follow_ahead(nobody_waits)
+    assert known(run)["by_link.f"][0][1][1][0] == ALL
 
 
 def test_many_changes_have_all_followed(here: Path, followed: list[str]) -> None:

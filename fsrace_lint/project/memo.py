@@ -172,7 +172,7 @@ class Memo(Generic[Key, Answer]):
         return self._known.get(key)
 
     def remember(self, answers: Mapping[Key, Answer]) -> None:
-        """Take final answers that are known from elsewhere, to questions whose answers are not known here."""
+        """Take answers that are known from elsewhere, to questions whose answers are not known here."""
         known = self._known
         self._known = dict(answers)
         self._known.update(known)

@@ -239,7 +239,7 @@ class Linker:
         return processes
 
     @property
-    def telling(self) -> tuple[frozenset[str], ...]:
+    def filters(self) -> tuple[frozenset[str], ...]:
         """The names of the calls that are looked at for what they do to the flow of a function."""
         return self._ending, self._telling
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.project.dependencies import UNSETTLED, bits_of
+from fsrace_lint.project.names.heads import differing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from fsrace_lint.project.callers.linker import Linker
-    from fsrace_lint.project.dependencies import Asked, Dependencies
+    from fsrace_lint.project.dependencies import Dependencies
     from fsrace_lint.project.flow.states import Flow
     from fsrace_lint.project.names.modules import LinkedFunction, Module
 
@@ -40,7 +41,8 @@ class Retained:
         for function, all_ in self.files.items():
             self._by_files.setdefault(all_, []).append(function)
         self.asked = dependencies.asked
-        self._telling = linker.telling
+        self._links = _targets(linker.also)
+        self._filters = linker.filters
 
     def holding(self, linker: Linker) -> dict[LinkedFunction, Flow]:
         """Give the flows that hold for another state of the project.
@@ -54,6 +56,8 @@ class Retained:
         modules = linker.table.modules
         if [each.relative for each in modules] != [each.relative for each in self.modules]:
             return {}
+        if _targets(linker.also) != self._links:
+            return {}
         pairs = zip(self.modules, modules, strict=True)
         changed = [pair for pair in pairs if pair[0] is not pair[1]]
         if len(changed) > _MOST or any(self._was_asked_for(old, new) for old, new in changed):
@@ -63,7 +67,7 @@ class Retained:
         touched = 0
         for old, new in changed:
             touched |= bits_of(new.position, outline=old.outline != new.outline)
-        for name in self._tells_now(linker):
+        for name in self._let_through(linker):
             for place in linker.table.heads.having("mentions", name):
                 touched |= bits_of(place, outline=True)
         holding = dict(self.flows)
@@ -75,24 +79,15 @@ class Retained:
 
     def _was_asked_for(self, old: Module, new: Module) -> bool:
         """Tell whether a search through all files may come out otherwise, as one of them has changed."""
-        return any(not names.isdisjoint(_differing(field, old, new)) for field, names in self.asked.items())
+        asked = self.asked.items()
+        return any(not names.isdisjoint(differing(field, old.head, new.head)) for field, names in asked)
 
-    def _tells_now(self, linker: Linker) -> set[str]:
+    def _let_through(self, linker: Linker) -> set[str]:
         """Name what calls are looked at now for what they do to the flow, and were not before."""
-        before: Sequence[frozenset[str]] = self._telling
-        pairs = zip(before, linker.telling, strict=True)
+        pairs = zip(self._filters, linker.filters, strict=True)
         return {name for old, new in pairs if new is not old for name in new - old}
 
 
-def _differing(field: Asked, old: Module, new: Module) -> set[str]:
-    """Name what only one of two states of a file has."""
-    return set(_names(field, old)) ^ set(_names(field, new)) if field != "renamed" else _renamed(old, new)
-
-
-def _names(field: Asked, module: Module) -> Iterator[str]:
-    names: tuple[str, ...] = getattr(module.head, field)
-    return iter(names)
-
-
-def _renamed(old: Module, new: Module) -> set[str]:
-    return {name for name, _ in {*old.head.renamed} ^ {*new.head.renamed}}
+def _targets(links: Mapping[str, Module | None]) -> dict[str, str]:
+    """Give the files that links lead to, by the paths of the links."""
+    return {link: module.relative for link, module in links.items() if module is not None}

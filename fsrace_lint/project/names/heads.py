@@ -28,6 +28,13 @@ def _names(head: Head, field: Field) -> Iterable[str]:
     return names
 
 
+def differing(field: Field | Literal["renamed"], old: Head, new: Head) -> set[str]:
+    """Name what only one of two heads has, or has otherwise than the other one."""
+    if field == "renamed":
+        return {name for name, _ in {*old.renamed} ^ {*new.renamed}}
+    return {*_names(old, field)} ^ {*_names(new, field)}
+
+
 class _Ordered:
     """Heads, with the places of the files that have a name, kind by kind."""
 
@@ -100,8 +107,7 @@ class Heads:
         if field not in self._differences:
             found: dict[str, set[int]] = {}
             for place in self._changed:
-                old, new = self._ordered.heads[place][1], self._heads[place][1]
-                for name in {*_names(old, field)} ^ {*_names(new, field)}:
+                for name in differing(field, self._ordered.heads[place][1], self._heads[place][1]):
                     found.setdefault(name, set()).add(place)
             self._differences[field] = found
         return self._differences[field]

@@ -47,27 +47,13 @@ class Kinship:
     def ancestors(self, class_: LinkedClass) -> dict[LinkedClass, None]:
         """Give a class and those it inherits from, nearest first, each once."""
         if class_ not in self._ancestors:
-            seen: dict[LinkedClass, None] = {}
-            waiting = [class_]
-            while waiting:
-                each = waiting.pop(0)
-                if each not in seen:
-                    seen[each] = None
-                    waiting.extend(self.bases(each))
-            self._ancestors[class_] = seen
+            self._ancestors[class_] = _reached(class_, self.bases, 0)
         return self._ancestors[class_]
 
     def descendants(self, class_: LinkedClass) -> dict[LinkedClass, None]:
         """Give a class and those that inherit from it, each once."""
         if class_ not in self._descendants:
-            seen: dict[LinkedClass, None] = {}
-            waiting = [class_]
-            while waiting:
-                each = waiting.pop()
-                if each not in seen:
-                    seen[each] = None
-                    waiting.extend(self.subclasses(each))
-            self._descendants[class_] = seen
+            self._descendants[class_] = _reached(class_, self.subclasses, -1)
         return self._descendants[class_]
 
     def relatives(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
@@ -86,3 +72,17 @@ class Kinship:
         """Find a method in the nearest class that one inherits from."""
         above = (each for each in self.ancestors(class_) if each is not class_)
         return next((each.methods[name] for each in above if name in each.methods), None)
+
+
+def _reached(
+    class_: LinkedClass, lead: Callable[[LinkedClass], Iterable[LinkedClass]], turn: int
+) -> dict[LinkedClass, None]:
+    """Give a class and all that it leads to; of those that wait, the first or the last has its turn."""
+    seen: dict[LinkedClass, None] = {}
+    waiting = [class_]
+    while waiting:
+        each = waiting.pop(turn)
+        if each not in seen:
+            seen[each] = None
+            waiting.extend(lead(each))
+    return seen
