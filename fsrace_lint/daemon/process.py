@@ -84,6 +84,8 @@ class Daemon:
         """Whether nothing more is to be answered."""
         self._version = Version.of()
         self._failure = ""
+        self.worked = time.monotonic()
+        """When it had answered a check last."""
 
     def answer(self, request: wire.Request) -> bytes:
         """Do what a client wants.
@@ -111,6 +113,7 @@ class Daemon:
         if code not in {CLEAN, FOUND}:
             return nothing
         self.answered += 1
+        self.worked = time.monotonic()
         return b"".join(wire.frame(*each) for each in written) + wire.frame(wire.CODE, b"%d" % code)
 
     def look_ahead(self, is_asked: Callable[[], None]) -> None:
@@ -222,10 +225,9 @@ def serve(
             if select.select([listener], [], [], 0)[0]:
                 raise EndedError
 
-        worked, checks = since, daemon.answered
         while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
             daemon.look_ahead(is_asked)
-            left = worked + CALM - time.monotonic()
+            left = daemon.worked + CALM - time.monotonic()
             if left <= 0 and daemon.kept.is_untidy:
                 daemon.kept.tidy()
             listener.settimeout(min(left, pulse) if daemon.kept.is_untidy else pulse)
@@ -240,8 +242,6 @@ def serve(
             with connection, contextlib.suppress(OSError, ValueError):
                 _attend(connection, daemon)
             since = time.monotonic()
-            if daemon.answered != checks:
-                worked, checks = since, daemon.answered
 
 
 def _attend(connection: socket.socket, daemon: Daemon) -> None:
