@@ -75,18 +75,13 @@ class Gathered:
     @functools.cached_property
     def denoting(self) -> tuple[str, ...]:
         """The names by which functions and classes are known."""
-        functions, classes = self._facts.functions, self._facts.classes
-        found = {function.name for function in functions} | {class_.name for class_ in classes}
-        found.update(f.parameters[0].name for f in functions if f.owner >= 0 and f.parameters)
-        found.update(alias.known_as for alias in self._aliases())
-        found.update(local for _, local in self.renamed)
-        return _sorted(found)
+        names = further_names(self._facts, results=True)
+        return _sorted(names.union(function.name for function in self._facts.functions))
 
     @functools.cached_property
     def renamed(self) -> tuple[tuple[str, str], ...]:
         """The names of imports that are bound under another one, with that."""
-        rows = (row for row in self._facts.imports if row.name is not None and row.name != row.local)
-        return tuple(sorted({(row.name or "", row.local) for row in rows}))
+        return tuple(sorted(_renamed(self._facts)))
 
     @functools.cached_property
     def bases(self) -> tuple[str, ...]:
@@ -159,6 +154,30 @@ class PackedHead:
 
 _names_of: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 _pairs_of: Final = msgspec.msgpack.Decoder(tuple[tuple[str, str], ...]).decode
+
+
+def further_names(facts: m.FileFacts, *, results: bool) -> set[str]:
+    """Give the names by which functions and classes are known in a file, but for those that functions have.
+
+    Args:
+        facts: What was extracted from the file.
+        results: Whether to give the names too of functions whose results denote one.
+
+    Returns:
+        The names.
+    """
+    names = {class_.name for class_ in facts.classes}
+    names.update(f.parameters[0].name for f in facts.functions if f.owner >= 0 and f.parameters)
+    names.update(local for _, local in _renamed(facts))
+    for function in facts.functions:
+        also = results or function.decorators  # it may be a property
+        names.update(alias.known_as for alias in function.aliases if also or not alias.returned)
+    return names
+
+
+def _renamed(facts: m.FileFacts) -> set[tuple[str, str]]:
+    rows = (row for row in facts.imports if row.name is not None and row.name != row.local)
+    return {(row.name or "", row.local) for row in rows}
 
 
 def head_of(facts: m.FileFacts) -> Head:

@@ -88,5 +88,5 @@ class Ahead:
     def _lacks_a_file(self, modules: tuple[Module, ...]) -> bool:
         """Tell whether a file that was followed cannot be parsed now: soon it can again."""
         now = {module.relative for module in modules}
-        known = () if self._retained is None else self._retained.modules
+        known = () if self._retained is None else self._retained.state.modules
         return any(each.relative not in now and each.relative in self._modules for each in known)

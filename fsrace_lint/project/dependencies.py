@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
 Key = TypeVar("Key", bound="Hashable")
 Answer = TypeVar("Answer")
@@ -17,6 +18,17 @@ UNSETTLED: Final = 1
 _WHOLE: Final = 1
 _OUTLINE: Final = 2
 _BITS: Final = 2
+
+
+class Searches:
+    """The names for which all files were searched, whether any has them or not."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.heads: dict[Asked, set[str]] = {"bases": set(), "classes": set(), "renamed": set()}
+        """Those sought in a field of the heads."""
+        self.modules: set[str] = set()
+        """Those by which a module was sought."""
 
 
 class Dependencies:
@@ -31,8 +43,8 @@ class Dependencies:
         """Begin with nothing looked at."""
         self.files = 0
         """What was looked at for what is being found."""
-        self.asked: dict[Asked, set[str]] = {"bases": set(), "classes": set(), "renamed": set()}
-        """The names for which all files were searched."""
+        self.searches = Searches()
+        """What all files were searched for."""
         self._aspect = _WHOLE
         self._unsettled: list[tuple[dict[Any, int], Any]] = []
         """Where files stand of answers that depend on what is still being found."""
@@ -104,6 +116,31 @@ class Dependencies:
 def bits_of(position: int, *, outline: bool) -> int:
     """Give what stands for a file that has changed, in its outline too or only in the rest."""
     return (_WHOLE | _OUTLINE if outline else _WHOLE) << _place(position)
+
+
+def moved(kept: Sequence[tuple[int, int]]) -> Callable[[int], int]:
+    """Tell what bits become where files have moved.
+
+    Args:
+        kept: The positions of the files that are still there: where each was, and where it is, in order.
+
+    Returns:
+        Gives the bits for the new positions from those for the old ones, without what is gone.
+    """
+    if all(before == now for before, now in kept):
+        return lambda files: files
+    together: list[tuple[int, int, int]] = []
+    for _, group in itertools.groupby(kept, lambda pair: pair[1] - pair[0]):
+        (before, now), *others = group
+        together.append((_place(before), _place(now), (1 << _BITS * (1 + len(others))) - 1))
+
+    def bits(files: int) -> int:
+        found = files & UNSETTLED
+        for before, now, mask in together:
+            found |= (files >> before & mask) << now
+        return found
+
+    return bits
 
 
 def _place(position: int) -> int:

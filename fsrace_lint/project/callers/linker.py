@@ -7,6 +7,7 @@ import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from fsrace_lint.facts.heads import further_names
 from fsrace_lint.facts.names import last_name
 from fsrace_lint.project.flow.evaluate import Semantics
 from fsrace_lint.project.flow.processes import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
@@ -239,9 +240,28 @@ class Linker:
         return processes
 
     @property
-    def filters(self) -> tuple[frozenset[str], ...]:
-        """The names of the calls that are looked at for what they do to the flow of a function."""
+    def looked_at(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The names of calls that may end a process, and of those that tell of one, or of a lock."""
         return self._ending, self._telling
+
+    def newly_looked_at(
+        self, before: tuple[frozenset[str], frozenset[str]], modules: Iterable[Module]
+    ) -> tuple[set[str], set[str]]:
+        """Name the calls that are looked at now for what they do to the flow, and were not before.
+
+        Args:
+            before: What was looked at in an earlier state of the project.
+            modules: The files that are others since.
+
+        Returns:
+            The names, and those of which only what a call gives may do so, if that is called in turn.
+        """
+        able: set[str] = set()
+        for module in modules:
+            ends = not _ENDING.isdisjoint(module.head.mentions)
+            able.update(module.head.denoting if ends else further_names(module.facts, results=False))
+        ending = self._ending - before[0]
+        return {*(self._telling - before[1]), *(ending & able)}, {*(ending - able)}
 
     def _kind(self, called: m.Expr, scope: Scope) -> str:
         if last_name(called) not in self._telling:

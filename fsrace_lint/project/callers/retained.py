@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import functools
+from typing import TYPE_CHECKING
 
-from fsrace_lint.project.dependencies import UNSETTLED, bits_of
-from fsrace_lint.project.names.heads import differing
+from fsrace_lint.project.callers.touched import Followed
+from fsrace_lint.project.dependencies import UNSETTLED, moved
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from fsrace_lint.project.callers.linker import Linker
     from fsrace_lint.project.dependencies import Dependencies
     from fsrace_lint.project.flow.states import Flow
-    from fsrace_lint.project.names.modules import LinkedFunction, Module
-
-_MOST: Final = 40
-"""Where more files were changed, everything is found anew."""
+    from fsrace_lint.project.names.modules import LinkedFunction
 
 
 class Retained:
@@ -30,19 +28,16 @@ class Retained:
         Args:
             linker: It has found the flows.
             files: The files that each of them depends on, as `Dependencies` says it.
-            dependencies: The names for which all files were searched.
+            dependencies: What all files were searched for.
         """
-        self.modules = linker.table.modules
-        """The files that were linked."""
+        self.state = Followed(linker, dependencies.searches)
+        """The state of the project."""
         settled = ((function, flow) for function, flow in linker.flows if not files[function] & UNSETTLED)
         self.flows: dict[LinkedFunction, Flow] = dict(settled)
-        self.files = {function: files[function] for function in self.flows}
+        self._files = {function: files[function] for function in self.flows}
         self._by_files: dict[int, list[LinkedFunction]] = {}
-        for function, all_ in self.files.items():
+        for function, all_ in self._files.items():
             self._by_files.setdefault(all_, []).append(function)
-        self.asked = dependencies.asked
-        self._links = _targets(linker.also)
-        self._filters = linker.filters
 
     def holding(self, linker: Linker) -> dict[LinkedFunction, Flow]:
         """Give the flows that hold for another state of the project.
@@ -53,41 +48,26 @@ class Retained:
         Returns:
             The flows of functions in such files.
         """
-        modules = linker.table.modules
-        if [each.relative for each in modules] != [each.relative for each in self.modules]:
+        touched = self.state.touched(linker)
+        if touched is None:
             return {}
-        if _targets(linker.also) != self._links:
-            return {}
-        pairs = zip(self.modules, modules, strict=True)
-        changed = [pair for pair in pairs if pair[0] is not pair[1]]
-        if len(changed) > _MOST or any(self._was_asked_for(old, new) for old, new in changed):
-            return {}
-        if not changed:
-            return self.flows
-        touched = 0
-        for old, new in changed:
-            touched |= bits_of(new.position, outline=old.outline != new.outline)
-        for name in self._let_through(linker):
-            for place in linker.table.heads.having("mentions", name):
-                touched |= bits_of(place, outline=True)
         holding = dict(self.flows)
-        for files, functions in self._by_files.items():
-            if files & touched:
-                for function in functions:
-                    del holding[function]
+        if touched:
+            for files, functions in self._by_files.items():
+                if files & touched:
+                    for function in functions:
+                        del holding[function]
         return holding
 
-    def _was_asked_for(self, old: Module, new: Module) -> bool:
-        """Tell whether a search through all files may come out otherwise, as one of them has changed."""
-        asked = self.asked.items()
-        return any(not names.isdisjoint(differing(field, old.head, new.head)) for field, names in asked)
+    def files_of(self, functions: Iterable[LinkedFunction], linker: Linker) -> dict[LinkedFunction, int]:
+        """Give the files that flows depend on, by their positions in another state of the project.
 
-    def _let_through(self, linker: Linker) -> set[str]:
-        """Name what calls are looked at now for what they do to the flow, and were not before."""
-        pairs = zip(self._filters, linker.filters, strict=True)
-        return {name for old, new in pairs if new is not old for name in new - old}
+        Args:
+            functions: The functions whose flows hold there.
+            linker: Has linked it.
 
-
-def _targets(links: Mapping[str, Module | None]) -> dict[str, str]:
-    """Give the files that links lead to, by the paths of the links."""
-    return {link: module.relative for link, module in links.items() if module is not None}
+        Returns:
+            The bits of the files, by the functions.
+        """
+        now = functools.cache(moved(self.state.aligned(linker.table.modules).kept))
+        return {function: now(self._files[function]) for function in functions}

@@ -55,8 +55,8 @@ class TrackedLinker(Linker):
         holding = retained.holding(self)
         self._flows.remember(holding)
         if holding:
-            self._flows.files.update((function, retained.files[function]) for function in holding)
-            self.dependencies.asked = retained.asked
+            self._flows.files.update(retained.files_of(holding, self))
+            self.dependencies.searches = retained.state.searches
 
     def _follow(self, function: LinkedFunction) -> Flow:
         self.dependencies.on(function.module.position)

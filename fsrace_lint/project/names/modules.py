@@ -134,6 +134,23 @@ class Module:
         """The names that its code may bind, those of attributes as `x.name`."""
         return frozenset(bound_in(self.facts.functions[0]))
 
+    def calls(self, names: set[str], *, results: bool = False) -> bool:
+        """Tell whether any code in it calls what has one of some names.
+
+        Args:
+            names: The names.
+            results: Whether only code counts that calls the results of calls too, as in `f()()`.
+
+        Returns:
+            Whether there is such code.
+        """
+        for function in self.facts.functions:
+            if not results or "" in function.called:
+                called = names.intersection(function.called)
+                if any(function.use(name) & ~m.HANDED for name in called):
+                    return True
+        return False
+
     @property
     def outline(self) -> tuple[object, ...]:
         """What is looked at of a file to relate its classes, and to find which of them bind an attribute."""

@@ -44,20 +44,21 @@ class TrackedTable(ModuleTable):
 
     def find(self, name: str, importer: Module) -> Module | None:
         """Find the module an absolute import means, or None where it is not of the project."""
-        return self._looked_at(super().find(name, importer))
+        return self._looked_at(name, super().find(name, importer))
 
     def exact(self, name: str) -> Module | None:
         """Find a module by its name from the root."""
-        return self._looked_at(super().exact(name))
+        return self._looked_at(name, super().exact(name))
 
-    def _looked_at(self, found: Module | None) -> Module | None:
+    def _looked_at(self, name: str, found: Module | None) -> Module | None:
+        self._dependencies.searches.modules.add(name)
         if found is not None:
             self._dependencies.on(found.position)
         return found
 
     def classes_named(self, name: str) -> tuple[LinkedClass, ...]:
         """Give the classes of a name that stand in no function and no other class."""
-        self._dependencies.asked["classes"].add(name)
+        self._dependencies.searches.heads["classes"].add(name)
         found = super().classes_named(name)
         for class_ in found:
             self._dependencies.on(class_.module.position)
@@ -66,8 +67,8 @@ class TrackedTable(ModuleTable):
     def deriving(self, name: str) -> list[Module]:
         """Give the modules in which a class may have a base that has a name where it is defined."""
         names = self.bound_as(name)
-        self._dependencies.asked["renamed"] |= names
-        self._dependencies.asked["bases"] |= names
+        self._dependencies.searches.heads["renamed"] |= names
+        self._dependencies.searches.heads["bases"] |= names
         found = super().deriving(name)
         for module in found:
             self._dependencies.on(module.position)
@@ -89,7 +90,12 @@ class _TrackedKinship(Kinship):
 
     def _noted(self, kind: int, class_: LinkedClass, find: Callable[[], Answer]) -> Answer:
         dependencies = self._dependencies
-        return dependencies.of(self._files[kind], class_, lambda: dependencies.in_outline(find))
+
+        def looked_at() -> Answer:
+            dependencies.on(class_.module.position)
+            return find()
+
+        return dependencies.of(self._files[kind], class_, lambda: dependencies.in_outline(looked_at))
 
     def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         return self._noted(0, class_, lambda: Kinship.bases(self, class_))
