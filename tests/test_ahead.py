@@ -18,7 +18,7 @@ from fsrace_lint.pipeline import EndedError
 from fsrace_lint.pipeline import kept as kept_module
 from fsrace_lint.project.callers.linker import Linker
 from fsrace_lint.project.callers.tracked import TrackedLinker
-from fsrace_lint.project.dependencies import UNSETTLED, Dependencies, bits_of
+from fsrace_lint.project.dependencies import UNSETTLED, Dependencies, bits_of, moved
 from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.memo import Circle, TrackedMemo
 from fsrace_lint.project.names import resolve
@@ -75,10 +75,17 @@ PROJECT: Final = {
     "class Own(Base, threading.Thread):\n    def leads(self):\n        if super().leads():\n"
     "            return True\n        return inner.lead()\n"
     "def f():\n    if Own().is_alive() or Own().leads():\n        work()\n",
-    "way.py": "from base import Base\n",
+    "way.py": "from base import Base\nfrom base import Base as Named\n",
+    "own.py": "from far import Given\nclass Late(Given):\n    other = True\n",
     "second.py": "from way import Base\nclass Second(Base):\n    pass\n",
     "of_second.py": "from second import Second\ndef f():\n    if Second().leads():\n        work()\n"
     "def g():\n    if Second().each():\n        work()\n",
+    "parts/sub/inner_lead.py": "from lead import lead\n",
+    "by_name.py": "from sub.inner_lead import lead\ndef f():\n    if lead():\n        work()\n",
+    "giving.py": "import give\ndef f(x):\n    give.taken()()\n    work()\n",
+    "taking.py": "def f(x):\n    f(x.go)\n    x.taken()\n",
+    "with_taken.py": "def f(x):\n    f(x.taken)\n    x.y()()\ndef g(x):\n    x.taken()\n",
+    "give.py": "from leave import leave\n",
 }
 """Guards, ways out and classes, each looked at from another file in a way of its own."""
 HEIR_SETS: Final = PROJECT["heir.py"].replace("self.x = 1", "self.other = not self.main")
@@ -115,7 +122,24 @@ STATES: Final[dict[str, tuple[str | None, ...]]] = {
         PROJECT["misc.py"] + "Base = 1\n",
     ),
     "turns.py": (PROJECT["turns.py"].replace("if n else odd(n)", ""),),
-    "new.py": ("def f():\n    work()\n", None),
+    "give.py": (
+        "from leave import leave\ndef taken():\n    return leave\n",
+        "def taken():\n    return 1\n",
+        "import sys\ndef taken():\n    sys.exit(1)\n",
+    ),
+    "new.py": (
+        "def f():\n    work()\n",
+        "from base import Base\nclass Late(Base):\n    other = True\n",
+        "from base import Base as Own\n",
+        "from new import Own\nclass Later(Own):\n    other = True\n",
+        "import sys\ndef go():\n    sys.exit(1)\n",
+        "def go():\n    pass\n",
+        "class ALeader:\n    first = __import__('rank').get_rank() == 0\n",
+        None,
+    ),
+    "a_new.py": ("from new import Own\nclass Late(Own):\n    other = True\n", None),
+    "parts/sub/__init__.py": ("", None),
+    "torch/distributed.py": ("def get_rank():\n    return 0\n", None),
 }
 """What these files may become; None is nothing."""
 
@@ -252,6 +276,12 @@ CHANGES: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
         {"of_second.g"},
         {"named.f"},
     ),
+    "by which name a base is known": (
+        "far.py",
+        PROJECT["far.py"] + "from base import Base as Given\n",
+        {"base.g"},
+        {"named.f"},
+    ),
     "who is an heir": (
         "misc.py",
         PROJECT["misc.py"] + "from base import Base\nclass Late(Base):\n    other = True\n",
@@ -370,11 +400,12 @@ def test_what_was_found_before_an_interruption_is_used(here: Path, followed: lis
 def test_a_file_that_is_broken_for_a_while(here: Path, followed: list[str]) -> None:
     kept = looked_ahead()
     write({"named.py": "def f(:\n"})
-    run, _ = check("far.py", kept=kept)
-    assert known(run).keys() <= {"far.<module>", "far.f"}
     followed.clear()
+    run, _ = check("far.py", kept=kept)
+    assert {"lead.lead", "base.f", "made.f"} <= known(run).keys()
+    assert known(run) == anew(run)
     kept.follow_ahead(nobody_waits)
-    assert followed == []
+    assert not [each for each in followed if each.startswith("named.")]
 
     write({"named.py": PROJECT["named.py"] + "more = 1\n"})
     run, _ = check("far.py", kept=kept)
@@ -385,15 +416,79 @@ def test_a_file_that_is_broken_for_a_while(here: Path, followed: list[str]) -> N
     assert known(run) == anew(run)
 
 
-def test_a_file_that_is_new_has_all_followed(here: Path, followed: list[str]) -> None:
+COMING: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
+    "one that nobody looks at": ("new.py", "def f():\n    work()\n", set(), {"named.f", "base.f", "far.f"}),
+    "one that is sought": ("torch/distributed.py", "", {"named.f"}, set()),
+    "the package of another one": ("parts/sub/__init__.py", "", {"by_name.f"}, set()),
+    "an heir": (
+        "new.py",
+        "from base import Base\nclass Late(Base):\n    other = True\n",
+        {"base.g"},
+        {"named.f", "far.f", "turns.f"},
+    ),
+    "an heir by another name": (
+        "new.py",
+        "from base import Base as Own\nclass Late(Own):\n    other = True\n",
+        {"base.g"},
+        {"named.f", "far.f", "turns.f"},
+    ),
+    "an heir of what is known by another name": (
+        "new.py",
+        "from way import Named\nclass Late(Named):\n    other = True\n",
+        {"base.g"},
+        {"named.f", "far.f", "turns.f"},
+    ),
+    "a class with the name of a variable": ("new.py", "class ALeader:\n    first = 1\n", {"parted.f"}, set()),
+    "a name of what ends a process": (
+        "new.py",
+        "import sys\ndef go():\n    sys.exit(1)\n",
+        {"misc.f"},
+        {"named.f", "giving.f", "taking.f", "far.f"},
+    ),
+    "a name of what ends none": ("new.py", "def go():\n    pass\n", set(), {"misc.f", "named.f"}),
+    "a name of what gives something to call": (
+        "new.py",
+        "from leave import leave\ndef taken():\n    return leave\n",
+        {"giving.f"},
+        {"misc.f", "named.f", "taking.f", "with_taken.f", "far.f"},
+    ),
+}
+"""A file that is new, its text, functions that are followed anew, and such that are not."""
+
+
+@pytest.mark.parametrize(("name", "text", "concerned", "others"), COMING.values(), ids=COMING)
+def test_a_file_that_comes_and_goes_has_those_followed_whom_it_concerns(
+    here: Path, followed: list[str], *, name: str, text: str, concerned: set[str], others: set[str]
+) -> None:
     kept = looked_ahead()
-    followed.clear()
-    write({"torch.py": "distributed = None\n"})
+    for state in (text, None, text):
+        put(name, state)
+        run, _ = check("far.py", kept=kept)
+        held = known(run)
+        assert held.items() <= anew(run).items()
+        assert others <= held.keys()
+        followed.clear()
+        kept.follow_ahead(nobody_waits)
+        if state is not None:
+            assert not concerned & held.keys()
+            assert concerned <= {*followed}
+        assert not others & {*followed}
+        assert known(run) == anew(run)
+
+
+def test_files_that_come_where_others_go(here: Path, followed: list[str]) -> None:
+    kept = looked_ahead()
+    put("again.py", None)
+    write({"aa.py": "", "b.py": "", "z.py": ""})
     run, _ = check("far.py", kept=kept)
-    assert known(run).keys() <= {"far.<module>", "far.f"}
+    assert {"lead.lead", "base.f", "made.f", "turns.f"} <= known(run).keys()
     kept.follow_ahead(nobody_waits)
-    assert {"lead.lead", "base.f", "made.f"} <= {*followed}
     assert known(run) == anew(run)
+    write({"lead.py": STATES["lead.py"][0] or "", "heir.py": HEIR_SETS})
+    run, _ = check("far.py", kept=kept)
+    assert {"far.f", "left.f"} <= known(run).keys()
+    assert known(run).items() <= anew(run).items()
+    assert not ((GUARD - {"named.f"}) | {"base.g"}) & known(run).keys()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
@@ -408,6 +503,14 @@ def test_a_link_that_leads_elsewhere_now(here: Path) -> None:
     assert "by_link.f" not in known(run)
     kept.follow_ahead(nobody_waits)
     assert known(run)["by_link.f"][0][1][1][0] == ALL
+
+
+def test_many_that_come_have_all_followed(here: Path, followed: list[str]) -> None:
+    kept = looked_ahead()
+    write({f"m{number}.py": "" for number in range(40)})
+    assert "lead.lead" in known(check("far.py", kept=kept)[0])
+    write({"m40.py": ""})
+    assert "lead.lead" not in known(check("far.py", kept=kept)[0])
 
 
 def test_many_changes_have_all_followed(here: Path, followed: list[str]) -> None:
@@ -482,7 +585,8 @@ def test_what_is_known_is_what_following_anew_finds(
 ) -> None:
     """Also where of some answers few are remembered."""
     monkeypatch.setattr(resolve, "_REMEMBERED", remembered)
-    Path("new.py").unlink(missing_ok=True)
+    for name in STATES.keys() - PROJECT.keys():
+        put(name, None)
     write(PROJECT)
     kept = looked_ahead()
     for (name, text), is_calm in zip(steps, looks, strict=False):
@@ -511,7 +615,7 @@ def test_each_change_and_back(here: Path) -> None:
         run, _ = check("far.py", kept=kept)
         assert known(run).items() <= anew(run).items(), (name, text)
         kept.follow_ahead(nobody_waits)
-        if name != "new.py" and (text is None or "(:" not in text):
+        if text is None or "(:" not in text:
             assert known(run) == anew(run), (name, text)
 
 
@@ -573,6 +677,25 @@ class TestDependencies:
 
         assert dependencies.of_circles(known, "a", forgets) == "a"
         assert known == {"a": 0}
+
+    @given(st.lists(st.sampled_from(["kept", "gone", "new"]), max_size=12), st.sets(st.integers(0, 11)))
+    def test_files_that_have_moved(self, fates: list[str], looked_at: set[int]) -> None:
+        kept: list[tuple[int, int]] = []
+        then = now = 0
+        for fate in fates:
+            if fate == "kept":
+                kept.append((then, now))
+            then += fate != "new"
+            now += fate != "gone"
+        files = sum(bits_of(place, outline=bool(place % 2)) for place in looked_at & {*range(then)})
+        there = [new for old, new in kept if old in looked_at]
+        outlined = {new for old, new in kept if old % 2}
+        expected = sum(bits_of(place, outline=place in outlined) for place in there)
+        if len(kept) == then:
+            assert moved(kept)(files) == expected
+        is_of_kept = sum(bits_of(old, outline=True) for old, _ in kept)
+        assert moved(kept)(files & is_of_kept) == expected
+        assert moved(kept)(files & is_of_kept | UNSETTLED) == expected | UNSETTLED
 
     def test_the_outline_alone(self) -> None:
         dependencies = Dependencies()

@@ -335,6 +335,11 @@ def heads(names: list[str], before: Heads | None = None) -> Heads:
     return Heads(((f"{place}.py", _HEADS[name]) for place, name in enumerate(names)), before)
 
 
+def at(names: dict[str, str], before: Heads) -> Heads:
+    """Make the same of files by their paths."""
+    return Heads(((path, _HEADS[name]) for path, name in names.items()), before)
+
+
 _HEADS: Final[dict[str, Any]] = {name: _Head(name) for name in "abc"}
 
 
@@ -352,27 +357,42 @@ class TestHeads:
             assert [list(third.having(field, name)) for name in "abcd"] == [[], [1, 3], [0, 2], []]
         assert third.denoting >= {"", "b", "c"}
 
-    @pytest.mark.parametrize("names", [[*"ab"], [*"abcabc"]])
-    def test_other_files_are_put_in_order_anew(self, names: list[str]) -> None:
-        first = heads([*"abc"])
+    def test_it_is_where_files_come_and_go(self) -> None:
+        first = heads([*"abca"])
         first.put_in_order()
-        assert not heads(names, first).is_ordered("mentions")
+        second = at({"0.py": "b", "1.py": "b", "11.py": "c", "3.py": "a"}, first)
+        third = at({"0.py": "a", "11.py": "c", "2.py": "a"}, second)
+        assert all(third.is_ordered(field) for field in FIELDS)
+        for field in FIELDS:
+            assert [list(second.having(field, name)) for name in "abcd"] == [[3], [0, 1], [2], []]
+            assert [list(third.having(field, name)) for name in "abcd"] == [[0, 2], [], [1], []]
+        assert second.denoting >= {"", "a", "b", "c"}
 
-    def test_so_are_many_changes(self) -> None:
+    @pytest.mark.parametrize("other", ["b", ""])
+    def test_many_changes_are_put_in_order_anew(self, other: str) -> None:
         first = heads(["a"] * 100)
         first.put_in_order()
-        assert heads(["b"] * 40 + ["a"] * 60, first).is_ordered("mentions")
-        assert not heads(["b"] * 41 + ["a"] * 59, first).is_ordered("mentions")
+        for many in (40, 41):
+            names = {f"{place}.py": other for place in range(many) if other}
+            names |= {f"{place}.py": "a" for place in range(many, 100)}
+            assert at(names, first).is_ordered("mentions") is (many == 40)
+
+    def test_so_are_many_that_are_new(self) -> None:
+        first = heads(["a"])
+        first.put_in_order()
+        for many in (40, 41):
+            names = {f"{place}.py": "a" for place in range(1 + many)}
+            assert at(names, first).is_ordered("mentions") is (many == 40)
 
     @pytest.mark.parametrize("seed", range(5))
     def test_any_changes(self, seed: int) -> None:
         chance = random.Random(seed)
         found = heads([chance.choice("abc") for _ in range(30)])
         for _ in range(10):
-            names = [chance.choice("abc") if chance.random() < 0.2 else "a" for _ in range(30)]
-            found = heads(names, found)
+            paths = [f"{place}.py" for place in range(34) if chance.random() < 0.9]
+            names = {path: chance.choice("abc") if chance.random() < 0.2 else "a" for path in paths}
+            found = at(names, found)
             for name in "abc":
-                assert list(found.having("further", name)) == [
-                    at for at, each in enumerate(names) if each == name
-                ]
-            assert found.denoting >= {"", *names}
+                places = [place for place, each in enumerate(names.values()) if each == name]
+                assert list(found.having("further", name)) == places
+            assert found.denoting >= {"", *names.values()}

@@ -122,21 +122,23 @@ def moved(kept: Sequence[tuple[int, int]]) -> Callable[[int], int]:
     """Tell what bits become where files have moved.
 
     Args:
-        kept: The positions of the files that are still there: where each was, and where it is, in order.
+        kept: The positions of the files that are still there: where each was, and where it is.
 
     Returns:
         Gives the bits for the new positions from those for the old ones, without what is gone.
     """
     if all(before == now for before, now in kept):
         return lambda files: files
-    together: list[tuple[int, int, int]] = []
-    for _, group in itertools.groupby(kept, lambda pair: pair[1] - pair[0]):
-        (before, now), *others = group
-        together.append((_place(before), _place(now), (1 << _BITS * (1 + len(others))) - 1))
+    runs: list[tuple[int, int, int]] = []
+    for _, run in itertools.groupby(
+        enumerate(kept), lambda each: (each[1][0] - each[0], each[1][1] - each[0])
+    ):
+        (_, (before, now)), *others = run
+        runs.append((_place(before), _place(now), (1 << _BITS * (1 + len(others))) - 1))
 
     def bits(files: int) -> int:
         found = files & UNSETTLED
-        for before, now, mask in together:
+        for before, now, mask in runs:
             found |= (files >> before & mask) << now
         return found
 

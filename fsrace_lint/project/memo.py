@@ -171,11 +171,14 @@ class Memo(Generic[Key, Answer]):
         """Give the answer for a key if it is remembered, else None."""
         return self._known.get(key)
 
-    def remember(self, answers: Mapping[Key, Answer]) -> None:
-        """Take answers that are known from elsewhere, to questions whose answers are not known here."""
-        known = self._known
-        self._known = dict(answers)
-        self._known.update(known)
+    def remember(self, answers: dict[Key, Answer]) -> None:
+        """Take answers that are known from elsewhere, to questions whose answers are not known here.
+
+        Args:
+            answers: The answers by their questions; it is nobody else's from now on.
+        """
+        answers.update(self._known)
+        self._known = answers
 
     @property
     def answers(self) -> Mapping[Key, Answer]:

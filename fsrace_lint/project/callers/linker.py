@@ -250,18 +250,21 @@ class Linker:
         """Name the calls that are looked at now for what they do to the flow, and were not before.
 
         Args:
-            before: What was looked at in an earlier state of the project.
+            before: What was looked at in an earlier state, of which few files were asked about.
             modules: The files that are others since.
 
         Returns:
             The names, and those of which only what a call gives may do so, if that is called in turn.
         """
+        ending: set[str] = set()
         able: set[str] = set()
         for module in modules:
-            ends = not _ENDING.isdisjoint(module.head.mentions)
-            able.update(module.head.denoting if ends else further_names(module.facts, results=False))
-        ending = self._ending - before[0]
-        return {*(self._telling - before[1]), *(ending & able)}, {*(ending - able)}
+            names, ends = module.head.denoting, not _ENDING.isdisjoint(module.head.mentions)
+            ending.update(names)
+            able.update(names if ends else further_names(module.facts, results=False))
+        ending &= self._ending
+        ending -= before[0]
+        return {*(self._telling - before[1]), *(ending & able)}, ending - able
 
     def _kind(self, called: m.Expr, scope: Scope) -> str:
         if last_name(called) not in self._telling:

@@ -33,13 +33,13 @@ class Retained:
         self.state = Followed(linker, dependencies.searches)
         """The state of the project."""
         settled = ((function, flow) for function, flow in linker.flows if not files[function] & UNSETTLED)
-        self.flows: dict[LinkedFunction, Flow] = dict(settled)
+        self.flows: dict[LinkedFunction, Flow | None] = dict(settled)
         self._files = {function: files[function] for function in self.flows}
         self._by_files: dict[int, list[LinkedFunction]] = {}
         for function, all_ in self._files.items():
             self._by_files.setdefault(all_, []).append(function)
 
-    def holding(self, linker: Linker) -> dict[LinkedFunction, Flow]:
+    def holding(self, linker: Linker) -> dict[LinkedFunction, Flow | None]:
         """Give the flows that hold for another state of the project.
 
         Args:

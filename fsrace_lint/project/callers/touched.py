@@ -68,17 +68,20 @@ class _Change:
             (then, now) for then, now in self._kept if before.modules[then] is not self._modules[now]
         ]
         self.size = len(self.changed) + len(self._gone) + len(new)
-        self._lost = [before.modules[then] for then in self._gone]
         self._added = [self._modules[now] for now in new]
-        packages = tuple(f"{each.name}." for each in (*self._lost, *self._added) if each.is_package)
-        self._inside = [then for then, _ in self._kept if before.modules[then].name.startswith(packages)]
-        """Those in packages that are none in one of the states: they answer to other names there."""
 
     @property
     def is_asked_for(self) -> bool:
         """Whether a search through all files may come out otherwise, and nobody knows for whom."""
-        named = (*self._added, *(self._before.modules[then] for then in self._inside))
-        return bool(self._differing("classes")) or any(map(self._was_imported, named))
+        return bool(self._differing("classes")) or any(map(self._was_imported, self._named_anew()))
+
+    def _named_anew(self) -> Iterator[Module]:
+        """Give the files that answer to a name, and did not; in a package, files answer to more names."""
+        yield from self._added
+        modules = self._before.modules
+        others = (*self._added, *(modules[then] for then in self._gone))
+        packages = tuple(f"{each.name}." for each in others if each.is_package)
+        yield from (modules[then] for then, _ in self._kept if modules[then].name.startswith(packages))
 
     def _was_imported(self, module: Module) -> bool:
         """Tell whether a module was sought by a name that may mean this one."""
@@ -86,19 +89,21 @@ class _Change:
         return any(".".join(parts[start:]) in sought for start in range(len(parts)))
 
     def _differing(self, field: Asked) -> set[str]:
-        """Name what was sought in a field of the heads, and is in others now."""
+        """Name what was sought in a field of the heads, and is in others now.
+
+        Who found something in a file that is gone depends on that file.
+        """
         before = self._before.modules
         found: set[str] = set()
         for then, now in self.changed:
             found |= differing(field, before[then].head, self._modules[now].head)
-        for each in (*self._lost, *self._added):
+        for each in self._added:
             found |= differing(field, NO_NAMES, each.head)
         return found & self._before.searches.heads[field]
 
     def outlined(self) -> Iterator[int]:
         """Give the positions of files that are gone, or whose classes may have other heirs."""
         yield from self._gone
-        yield from self._inside
         heirs = self._differing("bases") | self._differing("renamed")
         if heirs:
             table = self._linker.table

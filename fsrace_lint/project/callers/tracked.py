@@ -53,10 +53,10 @@ class TrackedLinker(Linker):
     def remember(self, retained: Retained) -> None:
         """Take what is known of an earlier state of the project, with the files that it depends on."""
         holding = retained.holding(self)
-        self._flows.remember(holding)
         if holding:
             self._flows.files.update(retained.files_of(holding, self))
             self.dependencies.searches = retained.state.searches
+        self._flows.remember(holding)
 
     def _follow(self, function: LinkedFunction) -> Flow:
         self.dependencies.on(function.module.position)

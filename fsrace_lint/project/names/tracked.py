@@ -90,12 +90,7 @@ class _TrackedKinship(Kinship):
 
     def _noted(self, kind: int, class_: LinkedClass, find: Callable[[], Answer]) -> Answer:
         dependencies = self._dependencies
-
-        def looked_at() -> Answer:
-            dependencies.on(class_.module.position)
-            return find()
-
-        return dependencies.of(self._files[kind], class_, lambda: dependencies.in_outline(looked_at))
+        return dependencies.of(self._files[kind], class_, lambda: dependencies.in_outline(find))
 
     def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         return self._noted(0, class_, lambda: Kinship.bases(self, class_))
