@@ -304,7 +304,9 @@ def wait_for_daemon(root: Path) -> None:
 def told_by_daemon(verb: str, wanted: str) -> str:
     """Give what the daemon says that matches, the first group if there is one; empty if nothing does."""
     command = [sys.executable, "-m", "fsrace_lint", "daemon", verb]
-    said = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True).stdout
+    # from elsewhere, as the checks: where this is run from, another version may lie
+    how: dict[str, Any] = {"cwd": tempfile.gettempdir(), "env": environment()}
+    said = subprocess.run(command, **how, capture_output=True, text=True, check=True).stdout
     found = re.search(wanted, said)
     return "" if found is None else found[found.re.groups and 1]
 
