@@ -48,7 +48,9 @@ PAUSE: Final = 2.0
 """The seconds between two changes: a daemon that has answered looks ahead, and frees memory."""
 PATIENCE: Final = 600.0
 """The seconds within which a daemon knows a project."""
-GROWTH: Final = ("trees", "lines", "seconds", "seconds for 100 k lines", "memory")
+GROWTH: Final = ("trees", "lines", "reference", "fsrace-lint", "ratio", "memory", "seconds for 100 k lines")
+STEP: Final = 1.5
+"""By how much joined trees have grown where they are measured again."""
 
 
 class Usage(NamedTuple):
@@ -330,26 +332,29 @@ def middle(tree: Path) -> Path:
     return files[len(files) // 2]
 
 
-def growth_rows(trees: Sequence[tuple[str, Path]], scratch: Path, count: int) -> Iterator[list[str]]:
-    """Measure trees that are joined one by one, the smallest first."""
-    without = ["--no-cache"] if has_cache() else []
+def growth_rows(
+    trees: Sequence[tuple[str, Path]], scratch: Path, reference: Sequence[str] | None, count: int
+) -> Iterator[list[str]]:
+    """Measure trees that are joined one by one, the smallest first, and all together."""
+    ours = [*OURS, *(["--no-cache"] if has_cache() else []), "."]
     joined = scratch / "joined"
-    names: list[str] = []
     joined.mkdir()
     (joined / "pyproject.toml").touch()
-    for name, tree in sorted(trees, key=lambda item: lines(item[1])):
-        copied(tree, joined / f"{len(names)}-{name}")
-        names.append(name)
-        usages = [run([*OURS, *without, "."], joined) for _ in range(count)]
-        yield growth_row(names, lines(joined), usages)
+    total = measured = 0
+    by_size = sorted((lines(tree), name, tree) for name, tree in trees)
+    for number, (more, name, tree) in enumerate(by_size, 1):
+        copied(tree, joined / f"{number}-{name}")
+        total += more
+        if total >= measured * STEP or number == len(trees):
+            yield growth_row(number, name, total, pairs(reference, ours, joined, count))
+            measured = total
 
 
-def growth_row(names: Sequence[str], total: int, usages: Sequence[Usage]) -> list[str]:
+def growth_row(number: int, name: str, total: int, found: Sequence[Pair]) -> list[str]:
     """Give the cells of one size."""
-    seconds = statistics.median(usage.seconds for usage in usages)
+    seconds = statistics.median(pair.ours.seconds for pair in found)
     per = f"{seconds / total * 100_000:.2f}" if total else "-"
-    memory = f"{max(usage.megabytes for usage in usages):.0f} MB"
-    return [f"{len(names)}: + {names[-1]}", f"{total:,}", f"{seconds:.2f}", per, memory]
+    return [*row(f"{number}: + {name}", f"{total:,}", found), per]
 
 
 def rooms(tree: Path) -> dict[str, float]:
@@ -374,7 +379,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--installed", nargs="+", default=[], metavar="NAME", help="installed packages too")
     parser.add_argument("--reference", help=f"what to run beside it in each tree; by default {REFERENCE}")
     parser.add_argument("--pairs", type=int, default=5, help="how often each is run (5)")
-    parser.add_argument("--growth", action="store_true", help="join the trees one by one")
+    parser.add_argument(
+        "--growth", action="store_true", help="join the trees one by one, and measure what has grown by half"
+    )
     parser.add_argument("--rooms", action="store_true", help="show where the time goes")
     parser.add_argument("--edits", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
@@ -399,7 +406,8 @@ def report(wanted: argparse.Namespace, scratch: Path) -> Iterator[str]:
     trees = [(tree.resolve().name, tree.resolve()) for tree in wanted.trees]
     trees += [(name, copied(installed(name), scratch / "installed" / name)) for name in wanted.installed]
     if wanted.growth:
-        yield from table(GROWTH, growth_rows(trees, scratch, wanted.pairs))
+        reference = wanted.reference and shlex.split(wanted.reference)
+        yield from table(GROWTH, growth_rows(trees, scratch, reference, wanted.pairs))
     elif wanted.rooms:
         found = {name: rooms(copied(tree, scratch / "rooms" / name)) for name, tree in trees}
         columns = ("tree", *next(iter(found.values())))

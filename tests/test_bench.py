@@ -75,15 +75,17 @@ class TestRow:
         assert script.row("t", "cold", found)[2:] == ["-", "1.50 s", "-", "3 MB"]
 
     def test_growth(self, script: ModuleType) -> None:
-        usages = [script.Usage(seconds, 10 * seconds) for seconds in (3, 1, 2)]
-        assert script.growth_row(["a", "b"], 400_000, usages) == [
+        found = [script.Pair(script.Usage(1, 5), script.Usage(each, 10 * each)) for each in (3, 1, 2)]
+        assert script.growth_row(2, "b", 400_000, found) == [
             "2: + b",
             "400,000",
-            "2.00",
-            "0.50",
+            "1.00 s (1.00 to 1.00)",
+            "2.00 s (1.00 to 3.00)",
+            "2.00 (1.00 to 3.00)",
             "30 MB",
+            "0.50",
         ]
-        assert script.growth_row(["a"], 0, usages)[3] == "-"
+        assert script.growth_row(1, "a", 0, found)[-1] == "-"
 
     def test_rooms(self, script: ModuleType) -> None:
         assert script.room_row("t", {"find": 1.0, "read": 3.0}) == ["t", "1.00 s (25%)", "3.00 s (75%)"]
@@ -137,10 +139,14 @@ class TestTables:
         assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
     def test_growth(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The smaller ones first; what has hardly grown is not measured again, but for the last."""
         write({"large/a.py": HAZARD * 3, "small/a.py": HAZARD})
         rows = table(script, capsys, "--growth", "large", "small")
         assert tuple(rows[0]) == script.GROWTH
         assert [row[:2] for row in rows[1:]] == [["1: + small", "4"], ["2: + large", "16"]]
+        for many, sizes in ((5, ["4", "8", "12", "20"]), (4, ["4", "8", "12", "16"])):
+            rows = table(script, capsys, "--pairs=1", "--growth", *["small"] * many)
+            assert [row[1] for row in rows[1:]] == sizes
 
     def test_rooms(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         write({"tree/a.py": HAZARD})
