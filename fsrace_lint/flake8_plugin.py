@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import multiprocessing
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterator, Sequence
 
+    from fsrace_lint.daemon.asking import Told
     from fsrace_lint.findings import Finding
     from fsrace_lint.pipeline import Run
     from fsrace_lint.settings import Settings
@@ -41,6 +43,8 @@ class Plugin:
     noqa: ClassVar[bool] = True
     stdin: ClassVar[str | None] = None
     named: ClassVar[tuple[str, ...]] = ()
+    told: ClassVar[dict[str, tuple[str, list[tuple[Told, bool]]]]] = {}
+    """The text of files, and what a daemon has found in them."""
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:  # noqa: ARG002  # `tree` is what makes flake8 call this once a file
         """Take what flake8 knows of a file: the name it reports, and the lines without a BOM."""
@@ -58,6 +62,14 @@ class Plugin:
             help="What fsrace-lint reports: what is probably wrong (default), or everything (strict). "
             "It goes before `profile` in [tool.fsrace-lint].",
         )
+        manager.add_option(
+            "--fsrace-daemon",
+            action="store_true",
+            default=False,
+            parse_from_config=True,
+            help="Have a process that stays check the files, if few are named, as `fsrace-lint check "
+            "--daemon` does; where there is none, one is started for the next time.",
+        )
 
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
@@ -66,8 +78,27 @@ class Plugin:
         cls.noqa = not options.disable_noqa
         cls.stdin = (options.stdin_display_name or "stdin") if STDIN in options.filenames else None
         cls.named = tuple(source.absolute_path(Path(name)) for name in options.filenames or ["."])
+        cls.told = {}
         if multiprocessing.parent_process() is None:
-            cls._prepare()
+            if options.fsrace_daemon and cls.noqa and cls.stdin is None:
+                cls._ask_a_daemon()
+            if not cls.told:
+                cls._prepare()
+
+    @classmethod
+    def _ask_a_daemon(cls) -> None:
+        """Have a daemon check the files, if all are named, or have it know their projects at the end."""
+        from fsrace_lint.daemon import asking  # noqa: PLC0415  # few want one
+
+        try:
+            texts = {name: Path(name).read_text("utf-8-sig") for name in cls.named}
+        except (OSError, ValueError):  # a folder, or a file that is not read so
+            return
+        found = asking.found_in(cls.named, cls.profile)
+        if found is None:
+            atexit.register(asking.keep, cls.named, cls.profile)
+            return
+        cls.told = {name: (text, found[name]) for name, text in texts.items()}
 
     @classmethod
     def _prepare(cls) -> None:
@@ -89,6 +120,12 @@ class Plugin:
 
     def run(self) -> Iterator[Row]:
         """Yield the findings; a failure is one of them."""
+        text, told = self.told.get(source.absolute_path(Path(self.filename)), (None, []))
+        if text == "".join(self.lines):
+            for each, is_suppressed in told:
+                if not is_suppressed or self._flake8_drops(each.code, each.line):
+                    yield self._row(each.line, each.column, each.code, each.message)
+            return
         try:
             with failures.guard(*pipeline.MISTAKES):
                 try:
@@ -100,7 +137,10 @@ class Plugin:
             return
         for finding in found:
             span = finding.place.span
-            yield span.line, span.column - 1, visible(f"{finding.code} {finding.message}"), type(self)
+            yield self._row(span.line, span.column, finding.code, finding.message)
+
+    def _row(self, line: int, column: int, code: str, message: str) -> Row:
+        return line, column - 1, visible(f"{code} {message}"), type(self)
 
     def _found(self, run_of: Callable[[Settings], Run]) -> Iterator[Finding]:
         file = Path(self.filename)
@@ -125,7 +165,9 @@ class Plugin:
         yield from result.kept
         if self.noqa:
             yield from result.unused
-        yield from (finding for finding in result.suppressed if not self.noqa or self._flake8_drops(finding))
+        for finding in result.suppressed:
+            if not self.noqa or self._flake8_drops(finding.code, finding.place.span.line):
+                yield finding
 
     def _through(self) -> Path:
         """Give what was named on the command line and led to the file: its project is the one that counts."""
@@ -133,14 +175,13 @@ class Plugin:
         above = [name for name in self.named if source.path_below(file, name) and self.filename != self.stdin]
         return Path(max(above, key=len, default=file))
 
-    def _flake8_drops(self, finding: Finding) -> bool:
+    def _flake8_drops(self, code: str, line: int) -> bool:
         """Tell whether flake8 reads the comment as we do.
 
         What it drops itself is left to it, so that its statistics, and plugins
         that look for needless `noqa`s, see that the comment is needed.
         """
-        line = finding.place.span.line
-        violation = Violation(finding.code, self.filename, line, 1, "", "".join(self.lines[line - 1 : line]))
+        violation = Violation(code, self.filename, line, 1, "", "".join(self.lines[line - 1 : line]))
         return bool(violation.is_inline_ignored(disable_noqa=False))
 
 

@@ -31,6 +31,8 @@ DISPLACED: Final = (sys.executable, os.fspath(Path(__file__).with_name("displace
 JOBS: Final = (1, 2, 4)
 CHANGED: Final = 40
 """How many files are changed, every second one in its text."""
+BY_FLAKE8: Final = 8
+"""Of how many of these one is checked by flake8, too."""
 SALTS: Final = ("1", "2")
 ROW: Final = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+): (?P<code>FSR\d{3}) (?P<message>.*)")
 
@@ -82,10 +84,21 @@ def different(tree: Path, *options: str) -> list[tuple[str, ...]]:
     return [way.options for way in others if way.report != first.report]
 
 
-def by_flake8(tree: Path, jobs: int, *options: str) -> list[tuple[str, ...]]:
-    """Give what flake8 says of a tree: path, line, column, code, message."""
-    command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", f"--jobs={jobs}", *options, "."]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+def by_flake8(
+    tree: Path, jobs: int, *options: str, named: str = ".", around: Mapping[str, str] | None = None
+) -> list[tuple[str, ...]]:
+    """Give what flake8 says of a tree, or of a file in it: path, line, column, code, message."""
+    command = [
+        sys.executable,
+        "-m",
+        "flake8",
+        "--isolated",
+        "--select=FSR",
+        f"--jobs={jobs}",
+        *options,
+        named,
+    ]
+    done = subprocess.run(command, cwd=tree, env=around, capture_output=True, text=True, check=False)
     if done.returncode not in {0, 1} or done.stderr:
         raise RuntimeError(f"{tree}: {command}: {done.stderr}")
     rows = [ROW.fullmatch(line) for line in done.stdout.splitlines()]
@@ -100,8 +113,11 @@ def by_us(tree: Path, *options: str) -> list[tuple[str, ...]]:
     return sorted(_plain({key: str(value) for key, value in row.items()}) for row in known)
 
 
-def by_daemon(tree: Path, *options: str) -> list[str]:
-    """Change files of a copy of a tree, and give those of which a daemon says something else."""
+def by_daemon(tree: Path, profile: str) -> list[str]:
+    """Change files of a copy of a tree, and give those of which a daemon says something else.
+
+    Of some, flake8 is asked as well, with a daemon and without one.
+    """
     with tempfile.TemporaryDirectory(prefix="fsr-") as scratch:
         copy, around = Path(scratch) / "copy", {**os.environ, "XDG_RUNTIME_DIR": scratch}
         shutil.copytree(tree, copy, symlinks=True)
@@ -111,9 +127,16 @@ def by_daemon(tree: Path, *options: str) -> list[str]:
         daemon = [*PROGRAM, "daemon"]
 
         def told(*command: str, file: Path) -> tuple[bytes, int]:
-            line = [*PROGRAM, "check", "--format=json", *options, *command, os.fspath(file.relative_to(copy))]
+            line = [*PROGRAM, "check", "--format=json", f"--profile={profile}", *command, named(file)]
             done = subprocess.run(line, cwd=copy, env=around, capture_output=True, check=False)
             return done.stdout + done.stderr, done.returncode
+
+        def named(file: Path) -> str:
+            return os.fspath(file.relative_to(copy))
+
+        def told_by_flake8(*options: str, file: Path) -> list[tuple[str, ...]]:
+            chosen = (f"--fsrace-profile={profile}", *options)
+            return by_flake8(copy, 1, *chosen, named=named(file), around=around)
 
         try:
             told("--daemon", file=files[0])
@@ -124,10 +147,14 @@ def by_daemon(tree: Path, *options: str) -> list[str]:
             for number, file in enumerate(files):
                 file.write_bytes(file.read_bytes() + b"\nchanged = 1\n"[number % 2 * 13 :])
                 if told("--daemon", file=file) != told("--no-cache", file=file):
-                    wrong.append(os.fspath(file.relative_to(copy)))
+                    wrong.append(named(file))
+                if number % BY_FLAKE8 == 0:
+                    told_of = [told_by_flake8(*more, file=file) for more in (("--fsrace-daemon",), ())]
+                    wrong += [] if told_of[0] == told_of[1] else [f"{named(file)} by flake8"]
+            asked = len(files) + len(files[::BY_FLAKE8])
             return [
                 *wrong,
-                *(["too few were answered"] if _answered(daemon, around) < len(files) * 3 / 4 else []),
+                *(["too few were answered"] if _answered(daemon, around) < asked * 3 / 4 else []),
             ]
         finally:
             subprocess.run([*daemon, "stop"], env=around, capture_output=True, check=False)
@@ -158,7 +185,7 @@ def main() -> None:
         only = [row[:4] for row in {*ours} ^ {*theirs}]
         print(f"{name} flake8: {len(ours)} findings, {sorted(only) or 'the same'}", flush=True)
         for profile in ("default", "strict"):
-            others = by_daemon(tree, f"--profile={profile}")
+            others = by_daemon(tree, profile)
             failed |= bool(others)
             print(f"{name} daemon, {profile}: {others or 'the same'}", flush=True)
     sys.exit(int(failed))

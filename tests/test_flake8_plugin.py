@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from textwrap import dedent
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.daemon.asking import Told
+from fsrace_lint.flake8_plugin import Plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
@@ -503,3 +513,117 @@ class TestOptions:
             command = [sys.executable, "-c", dedent(program), jobs]
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
             assert done.stderr == said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no daemon on Windows")
+class TestDaemon:
+    """A real daemon, at a socket of its own."""
+
+    @pytest.fixture(autouse=True)
+    def runtime(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        with tempfile.TemporaryDirectory(prefix="fsr-", dir="/tmp") as folder:
+            monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+            yield
+            said_by_daemon("stop")
+
+    NAMED: ClassVar = tuple(sorted(name for name in SEVERAL if name.endswith(".py") and "/à" not in name))
+
+    def told(self, folder: Path, *arguments: str, jobs: int = 1) -> list[str]:
+        """Give what flake8 reports, the same without a daemon."""
+        expected = reported(folder, *arguments, jobs=jobs)
+        assert reported(folder, "--fsrace-daemon", *arguments, jobs=jobs) == expected
+        return expected
+
+    def known(self, folder: Path, *arguments: str) -> None:
+        """Have a daemon know a project."""
+        reported(folder, "--fsrace-daemon", *arguments)
+        end = time.monotonic() + 60
+        while answered() == 0:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_what_it_finds_is_reported(self, tmp_path: Path, jobs: int) -> None:
+        project(tmp_path, SEVERAL)
+        assert answered() == 0
+        self.known(tmp_path, "work.py")
+        asked = [self.NAMED[start : start + 6] for start in range(0, len(self.NAMED), 6)]
+        found = [self.told(tmp_path, *some, jobs=jobs) for some in asked]
+        assert {row.partition(":")[0] for rows in found for row in rows} == {
+            "work.py",
+            "package/crlf.py",
+            "package/bom.py",
+            "package/unused.py",
+        }
+        assert answered() == 1 + len(asked)
+        self.told(tmp_path, "--fsrace-profile=strict", "work.py")
+
+    def test_what_has_changed_since(self, tmp_path: Path) -> None:
+        project(tmp_path, UNGUARDED_ELSEWHERE)
+        self.known(tmp_path, "work.py")
+        assert len(self.told(tmp_path, "work.py")) == 1
+        project(tmp_path, GUARDED_ELSEWHERE)
+        assert self.told(tmp_path, "work.py") == []
+        assert answered() == 3
+
+    def test_a_comment_that_flake8_does_not_read(self, tmp_path: Path) -> None:
+        texts = {
+            f"{name}.py": HAZARD.rstrip() + f"  # noqa: {name}\n" for name in ("FSR101", "fsr101", "FSR2")
+        }
+        project(tmp_path, texts)
+        self.known(tmp_path, "FSR2.py")
+        assert len(self.told(tmp_path, *texts)) == 2
+        assert answered() == 2
+
+    @pytest.mark.parametrize(
+        "arguments", [["."], ["--disable-noqa", "a.py"], ["a.py", "latin.py"], ["a.py", "gone.py"]]
+    )
+    def test_what_it_is_not_asked(self, tmp_path: Path, arguments: list[str]) -> None:
+        project(tmp_path, {"a.py": HAZARD})
+        (tmp_path / "latin.py").write_bytes(b"# coding: latin-1\n# \xe9\n" + HAZARD.encode())
+        self.known(tmp_path, "a.py")
+        assert len([row for row in self.told(tmp_path, *arguments) if "FSR101" in row]) in {1, 2}
+        assert answered() == 1
+
+    def test_a_link_to_another_file(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD})
+        (tmp_path / "link.py").symlink_to("a.py")
+        self.known(tmp_path, "a.py")
+        assert self.told(tmp_path, "link.py") == []
+        assert len(self.told(tmp_path, "a.py", "link.py")) == 1
+
+    def test_a_mistake_in_the_settings(self, tmp_path: Path) -> None:
+        project(tmp_path, {"a.py": HAZARD})
+        self.known(tmp_path, "a.py")
+        project(tmp_path, {}, "[tool.fsrace-lint]\nprofil = 1\n")
+        done = flake8(tmp_path, "--fsrace-daemon", "a.py")
+        assert done.returncode == 1
+        assert "profil" in done.stdout
+        assert done.stdout == flake8(tmp_path, "a.py").stdout
+
+    def test_a_file_that_is_changed_after_the_daemon_was_asked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        project(tmp_path, {"a.py": HAZARD})
+        name = str(tmp_path / "a.py")
+        told = Told("FSR999", "of before", name, 1, 1)
+        monkeypatch.setattr(Plugin, "told", {name: (HAZARD, [(told, False)])})
+        monkeypatch.setattr(Plugin, "named", (name,))
+        rows = {}
+        for text in (HAZARD, "\n" + HAZARD):
+            rows[text] = [
+                row[:3] for row in Plugin(ast.parse(text), name, text.splitlines(keepends=True)).run()
+            ]
+        assert list(rows.values()) == [[(1, 0, "FSR999 of before")], [(5, 4, MESSAGE.replace("3", "4"))]]
+
+
+def said_by_daemon(verb: str) -> str:
+    """Ask the daemon for something."""
+    command = [sys.executable, "-m", "fsrace_lint", "daemon", verb]
+    return subprocess.run(command, cwd="/", capture_output=True, text=True, check=False, timeout=60).stdout
+
+
+def answered() -> int:
+    """Give how many checks a daemon has answered, that by which it got to know a project among them."""
+    found = re.search(r"(\d+) checks? answered", said_by_daemon("status"))
+    return 0 if found is None else int(found[1])

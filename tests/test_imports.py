@@ -265,6 +265,7 @@ ROOMS = (
     Room("daemon"),
     Room("daemon.wire", "__init__"),
     Room("daemon.client", "daemon.wire"),
+    Room("daemon.asking", "daemon.client daemon.wire", "msgspec"),
     Room("daemon.process", "cache commands.check daemon.wire pipeline report report.words terminal", "click"),
     Room("daemon.__main__", "daemon.process"),
     Room("server"),
@@ -288,7 +289,7 @@ ROOMS = (
     Room("commands.prove", "commands.words explore mistakes report.words terminal", "click"),
     Room(
         "flake8_plugin",
-        "__init__ discover failures findings pipeline report.words rules settings source",
+        "__init__ daemon.asking discover failures findings pipeline report.words rules settings source",
         "ast flake8",
     ),
     Room("codemod", "fixes pipeline rules settings", "libcst"),
