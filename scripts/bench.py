@@ -187,7 +187,7 @@ def has_cache() -> bool:
 
 def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: Path) -> Iterator[list[str]]:
     """Measure a tree in all situations."""
-    reference = wanted.reference and shlex.split(wanted.reference)
+    reference: Sequence[str] | None = wanted.reference
     count, is_kept = wanted.pairs, has_cache()
     without = ["--no-cache"] if is_kept else []
     copy = copied(tree, scratch / "copy")
@@ -391,6 +391,7 @@ def options() -> argparse.Namespace:
         folders = os.pathsep.join((os.fspath(Path(sys.executable).parent), os.environ.get("PATH", "")))
         found = shutil.which("ruff", path=folders)
         wanted.reference = found and shlex.quote(found) + REFERENCE.removeprefix("ruff")
+    wanted.reference = wanted.reference and shlex.split(wanted.reference)
     for tree in wanted.trees:
         if not sources(tree):
             parser.error(f"no Python files below {tree}")
@@ -406,8 +407,7 @@ def report(wanted: argparse.Namespace, scratch: Path) -> Iterator[str]:
     trees = [(tree.resolve().name, tree.resolve()) for tree in wanted.trees]
     trees += [(name, copied(installed(name), scratch / "installed" / name)) for name in wanted.installed]
     if wanted.growth:
-        reference = wanted.reference and shlex.split(wanted.reference)
-        yield from table(GROWTH, growth_rows(trees, scratch, reference, wanted.pairs))
+        yield from table(GROWTH, growth_rows(trees, scratch, wanted.reference, wanted.pairs))
     elif wanted.rooms:
         found = {name: rooms(copied(tree, scratch / "rooms" / name)) for name, tree in trees}
         columns = ("tree", *next(iter(found.values())))

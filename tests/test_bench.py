@@ -277,6 +277,6 @@ def test_the_reference_is_ruff_where_it_is(script: ModuleType, monkeypatch: pyte
     write({"a/a.py": ""})
     monkeypatch.setattr(sys, "argv", ["bench.py", "a"])
     wanted: argparse.Namespace = script.options()
-    assert wanted.reference.endswith(" check --isolated --no-cache --preview --select ALL -q .")
+    assert " ".join(wanted.reference).endswith(" check --isolated --no-cache --preview --select ALL -q .")
     monkeypatch.setattr(script.shutil, "which", lambda *_, **__: None)
     assert script.options().reference is None
