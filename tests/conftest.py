@@ -11,9 +11,11 @@ import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
+from support.bad_input import HAZARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # what runs in the background of a shell begins with it ignored, and so would all that tests start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -23,6 +25,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.pop("FSRACE_CACHE_KEY", None)
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fsrace-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, which is the current folder, and an environment without wishes."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "FSRACE_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def one_good_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project with one good file, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "good.py").write_text(HAZARD)
 
 
 @pytest.fixture

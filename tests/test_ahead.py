@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from settled import settle, write
-from test_kept import check, keeping
+from support.settled import settle, write
+from support.warm import check, keeping
 
 from fsrace_lint.pipeline import EndedError
 from fsrace_lint.pipeline import kept as kept_module

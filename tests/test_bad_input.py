@@ -2,60 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from support.bad_input import GOOD, HAZARD, Told, check, posix
 
 from fsrace_lint import cli, source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
-GOOD = "good.py:4:5 FSR101 another process can create 'd' after the check on line 3"
-
-posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX filesystems have")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project with one good file, which is the current folder."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "good.py").write_text(HAZARD)
-
-
-class Told(NamedTuple):
-    code: int
-    findings: list[str]
-    errors: list[str]
-    stderr: str
-
-
-def check(*arguments: str) -> Told:
-    """Run check in the text format too: it must say the same, and nothing may end in a traceback."""
-    result = CliRunner().invoke(cli.main, ["check", "--format=json", *arguments])
-    text = CliRunner().invoke(cli.main, ["check", *arguments])
-    for one in (result, text):
-        assert one.exception is None or isinstance(one.exception, SystemExit), one.exc_info
-        assert "Traceback" not in one.output
-    assert (text.exit_code, text.stderr) == (result.exit_code, result.stderr)
-    document = json.loads(result.stdout)
-    findings = ["{path}:{line}:{column} {code} {message}".format(**row) for row in document["findings"]]
-    for row in document["findings"]:
-        assert row["code"] in text.stdout
-    errors = [
-        f"{row['path']}: {row['message']}" if row["path"] else row["message"] for row in document["errors"]
-    ]
-    assert result.stderr.splitlines()[-len(errors) :] == [f"Error: {error}" for error in errors] or not errors
-    return Told(result.exit_code, findings, errors, result.stderr)
+pytestmark = pytest.mark.usefixtures("one_good_file")
 
 
 class TestContent:

@@ -17,7 +17,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_cli import here, reported, run, write  # noqa: F401  # a fixture for all tests
+from support import ROOT
+from support.cli import CODE, reported, run, write
 
 from fsrace_lint import baseline, cli, fingerprints, placing
 from fsrace_lint.findings import Finding, Severity
@@ -27,22 +28,9 @@ from fsrace_lint.spans import Place, Span
 if TYPE_CHECKING:
     from click.testing import Result
 
-ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.usefixtures("here")
+
 SCHEMA = json.loads((ROOT / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
-CODE = """
-import os
-import shutil
-
-
-def prepare(out):
-    if not os.path.exists(out):
-        os.makedirs(out)
-
-
-def clean(out):
-    if os.path.exists(out):
-        shutil.rmtree(out)
-"""
 TABLE = '[tool.fsrace-lint]\nbaseline = "known.json"\n'
 
 
@@ -599,7 +587,7 @@ class TestPruning:
 
 class TestOfWhichProject:
     @pytest.fixture(autouse=True)
-    def two(self, here: Path) -> None:  # noqa: F811  # a fixture
+    def two(self, here: Path) -> None:
         write({f"{name}/pyproject.toml": "" for name in ("pa", "pb", "pa/sub")})
         write({"pa/one.py": CODE, "pa/two.py": CODE, "pb/one.py": CODE, "pb/three.py": CODE})
 

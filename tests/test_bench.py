@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_cli import HAZARD, here, write
+from support import SCRIPTS
+from support.cli import HAZARD, write
 
 from fsrace_lint.server import analysis
 from fsrace_lint.server.analysis import Analysis
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     import argparse
     from types import ModuleType
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("here")
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "bench.py"
+SCRIPT = SCRIPTS / "bench.py"
 TRUE = (sys.executable, "-c", "")
 CHANGED = ("one file", "comment", "any file", "editor", "one file by daemon", "any file by daemon")
 

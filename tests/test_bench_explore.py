@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support import SCRIPTS
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 pytestmark = pytest.mark.one_python
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "bench_explore.py"
+SCRIPT = SCRIPTS / "bench_explore.py"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from settled import LONG_AGO, settle, write
+from support import ROOT
+from support.settled import LONG_AGO, settle, write
 
 from fsrace_lint import cache, catalog, cli, leftovers, pipeline, rules, settings, source
 from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Version
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline import Checked, Run
     from fsrace_lint.settings import Settings
 
-ROOT = Path(__file__).parent.parent
 GUARDED = """
 import os
 import helper

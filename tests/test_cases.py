@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from mdtest import ERROR, FALSE_ALARM, collect, failures, relative, run
+from support import FIXTURES
+from support.mdtest import ERROR, FALSE_ALARM, collect, failures, name, relative, run
 
 if TYPE_CHECKING:
-    from mdtest import Case
+    from pathlib import Path
 
-FIXTURES = Path(__file__).parent / "fixtures"
+    from support.mdtest import Case
+
 CASES = collect(FIXTURES)
 UPDATE = os.environ.get("FSRACE_UPDATE_CASES") == "1"
 TOOL = "FSR0"
-
-
-def name(case: Case) -> str:
-    return f"{case.document.relative_to(FIXTURES).with_suffix('').as_posix()}: {case.title}"
 
 
 def suppressible(case: Case) -> list[tuple[str, int, list[str]]]:

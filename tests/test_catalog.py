@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support import FIXTURES
 
 from fsrace_lint import catalog
 from fsrace_lint.catalog import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 FILES = sorted(
     file.name for file in importlib.resources.files(catalog).iterdir() if file.name.endswith(".toml")
 )
-CASES = Path(__file__).parent / "fixtures" / "catalog"
+CASES = FIXTURES / "catalog"
 WITHOUT_CASES = {"names", "launchers"}
 """Files of no framework: their entries are met in the cases of all the others."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from support import SCRIPTS
 
 from fsrace_lint import catalog
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "catalog_page.py"
+SCRIPT = SCRIPTS / "catalog_page.py"
 FIRST = "# A library. More of it.\n"
 
 

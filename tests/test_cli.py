@@ -13,9 +13,10 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-import commands
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from support import commands
+from support.cli import HAZARD, reported, run, start, write
 
 from fsrace_lint import __version__, catalog, cli, pipeline, rules
 from fsrace_lint.catalog import CatalogError
@@ -24,7 +25,8 @@ from fsrace_lint.terminal import is_colored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+pytestmark = pytest.mark.usefixtures("here")
+
 FIRST = "a.py:4:5: FSR101 check-then-mkdir: another process can create 'd' after the check on line 3"
 MALFORMED = """
 [[tool.fsrace-lint.catalog.guard]]
@@ -36,53 +38,6 @@ names = ["mylib.is_chief"]
 scope = "gobal"
 """
 COMMANDS = ("check", "fix", "rules", "explain")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project, which is the current folder, and an environment without wishes."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "FSRACE_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("")
-    return tmp_path
-
-
-def write(files: dict[str, str]) -> None:
-    for name, text in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text, encoding="utf-8")
-
-
-def run(*arguments: str, code: int) -> Result:
-    result = CliRunner().invoke(cli.main, arguments, prog_name="fsrace-lint")
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def reported(*arguments: str, code: int = 1) -> list[str]:
-    rows = json.loads(run("check", "--format=json", *arguments, code=code).stdout)["findings"]
-    return [f"{row['path']}:{row['line']} {row['code']}" for row in rows]
-
-
-def read_terminal(stream: int) -> bytes:
-    """Give what was shown on a terminal that nobody else holds any more, and close it."""
-    shown = b""
-    try:
-        while chunk := os.read(stream, 65536):
-            shown += chunk
-    except OSError:
-        pass  # how Linux says that nobody writes any more
-    os.close(stream)
-    return shown
-
-
-def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "fsrace_lint", *arguments]
-    return subprocess.run(
-        command, check=False, capture_output="stdout" not in options, timeout=120, **options
-    )
 
 
 SCENARIO = """
@@ -343,7 +298,7 @@ class TestFiles:
     FILES: Final = ("a.py", "build/b.py", "tests/c.py", "old/d.py", "ignored/e.py", "script")
 
     @pytest.fixture(autouse=True)
-    def files(self) -> None:
+    def files(self, here: Path) -> None:
         write({**dict.fromkeys(self.FILES, HAZARD), ".gitignore": "ignored/\n"})
         write({"pyproject.toml": "[tool.fsrace-lint]\nextend-exclude = ['old']\n"})
 

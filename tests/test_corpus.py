@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import corpus
+import holding
 import pytest
-from test_cli import HAZARD, here, write
+from support.cli import HAZARD, write
 
-pytestmark = pytest.mark.one_python
+pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
 
-SCRIPTS = Path(__file__).parent.parent / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import corpus  # noqa: E402  # it lies among the scripts
-import holding  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ["here"]
+    from pathlib import Path
 
 WIDE = 'import os\nx = "ü"\nif not os.path.exists("é"): os.mkdir("é")\n'
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from shuffled import surroundings
-from test_cli import HAZARD, here, write
-from unfiltered import project
+from support import ROOT, SCRIPTS
+from support.cli import HAZARD, write
+from support.unfiltered import project
 
 from fsrace_lint import rules
 from fsrace_lint.report import FORMATS
 
-__all__ = ["here"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.usefixtures("here")
+
 
 WAYS = [
     ["--jobs=1", "--no-cache", "."],
@@ -70,7 +73,7 @@ def test_the_places_of_objects_in_memory_tell_nothing(here: Path) -> None:
     shutil.copytree(ROOT / "examples", here / "examples")
     write({"several.py": SEVERAL, "hazard.py": HAZARD})
     ends = ["check", "--profile=strict", "--show-silenced", "--jobs=1", "--no-cache", "."]
-    programs = [["-m", "fsrace_lint"], *([str(ROOT / "tests/displaced.py"), str(salt)] for salt in range(4))]
+    programs = [["-m", "fsrace_lint"], *([str(SCRIPTS / "displaced.py"), str(salt)] for salt in range(4))]
     runs = [
         subprocess.run([sys.executable, *program, *ends], capture_output=True, check=False)
         for program in programs

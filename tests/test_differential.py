@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
-from differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mdtest import Case, collect, run
+from support import FIXTURES
+from support.differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
+from support.mdtest import Case, collect, run
 
 from fsrace_lint import pipeline
 
@@ -263,11 +264,7 @@ def test_bigger_programs(text: str) -> None:
 
 # The cases of the documents.
 
-CASES: Final = [
-    case
-    for case in collect(Path(__file__).parent / "fixtures")
-    if "diff" in case.outputs and len(case.files) == 1
-]
+CASES: Final = [case for case in collect(FIXTURES) if "diff" in case.outputs and len(case.files) == 1]
 USUAL: Final = (
     "absent",
     "parent absent",

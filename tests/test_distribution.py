@@ -15,16 +15,15 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-import pages
 import pytest
-from commands import environment, lines_of
 from filelock import FileLock
+from support import ROOT, pages
+from support.commands import environment, lines_of
 
 from fsrace_lint import __version__, catalog
 
 pytestmark = pytest.mark.one_python
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "fsrace_lint"
 OFFLINE = re.compile(
     "Failed to establish a new connection|Temporary failure in name resolution|Max retries exceeded"

@@ -12,12 +12,10 @@ import tarfile
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-import commands
-import pages
 import pytest
-import shown
-from commands import bash
-from pages import DOCS, ROOT, Block
+from support import ROOT, commands, pages, shown
+from support.commands import bash
+from support.pages import DOCS, Block
 
 from fsrace_lint import cli
 

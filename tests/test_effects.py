@@ -7,7 +7,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 import pytest
-from test_guards import project
+from support.linked import project
 
 from fsrace_lint import catalog
 from fsrace_lint.catalog import Effect, argument

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from test_extract import facts as facts_of
-from test_guards import project
-from test_resolve import marked
+from support.linked import facts as facts_of
+from support.linked import marked, project
 
 from fsrace_lint.facts.annotations import EACH, VALUE, parts_of
 from fsrace_lint.facts.spell import spell

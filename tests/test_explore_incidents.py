@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner
+from support import FIXTURES, ROOT
 
 from fsrace_lint import cli, explore
 
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.one_python
 
-ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "incidents.md"
-INCIDENTS = Path(__file__).parent / "fixtures" / "explore" / "incidents"
+INCIDENTS = FIXTURES / "explore" / "incidents"
 UPDATE = os.environ.get("FSRACE_UPDATE_INCIDENTS") == "1"
 """Write what is printed into the page, instead of comparing; read the difference then."""
 

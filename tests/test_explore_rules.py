@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import explored
 import pytest
-from explored import Case, Proof, failing, fixed, fixture, text
-from test_rules import LOADED
+from support import explored
+from support.explored import Case, Proof, failing, fixed, fixture, text
+from support.rule_pages import LOADED
 
 from fsrace_lint.fixes.recipes import RECIPES
 

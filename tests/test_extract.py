@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.linked import facts, source
 
 from fsrace_lint.facts import bounds
 from fsrace_lint.facts import model as m
@@ -23,7 +24,7 @@ from fsrace_lint.facts.extract import Extractor, SyntaxProblem, extract
 from fsrace_lint.facts.names import dotted, last_name
 from fsrace_lint.facts.newer import hint, located
 from fsrace_lint.facts.spell import LONGEST, spell
-from fsrace_lint.source import Source, decode, of_text
+from fsrace_lint.source import of_text
 from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ if TYPE_CHECKING:
 
 X, Y, Z = m.Name("x"), m.Name("y"), m.Name("z")
 NOWHERE = Span(0, 0, 0, 0)
-
-
-def source(text: str) -> Source:
-    found = decode(text.encode(), Path("/p/a.py"), Path("/p"))
-    assert isinstance(found, Source)
-    return found
-
-
-def facts(text: str) -> m.FileFacts:
-    found = extract(source(text))
-    assert isinstance(found, m.FileFacts), found
-    return found
 
 
 def problem(text: str) -> SyntaxProblem:

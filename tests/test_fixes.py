@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import ROOT
 
 from fsrace_lint import placing, rules
 from fsrace_lint.findings import Applicability, Finding, Fix, Idiom, Severity
@@ -809,7 +810,7 @@ def test_each_recipe_is_told_of(name: str) -> None:
     offered = {remedy.recipe for loaded in rules.load() for remedy in loaded.rule.remedies}
     offered |= {remedy.otherwise for loaded in rules.load() for remedy in loaded.rule.remedies}
     assert name in offered | {"exist-ok", "missing-ok"}
-    page = Path(__file__).parent.parent / "docs" / "fixes.md"
+    page = ROOT / "docs" / "fixes.md"
     assert f"`{name}`" in page.read_text("utf-8")
 
 

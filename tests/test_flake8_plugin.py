@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
+from support import ROOT
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.daemon.asking import Told
@@ -25,8 +25,8 @@ from fsrace_lint.flake8_plugin import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 MESSAGE = "FSR101 another process can create 'd' after the check on line 3"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import fuzz
+import fuzz_inputs
+import fuzz_targets
 import pytest
 
 from fsrace_lint import pipeline, rules, source, suppress
@@ -15,49 +15,31 @@ from fsrace_lint.pipeline import comments
 from fsrace_lint.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-SCRIPTS = Path(__file__).parent.parent / "scripts"
-
-
-@pytest.fixture(scope="module")
-def scripts() -> Iterator[dict[str, Any]]:
-    sys.path.insert(0, str(SCRIPTS))
-    loaded = {}
-    for name in ("fuzz_inputs", "fuzz_targets", "fuzz"):
-        spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        loaded[name] = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(loaded[name])
-    yield loaded
-    sys.path.remove(str(SCRIPTS))
-    for name in loaded:
-        del sys.modules[name]
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", ["extract", "suppress", "settings", "catalog", "link", "fixes"])
-def test_nothing_is_wrong(name: str, scripts: dict[str, Any], tmp_path: Path) -> None:
-    target = scripts["fuzz_targets"].TARGETS[name]
-    fuzz = scripts["fuzz"].Fuzz(name, target.check, tmp_path, 60)
-    for data in scripts["fuzz"].made(target.make, 20, 15):
-        fuzz.feed(data)
-    assert (fuzz.inputs, fuzz.found) == (15, {})
+def test_nothing_is_wrong(name: str, tmp_path: Path) -> None:
+    target = fuzz_targets.TARGETS[name]
+    run = fuzz.Fuzz(name, target.check, tmp_path, 60)
+    for data in fuzz.made(target.make, 20, 15):
+        run.feed(data)
+    assert (run.inputs, run.found) == (15, {})
 
 
-def test_a_defect_is_kept_and_made_smaller(scripts: dict[str, Any], tmp_path: Path) -> None:
+def test_a_defect_is_kept_and_made_smaller(tmp_path: Path) -> None:
     def check(data: bytes) -> None:
         if b"x" in data and b"y" in data:
             raise ValueError(f"not {len(data)} of these")
 
-    fuzz = scripts["fuzz"].Fuzz("extract", check, tmp_path, 10)
+    run = fuzz.Fuzz("extract", check, tmp_path, 10)
     for data in (b"a = 1\nb = x\nc = 3\nd = y + 4\n", b"y = x", b"x"):
-        fuzz.feed(data)
-    assert [*fuzz.found.values()] == [2]
+        run.feed(data)
+    assert [*run.found.values()] == [2]
     assert (tmp_path / "extract" / "001.txt").read_bytes() == b"xy"
 
 
-def test_what_takes_too_long_is_a_defect(scripts: dict[str, Any], tmp_path: Path) -> None:
+def test_what_takes_too_long_is_a_defect(tmp_path: Path) -> None:
     def check(_data: bytes) -> None:
         while True:
             try:
@@ -65,24 +47,23 @@ def test_what_takes_too_long_is_a_defect(scripts: dict[str, Any], tmp_path: Path
             except Exception:  # noqa: BLE001, PERF203  # no handler for exceptions may keep it from ending
                 continue
 
-    fuzz = scripts["fuzz"].Fuzz("extract", check, tmp_path, 0.05)
-    assert "takes more than" in fuzz.defect(b"")
+    run = fuzz.Fuzz("extract", check, tmp_path, 0.05)
+    assert "takes more than" in (run.defect(b"") or "")
 
 
-def test_a_seed_makes_the_same_inputs(scripts: dict[str, Any]) -> None:
-    make = scripts["fuzz_inputs"].module
-    first = [*scripts["fuzz"].made(make, 3, 20)]
-    assert first == [*scripts["fuzz"].made(make, 3, 20)]
-    assert first != [*scripts["fuzz"].made(make, 4, 20)]
+def test_a_seed_makes_the_same_inputs() -> None:
+    make = fuzz_inputs.module
+    first = [*fuzz.made(make, 3, 20)]
+    assert first == [*fuzz.made(make, 3, 20)]
+    assert first != [*fuzz.made(make, 4, 20)]
     assert len({*first}) > 15
 
 
-def test_a_project_is_taken_apart(scripts: dict[str, Any]) -> None:
-    inputs = scripts["fuzz_inputs"]
-    text = inputs.joined([("main.py", "a"), ("pkg/io.py", "b\n")])
-    assert inputs.split(text.encode()) == {"main.py": b"a\n", "pkg/io.py": b"b\n"}
-    assert inputs.split(b"x\n") == {"main.py": b"x\n"}
-    assert inputs.project(Random(1))
+def test_a_project_is_taken_apart() -> None:
+    text = fuzz_inputs.joined([("main.py", "a"), ("pkg/io.py", "b\n")])
+    assert fuzz_inputs.split(text.encode()) == {"main.py": b"a\n", "pkg/io.py": b"b\n"}
+    assert fuzz_inputs.split(b"x\n") == {"main.py": b"x\n"}
+    assert fuzz_inputs.project(Random(1))
 
 
 FOUND = {

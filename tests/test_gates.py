@@ -19,10 +19,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
-from editor import Editor, session
-from test_cli import HAZARD, here, read_terminal, write  # noqa: F401  # a fixture for all tests
-from test_html import elements, parsed, said
-from test_report import finding, fix, source
+from support.cli import HAZARD, read_terminal, write
+from support.editor import Editor, session
+from support.html import elements, parsed, said
+from support.outcomes import finding, fix, source
 
 from fsrace_lint import cache, cli, report
 from fsrace_lint.cache import seal as sealing
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from click.testing import Result
 
     from fsrace_lint.source import Source
+
+pytestmark = pytest.mark.usefixtures("here")
 
 BIN: Final = Path(sys.executable).parent
 LINTER: Final = str(BIN / "fsrace-lint")

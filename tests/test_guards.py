@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from support.linked import SITE, project, runs
 
-from fsrace_lint import catalog
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
 from fsrace_lint.project.flow.processes import Runs
-from fsrace_lint.project.queries import Project, link_module
-from fsrace_lint.source import Source, decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SITE = "os.makedirs(out)"
 ONE, MANY, OTHERS = Runs.ONE, Runs.MANY, Runs.OTHERS
 NODE, GROUP = Runs.PER_NODE, Runs.PER_GROUP
-
-
-def project(files: Mapping[str, str]) -> Project:
-    """Link a project of sources, given by path."""
-    modules = []
-    for path, text in files.items():
-        source = decode(dedent(text).encode(), Path("/p", path), Path("/p"))
-        assert isinstance(source, Source)
-        facts = extract(source)
-        assert isinstance(facts, FileFacts), facts
-        modules.append(link_module(path, path, facts))
-    return Project(modules, catalog.load())
-
-
-def runs(files: Mapping[str, str]) -> Runs:
-    """Tell who runs the one site of a project."""
-    (site,) = project(files).sites("mkdir")
-    return site.runs
 
 
 class Case(NamedTuple):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
-from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
-from unfiltered import modules
+from support import ROOT
+from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
+from support.unfiltered import modules
 
 from fsrace_lint import catalog, pipeline, rules, settings
 from fsrace_lint.cache import Folder, PackedFacts, Row, Version
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline import Checked, Run
     from fsrace_lint.project.names.modules import LinkedClass, Module
 
-ROOT: Final = Path(__file__).parent.parent
 GUARDED: Final = """\
 import os
 from helper import lead

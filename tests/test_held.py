@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import here, write
+from support.cli import write
 
 from fsrace_lint import pipeline, rules, settings, source
 from fsrace_lint.facts.extract import extract
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.pipeline.run import Checked, Run
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("here")
 
 PACKAGE = Path(source.__file__).parent
 CLEAN = "def f(a):\n    return a.b\n"

@@ -6,7 +6,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
-from test_guards import project
+from support.linked import project
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.callers.edges import Edges

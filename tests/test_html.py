@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib.resources
 import re
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import html5lib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cli import here, run, write  # noqa: F401  # a fixture for all tests
-from test_report import OUTCOMES, finding, fix, place, source
+from support import EXAMPLES
+from support.cli import run, write
+from support.html import elements, only, parsed, said
+from support.outcomes import OUTCOMES, finding, fix, place, source
 
 from fsrace_lint import rules
 from fsrace_lint.findings import Applicability, Related, Severity, Step, Witness
@@ -28,10 +27,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.findings import Finding
 
-pytestmark = pytest.mark.one_python
+pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
 
-ROOT: Final = Path(__file__).parent.parent
-EXAMPLES: Final = ROOT / "examples"
 HOSTILE: Final = (
     "</script><img src=x onerror=alert(1)>\"'`&amp;<!--\u202e\u2066\x1b[2J\x00\ud800\udcff\ufffe\U0001ffff]]>"
 )
@@ -58,50 +55,6 @@ def prepare(out):
 \tos.makedirs(out)
     return out
 """
-
-
-def elements(root: Element, name: str = "*", kind: str = "") -> list[Element]:
-    """Give the elements below one, of a name and of a class."""
-    found = [each for each in root.iter() if name in ("*", each.tag.rpartition("}")[2])]
-    return [each for each in found if not kind or kind in each.get("class", "").split()]
-
-
-def said(element: Element) -> str:
-    return "".join(element.itertext())
-
-
-def only(root: Element, name: str = "*", kind: str = "") -> Element:
-    (found,) = elements(root, name, kind)
-    return found
-
-
-def parsed(text: str) -> Element:
-    """Read a page as a browser does, which has nothing to forgive, and check what holds for every page."""
-    assert text.isascii()
-    assert text.startswith("<!DOCTYPE html>\n")
-    assert text.endswith("</html>\n")
-    root: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
-    style, script = only(root, "style"), only(root, "script")
-    allowed = next(each.get("content", "") for each in elements(root, "meta") if each.get("http-equiv"))
-    assert f"style-src '{digest(style)}';" in allowed
-    assert f"script-src '{digest(script)}';" in allowed
-    assert "unsafe" not in allowed
-    names = [each.get("id") for each in root.iter() if each.get("id") is not None]
-    assert len(set(names)) == len(names)
-    for each in root.iter():
-        assert not [
-            key for key in each.attrib if key.startswith("on") or key in {"style", "src", "srcdoc", "action"}
-        ]
-        address = each.get("href")
-        if address is not None and address != "data:,":
-            assert address.startswith("#")
-            assert address[1:] in names
-    assert {each.tag for each in root.iter()}.isdisjoint({"img", "iframe", "object", "embed", "base"})
-    return root
-
-
-def digest(element: Element) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(said(element).encode()).digest()).decode()
 
 
 def page(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-import browser as browsers
 import pytest
-from browser import Browser, Tab
-from test_report import finding, fix, source
+from support import browser as browsers
+from support.browser import Browser, Tab
+from support.outcomes import finding, fix, source
 
 from fsrace_lint.findings import Applicability, Severity, Step, Witness
 from fsrace_lint.report import Edit, Options, Outcome, Preview, RuleInfo, Tool, render

@@ -10,12 +10,14 @@ from typing import Any
 
 import identical
 import pytest
-from test_cli import here, start, write
-from test_workers import HAZARD, project
+from support import EXAMPLES
+from support.cli import start, write
+from support.large import HAZARD, project
 
-__all__ = ["here", "project"]
+pytestmark = pytest.mark.usefixtures("here")
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+__all__ = ["project"]
+
 LISTINGS = ((), ("--profile=strict", "--show-silenced"), ("--show-suppressed",), ("--ignore=FSR101",))
 
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from settled import LONG_AGO, settle, write
+from support.settled import LONG_AGO, settle, write
+from support.warm import check, keeping
 
 from fsrace_lint import pipeline, rules, settings, source
 from fsrace_lint.facts import extract as extraction
@@ -25,7 +26,7 @@ from fsrace_lint.status import Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.pipeline import Checked
 
 pytestmark = pytest.mark.usefixtures("thawed")
 
@@ -50,12 +51,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def check(*paths: str, kept: Kept | None = None) -> tuple[Run, Checked]:
-    named = [Path(path) for path in paths]
-    ((run, found),) = pipeline.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
-    return run, found
-
-
 def codes(found: Checked) -> list[str]:
     return [finding.code for finding in found.outcome.findings]
 
@@ -71,15 +66,6 @@ def watched(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, key: Callabl
 
     monkeypatch.setattr(where, name, watching)
     return seen
-
-
-def keeping(path: str) -> Kept:
-    """Read the project that a file belongs to, and read no other one any more."""
-    kept = Kept()
-    kept.loads = True
-    check(path, kept=kept)
-    kept.loads = False
-    return kept
 
 
 class TestWhatIsLookedAt:

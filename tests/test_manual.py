@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from explored import fixture
 from jsonschema import Draft202012Validator
-from mdtest import Case, collect
-from mdtest import run as check
-from test_cli import here, read_terminal, run, start
-from test_rules import CASES, HAZARDS, LOADED, code, example, shown
+from support import FIXTURES, ROOT
+from support.cli import read_terminal, run, start
+from support.explored import fixture
+from support.mdtest import Case, collect
+from support.mdtest import run as check
+from support.rule_pages import CASES, HAZARDS, LOADED, code, example, shown
 
 from fsrace_lint import manual, pipeline, rules, settings
 from fsrace_lint.findings import Applicability
@@ -26,13 +27,11 @@ from fsrace_lint.rules.references import ABOUT, CWES, HELPED
 if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
 
-pytestmark = pytest.mark.one_python
+pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
 
-__all__ = ["here"]
-
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = ROOT / "docs"
 SCHEMA = json.loads((DOCS / "rules.schema.json").read_text("utf-8"))
-INCIDENTS = Path(__file__).parent / "fixtures" / "explore" / "incidents"
+INCIDENTS = FIXTURES / "explore" / "incidents"
 LABELS = ["Bad", "Interleaving", "Good", "Fix", "Silent when", "Reported", "Settings", "References"]
 HARMS = {
     "FileExistsError": "FileExistsError|is told that something is there|at once|not wait",

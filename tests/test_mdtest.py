@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
-from mdtest import Case, CaseError, collect, failures, parse
+from support.mdtest import Case, CaseError, collect, failures, parse
 
 from fsrace_lint import pipeline
 from fsrace_lint.report import Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from unfiltered import project
+from support.unfiltered import project
 
 from fsrace_lint.project.names import further
 from fsrace_lint.project.names.tables import aliases_in

@@ -8,23 +8,23 @@ import subprocess
 import sys
 import zlib
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
-from mdtest import Case, collect, run
-from metamorphic import CHANGES, SUFFIX, WHOLE, Files
+from support import EXAMPLES, FIXTURES
+from support.mdtest import Case, collect, run
+from support.metamorphic import CHANGES, SUFFIX, WHOLE, Files
 
 from fsrace_lint import pipeline
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fsrace_lint.findings import Finding
     from fsrace_lint.spans import Span
 
 pytestmark = pytest.mark.one_python
 
-FIXTURES: Final = Path(__file__).parent / "fixtures"
-EXAMPLES: Final = Path(__file__).parent.parent / "examples"
 EVERY: Final = 40
 """Of so many cases one is changed, another one in each way; all of them take minutes."""
 ALL: Final = os.environ.get("FSRACE_ALL_CHANGES") == "1"

@@ -7,18 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import libcst as cst
+import mutants
 import pytest
+from libcst.metadata import MetadataWrapper
+from support import SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.one_python
 
-SCRIPTS = Path(__file__).parent.parent / "scripts"
 OF_LIBRARY = "mutation_operators = []\n"
 ROOMS = ("facts", "project", "rules")
 CODE = '''\
@@ -106,32 +108,18 @@ def run(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def made() -> Iterator[Any]:
-    sys.path.insert(0, str(SCRIPTS))
-    import mutants
-
-    yield mutants
-    sys.path.remove(str(SCRIPTS))
-    del sys.modules["mutants"]
-
-
-def changes(made: Any, tmp_path: Path, code: str) -> list[Any]:
-    import libcst as cst
-    from libcst.metadata import MetadataWrapper
-
-    made.ROOT = tmp_path
-    kinds = [(cst.If, made.turned), (cst.CompIf, made.turned)]
-    kinds += [(cst.Return, made.nothing_returned), (cst.Expr, made.left_out)]
+def changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> list[mutants.Mutant]:
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    kinds: list[tuple[type, Any]] = [(cst.If, mutants.turned), (cst.CompIf, mutants.turned)]
+    kinds += [(cst.Return, mutants.nothing_returned), (cst.Expr, mutants.left_out)]
     wrapper = MetadataWrapper(cst.parse_module(code))
-    visitor = made.Changes(tmp_path / "numbers.py", wrapper.module, kinds)
+    visitor = mutants.Changes(tmp_path / "numbers.py", wrapper.module, kinds)
     wrapper.visit(visitor)
-    found: list[Any] = visitor.found
-    return found
+    return visitor.found
 
 
-def test_each_change_is_one_line_of_code(made: Any, tmp_path: Path) -> None:
-    assert [one.diff().split("\n")[1:] for one in changes(made, tmp_path, CODE)] == [
+def test_each_change_is_one_line_of_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert [one.diff().split("\n")[1:] for one in changes(monkeypatch, tmp_path, CODE)] == [
         [
             "-LIMITS = [number for number in range(9) if number > 6]",
             "+LIMITS = [number for number in range(9) if not (number > 6)]",
@@ -145,22 +133,25 @@ def test_each_change_is_one_line_of_code(made: Any, tmp_path: Path) -> None:
     ]
 
 
-def test_a_sample_takes_one_of_each_line_first(made: Any, tmp_path: Path) -> None:
+def test_a_sample_takes_one_of_each_line_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = "def f(x):\n    return [y for y in x if y if y > 1]\n\n\ndef g(x):\n    return x\n"
-    found = changes(made, tmp_path, code)
-    drawn = made.drawn([*found], Random(3))
+    found = changes(monkeypatch, tmp_path, code)
+    drawn = mutants.drawn([*found], Random(3))
     assert [one.line for one in found] == [2, 2, 2, 6]
     assert {one.line for one in drawn[:2]} == {2, 6}
     assert {one.operator for one in drawn if one.line == 2} == {"turned", "nothing_returned"}
-    assert [one.name for one in made.drawn([*found], Random(3))] == [one.name for one in drawn]
+    assert [one.name for one in mutants.drawn([*found], Random(3))] == [one.name for one in drawn]
 
 
-def test_functions_are_told_from_what_is_run_on_loading(made: Any, tmp_path: Path) -> None:
-    outside, inside, *_ = changes(made, tmp_path, CODE)
-    assert made.swaps(outside, outside.text()) is None
-    table = made.swaps(inside, inside.text())
+def test_functions_are_told_from_what_is_run_on_loading(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outside, inside, *_ = changes(monkeypatch, tmp_path, CODE)
+    assert mutants.swaps(outside, outside.text()) is None
+    table = mutants.swaps(inside, inside.text())
+    assert table is not None
     assert {old.co_name for old, new in table.items() if old != new} == {"<module>", "is_small"}
-    assert made.swaps(inside, CODE) == {}
+    assert mutants.swaps(inside, CODE) == {}
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the line of an operand is known from Python 3.11 on")

@@ -9,10 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-import commands
 import pytest
 from click.testing import CliRunner
-from test_cli import HAZARD, here, run, write
+from support import commands
+from support.cli import HAZARD, run, write
 
 from fsrace_lint import cli, rules
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("here")
 
 DELETE = 'import os\n\nif os.path.exists("d"):\n    os.remove("d")\n'
 ONE_RULE = ["FSR101", "fsr101", "check-then-mkdir", "Check-Then-Mkdir", " FSR101 "]

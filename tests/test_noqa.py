@@ -15,13 +15,13 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_baseline import CODE as TWO
-from test_cli import here, reported, run, write  # noqa: F401  # a fixture for all tests
+from support.cli import CODE as TWO
+from support.cli import reported, run, write
 
 from fsrace_lint import noqa, rules
 from fsrace_lint.pipeline import comments
 
-pytestmark = pytest.mark.one_python
+pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
 
 NAMES = rules.codes()
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'

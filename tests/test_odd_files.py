@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from click.testing import CliRunner
-from test_bad_input import GOOD, HAZARD, check, here, posix
+from support.bad_input import GOOD, HAZARD, check, posix
 
 from fsrace_lint import cli, discover, placing, source
 from fsrace_lint.facts.extract import extract
@@ -25,7 +25,7 @@ from fsrace_lint.report import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("one_good_file")
 
 TERMS: Final = 20_000
 LONG: Final = 5000
@@ -257,7 +257,7 @@ class TestNames:
     )
 
     @pytest.fixture(autouse=True)
-    def odd(self) -> None:
+    def odd(self, one_good_file: None) -> None:
         if sys.platform != "linux":
             pytest.skip("names are text here")
         for name in self.NAMES:
@@ -287,7 +287,7 @@ class TestNames:
 @posix
 class TestKinds:
     @pytest.fixture(autouse=True)
-    def odd(self) -> None:
+    def odd(self, one_good_file: None) -> None:
         Path("folder.py").mkdir()
         Path("folder.py/inner.py").write_text(HAZARD)
         Path("one.py").symlink_to("two.py")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from identical import check
-from on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
-from unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
+from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
+from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
 from fsrace_lint.project.callers.arguments import Arguments
 from fsrace_lint.project.memo import Circle, Memo

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mdtest import collect
 from msgspec.structs import replace
-from unfiltered import project
+from support import ROOT
+from support.mdtest import collect
+from support.unfiltered import project
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.project.flow.processes import ALL, MAIN
@@ -19,13 +19,13 @@ from fsrace_lint.project.trail import Followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-    from mdtest import Case
+    from support.mdtest import Case
 
     from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.queries import Project
 
-ROOT = Path(__file__).parent.parent
 SEVERAL_FILES = [case for case in collect(ROOT / "tests" / "fixtures") if len(case.files) > 1]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_guards import project
+from support.linked import project
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.model import Reach

@@ -9,11 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pages
 import pytest
 import yaml
+from support import ROOT, pages
 
-ROOT = Path(__file__).parent.parent
 PARTS = ("fsrace_lint", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.makedirs("d")\n'
 OFFLINE = re.compile(

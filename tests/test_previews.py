@@ -12,8 +12,9 @@ import libcst as cst
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import here, run, write  # noqa: F401  # a fixture for all tests
-from test_report_formats import sarif
+from support import EXAMPLES
+from support.cli import run, write
+from support.sarif import sarif
 
 from fsrace_lint import fixes, pipeline, rules, settings
 from fsrace_lint.findings import Applicability, Finding
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Preview
     from fsrace_lint.source import Source
 
-pytestmark = pytest.mark.one_python
+pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
 
 LINES = st.lists(st.sampled_from(["a", "b", "é\U0001f40d", "", "    a", "x y"]), max_size=6)
 TEXTS = st.builds(
@@ -164,7 +165,7 @@ class TestSarif:
         assert row["fixes"][0]["description"]["text"].endswith(f"({row['properties']['applicability']})")
 
     def test_the_examples(self) -> None:
-        examples = str(Path(__file__).parent.parent / "examples")
+        examples = str(EXAMPLES)
         rows = sarif(run("check", examples, "--format=sarif", code=1).stdout)["results"]
         refused = [row for row in rows if "fixes" not in row]
         assert (len(rows), len(refused)) == (12, 1)

@@ -17,8 +17,9 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cli import HAZARD, here, write  # noqa: F401  # a fixture for all tests
-from test_report import OUTCOMES, finding, fix, source
+from support.cli import HAZARD, write
+from support.outcomes import OUTCOMES, finding, fix, source
+from support.sarif import SCHEMA, VALIDATOR, sarif
 
 from fsrace_lint import __version__, cli, report, rules
 from fsrace_lint.findings import Applicability, Finding, Related, Severity, Step, Witness
@@ -31,9 +32,8 @@ from fsrace_lint.spans import Place, Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FIXTURES: Final = Path(__file__).parent / "fixtures" / "sarif"
-SCHEMA: Final = json.loads((FIXTURES / "sarif-2.1.0-rtm.4.json").read_text("utf-8"))
-VALIDATOR: Final = jsonschema.Draft4Validator(SCHEMA)
+pytestmark = pytest.mark.usefixtures("here")
+
 NEW: Final = ("gitlab", "junit", "sarif")
 TRAIN: Final = """\
 import os
@@ -67,19 +67,6 @@ def run(*arguments: str, code: int) -> Result:
     result = CliRunner().invoke(cli.main, ("check", *arguments), prog_name="fsrace-lint")
     assert result.exit_code == code, result.output
     return result
-
-
-def sarif(text: str) -> Any:
-    """Give the one run of a log that the schema accepts."""
-    assert text.isascii()
-    assert text.endswith("}\n")
-    log = json.loads(text)
-    VALIDATOR.validate(log)
-    assert log["version"] == "2.1.0"
-    (only,) = log["runs"]
-    for row in only["results"]:
-        assert only["tool"]["driver"]["rules"][row["ruleIndex"]]["id"] == row["ruleId"]
-    return only
 
 
 def gitlab(text: str) -> Any:

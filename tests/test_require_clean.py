@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from test_cli import HAZARD, here, run, write  # noqa: F401  # a fixture for all tests
+from support.cli import HAZARD, run, write
 
 from fsrace_lint import committed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+pytestmark = [
+    pytest.mark.usefixtures("here"),
+    pytest.mark.skipif(shutil.which("git") is None, reason="there is no git"),
+]
 
 NOTHING = "; nothing is written\n"
 

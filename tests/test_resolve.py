@@ -7,9 +7,8 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 import pytest
-from test_guards import SITE, project, runs
+from support.linked import SITE, marked, project, runs
 
-from fsrace_lint.facts import model as m
 from fsrace_lint.project.flow.processes import Runs
 from fsrace_lint.project.names import resolve
 from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, module_name
@@ -18,23 +17,10 @@ from fsrace_lint.project.names.values import Scope, Value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.facts import model as m
     from fsrace_lint.project.queries import Project
 
 LIB = "def f(): pass\nclass C:\n    def m(self): pass\n    @staticmethod\n    def s(): pass\nvalue = 1\n"
-
-
-def marked(linked: Project) -> Event:
-    """Find the one call of `mark` in a project."""
-    (event,) = [
-        event
-        for module in linked.linker.table.modules
-        for function in module.functions
-        if (flow := linked.linker.flow(function)) is not None
-        for event in flow.events
-        if event.call.function == m.Name("mark")
-    ]
-    return event
 
 
 def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py") -> str | None:

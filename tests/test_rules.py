@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from mdtest import Case, File, collect, run
+from support import ROOT
+from support.mdtest import collect, run
+from support.rule_pages import CASES, HAZARDS, LOADED, code, example, project, shown
 
 from fsrace_lint import cli, pipeline, rules, terminal
 from fsrace_lint.findings import Applicability, Finding, Idiom
@@ -28,36 +30,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.one_python
 
-ROOT = Path(__file__).parent.parent
-CASES = ROOT / "tests" / "fixtures" / "rules"
 DOCS = ROOT / "docs" / "rules"
-LOADED = rules.load()
-HAZARDS = [loaded for loaded in LOADED if loaded.check is not None]
 ABOUT_THE_TOOL = "FSR0"
 WITHOUT_CASES = {"FSR002": "a rule that fails cannot be written down: TestRuleFailure"}
-
-
-def code(loaded: LoadedRule) -> str:
-    return loaded.rule.code
-
-
-def example(loaded: LoadedRule, label: str) -> str:
-    """The indented block after `Bad:` or `Good:`."""
-    found = re.search(rf"^{label}:\n((?:    .*\n|\n)+)", f"{loaded.page}\n", re.MULTILINE)
-    assert found, f"{loaded.rule.name} has no {label}: example"
-    return textwrap.dedent(found[1]).strip("\n") + "\n"
-
-
-def project(folder: Path, text: str, profile: str = "default") -> Path:
-    toml = f'[tool.fsrace-lint]\nprofile = "{profile}"\n'
-    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())}, toml)
-    return case.write(folder / "project")
-
-
-def shown(loaded: LoadedRule, label: str, folder: Path) -> Path:
-    """Write an example as a project that reports it: in the strict profile, if no other reports the rule."""
-    profile = "strict" if loaded.rule.default_from is None else "default"
-    return project(folder, example(loaded, label), profile)
 
 
 def codes(root: Path) -> list[str]:

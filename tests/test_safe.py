@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import TESTS
+from support.jobs import environment
 
 from fsrace_lint import safe
 
 SOURCE = Path(safe.__file__)
-LAUNCHERS = Path(__file__).parent / "launchers"
+LAUNCHERS = TESTS / "launchers"
 TEXT = SOURCE.read_text(encoding="utf-8")
 VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 SMOKE = """
@@ -52,12 +54,6 @@ assert sorted(os.listdir(".")) == ["a", "t.tar"]
 assert sorted(os.listdir("a")) == ["b", "d", "f.txt", "h.bin"]
 print("fine")
 """
-
-
-def environment(**more: str) -> dict[str, str]:
-    """Give an environment in which no launcher has left its variables."""
-    words = ("RANK", "SIZE", "SLURM", "PMI", "FSRACE")
-    return {key: value for key, value in os.environ.items() if not any(word in key for word in words)} | more
 
 
 def find_python(version: str) -> str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_safe_faults import NEW, TREE, make_tar, read_tree
+from support.trees import NEW, TREE, make_tar, read_tree
 
 from fsrace_lint import safe
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import os
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.trees import NEW, OLD, TREE, hidden, make_tar, prepare, read_tree, remove_tree, visible
 
 from fsrace_lint import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-OLD, NEW = b"old" * 5000, b"new" * 7000
-TREE = {"a": NEW, "b/c": OLD, "b/d/e": b"e"}
 CHANGES = (
     "open",
     "os.mkdir",
@@ -37,27 +34,6 @@ CHANGES = (
     "os.utime",
     "os.link",
 )
-
-
-def visible(folder: Path) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
-
-
-def hidden(folder: Path) -> list[str]:
-    return sorted(set(os.listdir(folder)) - set(visible(folder)))
-
-
-def read_tree(tree: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
-
-
-def make_tar(path: Path, members: dict[str, bytes] = TREE, mode: Any = "w") -> Path:
-    with tarfile.open(path, mode) as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return path
 
 
 # a crash between any two steps
@@ -116,22 +92,8 @@ def link(folder: Path, step: Callable[[], None]) -> None:
     safe.publish_symlink("new", folder / "link")
 
 
-def remove_tree(folder: Path, step: Callable[[], None]) -> None:
-    safe.remove_tree(folder / "tree")
-
-
 def ensure_dir(folder: Path, step: Callable[[], None]) -> None:
     safe.ensure_dir(folder / "x" / "y" / "z")
-
-
-def prepare(folder: Path, act: Any) -> None:
-    (folder / "file").write_bytes(OLD)
-    (folder / "link").symlink_to("old")
-    make_tar(folder / "archive")
-    if act is remove_tree:
-        for name, data in TREE.items():
-            safe.ensure_dir((folder / "tree" / name).parent)
-            (folder / "tree" / name).write_bytes(data)
 
 
 def assert_old_or_new(folder: Path) -> None:

@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 import pytest
-from test_safe import environment
+from support.jobs import environment
 
 from fsrace_lint import safe
 

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import ROOT, TESTS
 
-ROOT = Path(__file__).parent.parent
-JOBS = Path(__file__).parent / "launchers"
+JOBS = TESTS / "launchers"
 ROUNDS = int(os.environ.get("FSRACE_LAUNCHER_ROUNDS", "1000"))
 SIZE = 4
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_safe_faults import TREE, hidden, make_tar, prepare, read_tree, remove_tree, visible
+from support.trees import TREE, hidden, make_tar, prepare, read_tree, remove_tree, visible
 
 from fsrace_lint import safe
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from editor import START, Editor, capabilities, session, uri
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from settled import settle, write
+from support import ROOT
+from support.editor import START, Editor, capabilities, session, uri
+from support.settled import settle, write
 
 from fsrace_lint import pipeline, rules, settings, source
 from fsrace_lint.facts import heads
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.facts.model import FileFacts
 
-ROOT = Path(__file__).parent.parent
 HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
 FIXED = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
 TWICE = HAZARD + 'if not os.path.isdir("e"):\n    os.mkdir("e")\n'

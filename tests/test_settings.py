@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support import ROOT
 
 from fsrace_lint import catalog
 from fsrace_lint import globs as patterns
@@ -96,7 +97,7 @@ def test_every_key(tmp_path: Path) -> None:
 
 
 def test_the_page_describes_every_key() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [key for key in KEYS if f"\n### `{key}`\n" not in page] == []
 
 

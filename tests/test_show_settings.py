@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from test_cli import HAZARD, here, run, write
-from test_settings_schema import refusal, tables
+from support.cli import HAZARD, run, write
+from support.schema import refusal, tables
 
 from fsrace_lint import baseline, rules
 from fsrace_lint.settings import KEYS, load
@@ -23,7 +23,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def shown(*arguments: str, code: int = 0) -> str:

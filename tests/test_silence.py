@@ -6,7 +6,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from mdtest import relative
+from support.mdtest import relative
 
 from fsrace_lint import pipeline, rules, settings
 

@@ -14,9 +14,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from mdtest import collect, relative, run
-from test_cases import FIXTURES, name
-from test_rules import HAZARDS, code, shown
+from support import FIXTURES
+from support.mdtest import collect, name, relative, run
+from support.rule_pages import HAZARDS, code, shown
 
 from fsrace_lint.findings import Applicability
 from fsrace_lint.report.words import visible
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mdtest import Case
+    from support.mdtest import Case
 
     from fsrace_lint.findings import Finding, Fix
     from fsrace_lint.pipeline import Checked

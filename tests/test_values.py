@@ -7,7 +7,7 @@ import pkgutil
 import random
 from typing import TYPE_CHECKING
 
-from test_guards import project
+from support.linked import project
 
 import fsrace_lint.project
 from fsrace_lint.facts import model as m

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from test_cli import HAZARD, here, read_terminal, run, start, write
+from support import ROOT
+from support.cli import HAZARD, read_terminal, run, start, write
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.commands import watching
@@ -21,9 +22,9 @@ from fsrace_lint.commands.watching import Watch
 from fsrace_lint.discover import find
 from fsrace_lint.settings import Settings
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("here")
 
-SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "findings.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((ROOT / "docs" / "findings.schema.json").read_text("utf-8"))
 PLAIN = {"quiet": False, "silent": False, "verbose": False}
 BROKEN = "def broken(:\n"
 ROOMS = {"find", "read", "extract", "link", "query", "suppress", "report", "cache"}

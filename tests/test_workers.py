@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import here, read_terminal, run, start, write
+from support.cli import read_terminal, run, start, write
 
 from fsrace_lint import pipeline
 from fsrace_lint.pipeline import SILENT, machine, workers
@@ -28,7 +28,7 @@ from fsrace_lint.pipeline.workers import SHARE, Task
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["here"]
+pytestmark = pytest.mark.usefixtures("here")
 
 forking = pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="nothing is forked there")
 
@@ -375,31 +375,6 @@ def test_nothing_is_looked_through_at_the_end(around: str, expected: str) -> Non
     """
     done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True)
     assert done.stdout == expected
-
-
-HAZARD = """
-import os
-import torch.distributed as dist
-from lib import helpers
-
-def prepare_{n}(out):
-    dist.barrier()
-    if not os.path.exists(out):
-        os.makedirs(out)
-    helpers.write(out)
-    os.mkdir("d")  # noqa: FSR105 -- known
-    os.listdir(out)  # noqa: FSR204
-"""
-PADDING = "# " + "x" * 98 + "\n"
-TOTAL = "lib/helpers.py"
-
-
-@pytest.fixture
-def project(here: Path) -> Path:
-    """A project for which several processes pay: with findings, comments, and a broken file."""
-    write({f"pkg{n % 3}/m{n}.py": HAZARD.format(n=n) + PADDING * 400 for n in range(12)})
-    write({TOTAL: "def write(out):\n    open(out + '/x', 'w').write('x')\n", "broken.py": "def broken(:\n"})
-    return here
 
 
 KILLING = """

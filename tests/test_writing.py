@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from test_cli import HAZARD, here, run, write  # noqa: F401  # a fixture for all tests
+from support.cli import HAZARD, run, write
 
 from fsrace_lint import cli, leftovers, pipeline, placing
 from fsrace_lint.explore import explore
@@ -25,6 +25,8 @@ from fsrace_lint.placing import ObstacleError, dressing, exchange, put, swapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+pytestmark = pytest.mark.usefixtures("here")
 
 OLD, NEW, THEIRS = b"old\n", b"new\n", b"theirs\n"
 FIXED = (

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 import jsonschema
-from pages import ROOT
 
 from fsrace_lint import cli
+from support import ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib

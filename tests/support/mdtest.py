@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.report import diff
+from support import FIXTURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -297,3 +298,7 @@ def _update(case: Case, answers: dict[str, str]) -> None:
     temporary = case.document.with_name(f".{case.document.name}.{secrets.token_hex(4)}")
     temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
     temporary.replace(case.document)
+
+
+def name(case: Case) -> str:
+    return f"{case.document.relative_to(FIXTURES).with_suffix('').as_posix()}: {case.title}"

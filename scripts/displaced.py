@@ -1,6 +1,6 @@
 """Runs the program as if its objects were in other places of memory.
 
-    python tests/displaced.py SALT check [OPTION]... [PATH]...
+    python scripts/displaced.py SALT check [OPTION]... [PATH]...
 
 What is told apart by identity hashes otherwise for each salt: a set of such objects has another order.
 """

@@ -18,11 +18,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema
 import yaml
-from commands import FOREIGN, OURS, RUN, SCHEMAS, bash, check_commands, environment, has_option, parse, split
-from pages import ROOT, Block
 from pre_commit import clientlib  # type: ignore[import-untyped]
 
 from fsrace_lint import catalog, rules, settings
+from support import ROOT
+from support.commands import (
+    FOREIGN,
+    OURS,
+    RUN,
+    SCHEMAS,
+    bash,
+    check_commands,
+    environment,
+    has_option,
+    parse,
+    split,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,6 +42,8 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from support.pages import Block
 
 
 class OutdatedError(AssertionError):

@@ -9,22 +9,21 @@ import os
 import sys
 import types
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import standins
-from mdtest import run
-from test_rules import LOADED, example, project
 
 from fsrace_lint import pipeline
 from fsrace_lint.explore import explore
+from support import FIXTURES, standins
+from support.mdtest import run
+from support.rule_pages import LOADED, example, project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from fsrace_lint.explore import Result
 
-FOLDER: Final = Path(__file__).parent / "fixtures" / "explore"
+FOLDER: Final = FIXTURES / "explore"
 TEMPORARY: Final = "/tmp/"
 """As examples spell the folder that each node has for itself."""
 NAME: Final = "/example.py"

@@ -1,6 +1,6 @@
 """One tree, checked in every way there is: the findings must be the same to the byte.
 
-    python tests/identical.py FOLDER...
+    python scripts/identical.py FOLDER...
 
 The ways are: one, two and four processes; without a cache, with an empty and with a full one; each with
 another hash seed, locale, time zone and order of the files in folders; objects in other places of

@@ -1,0 +1,44 @@
+"""Checks of files of which some cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from fsrace_lint import cli
+
+HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+GOOD = "good.py:4:5 FSR101 another process can create 'd' after the check on line 3"
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX filesystems have")
+
+
+class Told(NamedTuple):
+    code: int
+    findings: list[str]
+    errors: list[str]
+    stderr: str
+
+
+def check(*arguments: str) -> Told:
+    """Run check in the text format too: it must say the same, and nothing may end in a traceback."""
+    result = CliRunner().invoke(cli.main, ["check", "--format=json", *arguments])
+    text = CliRunner().invoke(cli.main, ["check", *arguments])
+    for one in (result, text):
+        assert one.exception is None or isinstance(one.exception, SystemExit), one.exc_info
+        assert "Traceback" not in one.output
+    assert (text.exit_code, text.stderr) == (result.exit_code, result.stderr)
+    document = json.loads(result.stdout)
+    findings = ["{path}:{line}:{column} {code} {message}".format(**row) for row in document["findings"]]
+    for row in document["findings"]:
+        assert row["code"] in text.stdout
+    errors = [
+        f"{row['path']}: {row['message']}" if row["path"] else row["message"] for row in document["errors"]
+    ]
+    assert result.stderr.splitlines()[-len(errors) :] == [f"Error: {error}" for error in errors] or not errors
+    return Told(result.exit_code, findings, errors, result.stderr)

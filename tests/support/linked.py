@@ -1,0 +1,66 @@
+"""Small projects that are linked in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+from fsrace_lint import catalog
+from fsrace_lint.facts import model as m
+from fsrace_lint.facts.extract import extract
+from fsrace_lint.facts.model import FileFacts
+from fsrace_lint.project.queries import Project, link_module
+from fsrace_lint.source import Source, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsrace_lint.project.flow.processes import Runs
+    from fsrace_lint.project.flow.states import Event
+
+
+SITE = "os.makedirs(out)"
+
+
+def project(files: Mapping[str, str]) -> Project:
+    """Link a project of sources, given by path."""
+    modules = []
+    for path, text in files.items():
+        source = decode(dedent(text).encode(), Path("/p", path), Path("/p"))
+        assert isinstance(source, Source)
+        facts = extract(source)
+        assert isinstance(facts, FileFacts), facts
+        modules.append(link_module(path, path, facts))
+    return Project(modules, catalog.load())
+
+
+def runs(files: Mapping[str, str]) -> Runs:
+    """Tell who runs the one site of a project."""
+    (site,) = project(files).sites("mkdir")
+    return site.runs
+
+
+def source(text: str) -> Source:
+    found = decode(text.encode(), Path("/p/a.py"), Path("/p"))
+    assert isinstance(found, Source)
+    return found
+
+
+def facts(text: str) -> m.FileFacts:
+    found = extract(source(text))
+    assert isinstance(found, m.FileFacts), found
+    return found
+
+
+def marked(linked: Project) -> Event:
+    """Find the one call of `mark` in a project."""
+    (event,) = [
+        event
+        for module in linked.linker.table.modules
+        for function in module.functions
+        if (flow := linked.linker.flow(function)) is not None
+        for event in flow.events
+        if event.call.function == m.Name("mark")
+    ]
+    return event

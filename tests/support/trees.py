@@ -1,0 +1,55 @@
+"""Files and trees that helpers write, and what is left of them."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+from fsrace_lint import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+OLD, NEW = b"old" * 5000, b"new" * 7000
+
+
+TREE = {"a": NEW, "b/c": OLD, "b/d/e": b"e"}
+
+
+def visible(folder: Path) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+
+
+def hidden(folder: Path) -> list[str]:
+    return sorted(set(os.listdir(folder)) - set(visible(folder)))
+
+
+def read_tree(tree: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+
+
+def make_tar(path: Path, members: dict[str, bytes] = TREE, mode: Any = "w") -> Path:
+    with tarfile.open(path, mode) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+def remove_tree(folder: Path, step: Callable[[], None]) -> None:
+    safe.remove_tree(folder / "tree")
+
+
+def prepare(folder: Path, act: Any) -> None:
+    (folder / "file").write_bytes(OLD)
+    (folder / "link").symlink_to("old")
+    make_tar(folder / "archive")
+    if act is remove_tree:
+        for name, data in TREE.items():
+            safe.ensure_dir((folder / "tree" / name).parent)
+            (folder / "tree" / name).write_bytes(data)

@@ -1,0 +1,27 @@
+"""Checks that a process keeps a project for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsrace_lint import pipeline, rules, settings
+from fsrace_lint.pipeline import Kept
+
+if TYPE_CHECKING:
+    from fsrace_lint.pipeline import Checked, Run
+
+
+def check(*paths: str, kept: Kept | None = None) -> tuple[Run, Checked]:
+    named = [Path(path) for path in paths]
+    ((run, found),) = pipeline.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
+    return run, found
+
+
+def keeping(path: str) -> Kept:
+    """Read the project that a file belongs to, and read no other one any more."""
+    kept = Kept()
+    kept.loads = True
+    check(path, kept=kept)
+    kept.loads = False
+    return kept
