@@ -433,7 +433,7 @@ MISTAKES: Final = (
 
 
 @pytest.fixture
-def hostile() -> None:
+def hostile(here: Path) -> None:
     """A project in which everything that can be shown would steer who reads it."""
     write({f"{HOSTILE_FOLDER}/{name}": HOSTILE_CODE for name in HOSTILE_NAMES})
     write(dict.fromkeys(HOSTILE_NAMES, HOSTILE_CODE) | {"broken\x1b[2J.py": BROKEN, "left\u202eout/a.py": ""})

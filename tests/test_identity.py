@@ -12,43 +12,42 @@ import identical
 import pytest
 from support import EXAMPLES
 from support.cli import start, write
-from support.large import HAZARD, project
+from support.large import HAZARD
 
 pytestmark = pytest.mark.usefixtures("here")
 
-__all__ = ["project"]
 
 LISTINGS = ((), ("--profile=strict", "--show-silenced"), ("--show-suppressed",), ("--ignore=FSR101",))
 
 
 @pytest.mark.parametrize("options", LISTINGS)
-def test_a_project_for_several_processes(project: Path, options: tuple[str, ...]) -> None:
-    first = identical.check(project, "--jobs=1", *options)
+def test_a_project_for_several_processes(large_project: Path, options: tuple[str, ...]) -> None:
+    first = identical.check(large_project, "--jobs=1", *options)
     assert b'"FSR' in first.report
-    assert identical.different(project, *options) == []
+    assert identical.different(large_project, *options) == []
 
 
-def test_with_a_baseline(project: Path) -> None:
+def test_with_a_baseline(large_project: Path) -> None:
     for jobs in identical.JOBS:
         assert start("check", f"--jobs={jobs}", f"--write-baseline=b{jobs}.json").returncode == 0
     one, two, four = (Path(f"b{jobs}.json").read_bytes() for jobs in identical.JOBS)
     assert one == two == four
     assert one.count(b"FSR101") == 12
     write({"pkg0/m0.py": HAZARD.format(n="new")})
-    assert identical.different(project, "--baseline=b1.json") == []
+    assert identical.different(large_project, "--baseline=b1.json") == []
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="file names are text there")
-def test_names_that_are_no_text(project: Path) -> None:
+def test_names_that_are_no_text(large_project: Path) -> None:
     shutil.copy("pkg0/m0.py", os.fsdecode(b"pkg0/m\xff.py"))
-    assert b"udcff" in identical.check(project, "--jobs=1").report
-    assert identical.different(project) == []
+    assert b"udcff" in identical.check(large_project, "--jobs=1").report
+    assert identical.different(large_project) == []
 
 
-def test_flake8(project: Path) -> None:
-    ours = identical.by_us(project)
+def test_flake8(large_project: Path) -> None:
+    ours = identical.by_us(large_project)
     assert len(ours) > 24
-    assert identical.by_flake8(project, 2) == ours
+    assert identical.by_flake8(large_project, 2) == ours
 
 
 def test_the_examples(here: Path) -> None:

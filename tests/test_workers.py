@@ -448,24 +448,24 @@ class TestCheck:
         done = subprocess.run(command, check=False, capture_output=True, timeout=120)
         return done.returncode, done.stdout, done.stderr
 
-    def test_a_killed_worker_loses_nothing(self, project: Path) -> None:
+    def test_a_killed_worker_loses_nothing(self, large_project: Path) -> None:
         one = start("check", "--format=json", "--jobs=1", "--show-silenced")
         assert one.stdout.count(b"FSR101") >= 12
         killed = self.outcome(KILLING, "--format=json", "--jobs=3", "--show-silenced")
         assert killed == (one.returncode, one.stdout, one.stderr)
 
-    def test_what_leads_where_is_sought_once_and_in_the_parent(self, project: Path) -> None:
+    def test_what_leads_where_is_sought_once_and_in_the_parent(self, large_project: Path) -> None:
         _, told, _ = self.outcome(LEADING, "--quiet", "--no-cache", "--jobs=3")
         begun, *sought = (line for line in told.decode().splitlines() if " in " in line[:10])
         assert sought == [begun.replace("begun", "sought")]
 
-    def test_rules_that_fail(self, project: Path) -> None:
+    def test_rules_that_fail(self, large_project: Path) -> None:
         one, three = (self.outcome(FAILING, "--format=json", f"--jobs={jobs}") for jobs in (1, 3))
         assert one == three
         assert one[0] == 2
         assert [error["path"] for error in json.loads(one[1])["errors"]] == ["pkg0/m3.py", "pkg2/m8.py"]
 
-    def test_verbose_tells_the_same_but_for_the_time(self, project: Path) -> None:
+    def test_verbose_tells_the_same_but_for_the_time(self, large_project: Path) -> None:
         one, three = (
             start("check", "-v", "--no-cache", "--statistics", f"--jobs={jobs}").stderr.decode()
             for jobs in (1, 3)
@@ -477,7 +477,7 @@ class TestCheck:
         assert rooms[0] == rooms[1]
         assert {"extract", "query", "suppress"} < {*rooms[1]}
 
-    def test_progress_on_a_terminal_does_not_keep_it_in_one_process(self, project: Path) -> None:
+    def test_progress_on_a_terminal_does_not_keep_it_in_one_process(self, large_project: Path) -> None:
         text = (
             "from fsrace_lint import cli; from fsrace_lint.commands import watching; watching.PATIENCE = 0\n"
         )
@@ -496,7 +496,7 @@ class TestCheck:
         assert b"Checking" in shown
         assert said.rpartition(b"forked\n")[2] == start("check", "--format=json", "--jobs=1").stdout
 
-    def test_ctrl_c(self, project: Path) -> None:
+    def test_ctrl_c(self, large_project: Path) -> None:
         command = [sys.executable, "-c", SLEEPING, "check", "--jobs=2"]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True

@@ -41,7 +41,7 @@ forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is kille
 
 
 @pytest.fixture
-def file() -> Path:
+def file(here: Path) -> Path:
     """A file with the old text."""
     Path("a.py").write_bytes(OLD)
     return Path("a.py")

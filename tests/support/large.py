@@ -32,7 +32,7 @@ TOTAL = "lib/helpers.py"
 
 
 @pytest.fixture
-def project(here: Path) -> Path:
+def large_project(here: Path) -> Path:
     """A project for which several processes pay: with findings, comments, and a broken file."""
     write({f"pkg{n % 3}/m{n}.py": HAZARD.format(n=n) + PADDING * 400 for n in range(12)})
     write({TOTAL: "def write(out):\n    open(out + '/x', 'w').write('x')\n", "broken.py": "def broken(:\n"})

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import Ended, Go, Request, Stack
+from fsrace_lint.explore.running import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -251,6 +252,7 @@ def together() -> Iterator[None]:
     collects = gc.isenabled()
     gc.disable()
     gc.freeze()
+    pages.collapse()
     try:
         with _on_one_processor():
             yield
