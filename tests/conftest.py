@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytest_plugins = ["support.large"]
+pytest_plugins = ["support.sampling", "support.large"]
 
 # what runs in the background of a shell begins with it ignored, and so would all that tests start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

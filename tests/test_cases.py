@@ -1,4 +1,4 @@
-"""All cases of tests/fixtures, each in a matrix: as written, with CRLF, and suppressed line by line."""
+"""All cases of tests/fixtures: what they say, and that line ends and comments change nothing about it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.mdtest import Case
+
+    from fsrace_lint.pipeline import Checked
 
 CASES = collect(FIXTURES)
 UPDATE = os.environ.get("FSRACE_UPDATE_CASES") == "1"
@@ -35,46 +37,14 @@ def suppressible(case: Case) -> list[tuple[str, int, list[str]]]:
 def test_case(case: Case, tmp_path: Path) -> None:
     if UPDATE and "PYTEST_XDIST_WORKER" in os.environ:
         pytest.exit("FSRACE_UPDATE_CASES needs one process: several would rewrite one document")
-    problems = failures(case, tmp_path, update=UPDATE)
+    problems, checked = failures(case, tmp_path, update=UPDATE)
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
+    assert_fit_to_be_shown(checked)
 
 
-@pytest.mark.parametrize("case", CASES, ids=name)
-@pytest.mark.one_python
-def test_newlines_make_no_difference(case: Case, tmp_path: Path) -> None:
-    shown = []
-    for newline in ("\n", "\r\n"):
-        root = tmp_path / str(len(newline))
-        _, checked = run(case.write(root, newline))
-        shown.append(
-            [
-                (relative(f.place.path, root), f.place.span, f.code, f.message)
-                for f in checked.outcome.findings
-            ]
-        )
-    assert shown[0] == shown[1]
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if suppressible(case)], ids=name)
-@pytest.mark.one_python
-def test_noqa_on_each_reported_line_is_silence(case: Case, tmp_path: Path) -> None:
-    wanted = suppressible(case)
-    root = case.write(tmp_path)
-    for path, number, codes in wanted:
-        lines = (root / path).read_text("utf-8").splitlines()
-        lines[number - 1] += f"  # noqa: {','.join(codes)}"
-        (root / path).write_text("\n".join(lines) + "\n", "utf-8")
-    _, checked = run(root)
-    assert [(f.place.path, f.place.span, f.code) for f in checked.outcome.findings] == []
-    assert checked.outcome.statistics["suppressed"] == sum(len(codes) for _, _, codes in wanted)
-
-
-@pytest.mark.parametrize("case", CASES, ids=name)
-@pytest.mark.one_python
-def test_findings_are_fit_to_be_shown(case: Case, tmp_path: Path) -> None:
-    """Each says one sentence, points into the file, and tells a schedule of two processes."""
-    _, checked = run(case.write(tmp_path))
+def assert_fit_to_be_shown(checked: Checked) -> None:
+    """Each finding says one sentence, points into the file, and tells a schedule of two processes."""
     for finding in checked.outcome.findings:
         assert finding.message
         assert not finding.message.endswith(".")
@@ -88,3 +58,28 @@ def test_findings_are_fit_to_be_shown(case: Case, tmp_path: Path) -> None:
         assert {step.process for step in finding.witness.steps} == {0, 1}
         for related in finding.related:
             assert related.place.path in checked.sources
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+@pytest.mark.exhaustive(4)
+@pytest.mark.one_python
+def test_newlines_and_comments_make_no_difference(case: Case, tmp_path: Path) -> None:
+    """CR LF changes nothing, and a comment on each reported line is silence."""
+    assert seen(case, tmp_path / "crlf", "\r\n") == seen(case, tmp_path / "lf", "\n")
+    if wanted := suppressible(case):
+        assert_silenced(tmp_path / "lf", wanted)
+
+
+def seen(case: Case, root: Path, newline: str) -> list[tuple[object, ...]]:
+    _, checked = run(case.write(root, newline))
+    return [(relative(f.place.path, root), f.place.span, f.code, f.message) for f in checked.outcome.findings]
+
+
+def assert_silenced(root: Path, wanted: list[tuple[str, int, list[str]]]) -> None:
+    for path, number, codes in wanted:
+        lines = (root / path).read_text("utf-8").splitlines()
+        lines[number - 1] += f"  # noqa: {','.join(codes)}"
+        (root / path).write_text("\n".join(lines) + "\n", "utf-8")
+    _, checked = run(root)
+    assert [(f.place.path, f.place.span, f.code) for f in checked.outcome.findings] == []
+    assert checked.outcome.statistics["suppressed"] == sum(len(codes) for _, _, codes in wanted)

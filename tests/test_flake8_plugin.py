@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import multiprocessing
-import os
 import random
 import re
 import shutil
@@ -17,7 +16,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
-from support import ROOT
+from support import ROOT, template
 
 from fsrace_lint import pipeline, rules, settings
 from fsrace_lint.daemon.asking import Told
@@ -99,15 +98,17 @@ def project(folder: Path, files: dict[str, str], table: str = TABLE) -> Path:
 def flake8(
     folder: Path, *arguments: str, text: str | None = None, jobs: int = 1
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flake8", "--isolated", f"--jobs={jobs}", *arguments]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    # a daemon is started by a program that nobody has forked
+    program = (
+        [sys.executable, "-m", "flake8"] if "--fsrace-daemon" in arguments else template.command("flake8")
+    )
+    command = [*program, "--isolated", f"--jobs={jobs}", *arguments]
     return subprocess.run(
         command,
         cwd=folder,
         input=text,
         capture_output=True,
         encoding="utf-8",
-        env=environment,
         check=False,
         timeout=120,
     )
@@ -121,7 +122,7 @@ def reported(folder: Path, *arguments: str, text: str | None = None, jobs: int =
 
 
 def checked(folder: Path, *arguments: str) -> list[str]:
-    command = [sys.executable, "-m", "fsrace_lint", "check", "--format", "json", *arguments]
+    command = [*template.command("fsrace_lint"), "check", "--format", "json", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     return sorted(

@@ -59,7 +59,7 @@ def case(folder: Path, *blocks: str) -> Case:
 
 def problems(folder: Path, *blocks: str) -> list[str]:
     """The failures of one case, without the folder of the document."""
-    found = failures(case(folder, *blocks), folder / "run")
+    found, _ = failures(case(folder, *blocks), folder / "run")
     return [problem.partition("doc.md")[2] for problem in found]
 
 
@@ -317,17 +317,17 @@ class TestUpdate:
         ]
         file.write_text("\n\n".join(part.strip("\n") for part in parts) + "\n", "utf-8")
         for index, one in enumerate(parse(file)):
-            assert failures(one, tmp_path / str(index), update=True) == []
+            assert failures(one, tmp_path / str(index), update=True)[0] == []
         text = file.read_text("utf-8")
         assert text.count(DIFF) == 3
         assert text.count(DIFF.replace("```diff", "```diff unsafe")) == 1
         assert "## Gone\n\n```py\na = 1\n```\n\n## Refused" in text
         assert "```text\nmain.py:2: FSR103: the call is not a statement of its own\n```\n\n## Asked" in text
-        assert [failures(one, tmp_path / one.title) for one in parse(file)] == [[]] * 5
+        assert [failures(one, tmp_path / one.title)[0] for one in parse(file)] == [[]] * 5
         assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["doc.md"]
 
     def test_marks_are_never_written(self, tmp_path: Path) -> None:
         one = case(tmp_path, py(HAZARD), DIFF)
         before = one.document.read_bytes()
-        assert len(failures(one, tmp_path / "run", update=True)) == 1
+        assert len(failures(one, tmp_path / "run", update=True)[0]) == 1
         assert one.document.read_bytes() == before

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import template
 from support.cli import CODE as TWO
 from support.cli import reported, run, write
 
@@ -75,7 +76,7 @@ class TestReading:
         """The whole way, for code that flake8 and we both report on."""
         pytest.importorskip("flake8")
         write({"a.py": HAZARD.rstrip() + f"  {comment}\n"})
-        command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR101", "a.py"]
+        command = [*template.command("flake8"), "--isolated", "--select=FSR101", "a.py"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert bool(done.stdout) == bool(reported("--select=FSR101", code=bool(done.stdout)))
 
@@ -351,7 +352,7 @@ class TestAdding:
         pytest.importorskip("flake8")
         write({"a.py": text})
         noqa_added()
-        command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "a.py"]
+        command = [*template.command("flake8"), "--isolated", "--select=FSR", "a.py"]
         assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
 
     @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support import template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def run(folder: Path, *arguments: str, data: bytes, code: int) -> subprocess.CompletedProcess[bytes]:
     before = contents(folder)
     done = subprocess.run(
-        [sys.executable, "-m", "fsrace_lint", *arguments],
+        [*template.command("fsrace_lint"), *arguments],
         cwd=folder,
         input=data,
         capture_output=True,

@@ -80,17 +80,21 @@ class Session:
         """Remember which files on the disk may have changed; None is all, and the settings."""
         self._disk = None if files is None or self._disk is None else {*self._disk, *files}
 
-    def touch(self, look: Callable[[], tuple[Sequence[Document], Wishes]], delay: float = DEBOUNCE) -> None:
+    def touch(
+        self, look: Callable[[], tuple[Sequence[Document], Wishes]], delay: float | None = None
+    ) -> None:
         """Look at the project again, once nothing has changed for a while.
 
         Args:
             look: Gives the documents as they are then, the most wanted first, and what the client can take.
-            delay: How long that is, in seconds.
+            delay: How long that is, in seconds (`DEBOUNCE`).
         """
         self._generation += 1
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(delay, self._start, look)
+        self._timer = asyncio.get_running_loop().call_later(
+            DEBOUNCE if delay is None else delay, self._start, look
+        )
 
     def _start(self, look: Callable[[], tuple[Sequence[Document], Wishes]]) -> None:
         self._timer = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls import uris
 from pygls.lsp.client import LanguageClient
+
+from support import template
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -87,7 +88,7 @@ class Editor:
         self.client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)(refresh)
 
     async def start(self, folders: Sequence[Path], what: types.ClientCapabilities) -> types.InitializeResult:
-        await self.client.start_io(sys.executable, "-m", "fsrace_lint", "server", "--stdio")
+        await self.client.start_io(*template.command("fsrace_lint"), "server", "--stdio")
         listed = [types.WorkspaceFolder(uri(folder), folder.name) for folder in folders]
         result = await self.client.initialize_async(
             types.InitializeParams(capabilities=what, workspace_folders=listed)

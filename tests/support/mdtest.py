@@ -195,19 +195,25 @@ def relative(path: str, root: Path) -> str:
     return Path(os.path.relpath(path, root)).as_posix()
 
 
-def failures(case: Case, folder: Path, *, update: bool = False) -> list[str]:
-    """Say what is not as the document says; with `update` the outputs found are put into it instead."""
-    _, checked = run(case.write(folder / "checked"))
-    problems = [*_compare(case, checked, folder / "checked")]
-    outputs: dict[str, str] = {}
-    for suffix in ("", " unsafe"):
-        if not suffix or any(name.endswith(suffix) for name in case.outputs):
-            found = _fix(case, folder / f"fixed{suffix}", problems, unsafe=bool(suffix))
-            outputs |= {f"{name}{suffix}": text for name, text in found.items()}
+def failures(case: Case, folder: Path, *, update: bool = False) -> tuple[list[str], Checked]:
+    """Say what is not as the document says; with `update` the outputs found are put into it instead.
+
+    Returns:
+        What differs, a line each, and what a check of the case gives.
+    """
+    root = case.write(folder / "checked")
+    found, checked = run(root)
+    problems = [*_compare(case, checked, root)]
+    outputs = _fix(case, root, found, checked, problems, unsafe=False)
+    if any(name.endswith(" unsafe") for name in case.outputs):
+        again = case.write(folder / "unsafe")
+        unsafe = _fix(case, again, *run(again), problems, unsafe=True)
+        outputs |= {f"{name} unsafe": text for name, text in unsafe.items()}
     if update:
         _update(case, outputs)
-        return problems
-    return [*problems, *(problem for name, text in outputs.items() for problem in _differs(case, name, text))]
+    else:
+        problems += (problem for name, text in outputs.items() for problem in _differs(case, name, text))
+    return problems, checked
 
 
 def _compare(case: Case, checked: Checked, root: Path) -> Iterator[str]:
@@ -235,9 +241,10 @@ def _compare(case: Case, checked: Checked, root: Path) -> Iterator[str]:
         yield f"{case.place(case.line)}: {problem.path}: {problem.message}"
 
 
-def _fix(case: Case, root: Path, problems: list[str], *, unsafe: bool) -> dict[str, str]:
-    """Fix a case, write it, check it again, and fix it again; gives the two outputs."""
-    found, checked = run(case.write(root))
+def _fix(
+    case: Case, root: Path, found: Run, checked: Checked, problems: list[str], *, unsafe: bool
+) -> dict[str, str]:
+    """Fix a case that was checked, write it, check it again, and fix it again; gives the two outputs."""
     patches = pipeline.repair(found, checked, unsafe=unsafe)
     where, shown, refused = case.place(case.line), "", ""
     expected = _places(checked.outcome.findings, root)
@@ -251,6 +258,8 @@ def _fix(case: Case, root: Path, problems: list[str], *, unsafe: bool) -> dict[s
         reason = pipeline.write(patch)
         if reason is not None:
             problems.append(f"{where}: {path} was not written: {reason}")
+    if not any(patch.applied for patch in patches):
+        return {"diff": shown, "text": refused}
     found, checked = run(root)
     left = _places(checked.outcome.findings, root)
     for change, more in (("leaves or brings", left - expected), ("also hides", expected - left)):

@@ -27,7 +27,9 @@ def collapse() -> None:
         madvise = ctypes.CDLL(None).madvise
         madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-            areas = [(int(found[1], 16), int(found[2], 16)) for found in map(_ANONYMOUS.fullmatch, maps) if found]
+            areas = [
+                (int(found[1], 16), int(found[2], 16)) for found in map(_ANONYMOUS.fullmatch, maps) if found
+            ]
         for begin, end in areas:
             first, last = -(-begin // _HUGE) * _HUGE, end // _HUGE * _HUGE
             if first < last:

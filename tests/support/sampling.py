@@ -1,0 +1,148 @@
+"""What is exhaustive by nature, and the share of it that a daily run takes.
+
+Some tests go through all schedules, all shapes of control flow or all cases once more in another way. A run
+takes a share of each of them, drawn by the commit that is checked out, so in time all of them are met;
+`--exhaustive` runs them whole.
+
+* `@pytest.mark.exhaustive(N)` on a parametrized test: one of N of its items is run, and at least one.
+* `bound(daily, whole)` in a test: how many schedules, examples or programs it tries.
+* Hypothesis draws what it tries by the same seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+import pytest
+
+from support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Value = TypeVar("Value")
+
+SEED: Final = "FSRACE_TEST_SEED"
+"""The variable that has another seed than the commit, for drawing again what failed elsewhere."""
+
+
+class _State:
+    """What this process runs, and what it has left out."""
+
+    exhaustive = False
+    seed = ""
+    tests = 0
+    groups = 0
+    searches: ClassVar[set[str]] = set()
+
+
+def bound(daily: Value, whole: Value) -> Value:
+    """Choose how far an exhaustive search goes.
+
+    Args:
+        daily: The limit in a daily run.
+        whole: The limit with `--exhaustive`.
+
+    Returns:
+        The one that holds in this run.
+    """
+    if _State.exhaustive:
+        return whole
+    caller = sys._getframe(1)
+    _State.searches.add(f"{caller.f_code.co_filename}:{caller.f_lineno}")
+    return daily
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--exhaustive`."""
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="run whole what a daily run takes a share of: all schedules, all shapes of code, every case",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the options, before Hypothesis takes its own, and before the tests are imported."""
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(Collected())
+    _State.exhaustive = config.option.exhaustive
+    _State.seed = _seed(config)
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = _State.seed
+
+
+def _seed(config: pytest.Config) -> str:
+    given: dict[str, Any] = getattr(config, "workerinput", {})
+    return str(given.get("fsrace_seed") or os.environ.get(SEED) or _commit())
+
+
+def _commit() -> str:
+    """Give what is checked out, or a fixed text where that is not known: in an archive of the sources."""
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return "no commit"
+    return done.stdout.strip() or "no commit"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not in the share of this run."""
+    if _State.exhaustive or any("::" in name for name in config.args):
+        return
+    groups: dict[str, list[tuple[bytes, pytest.Item]]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("exhaustive") is not None:
+            drawn = hashlib.blake2b(f"{_State.seed} {item.nodeid}".encode()).digest()
+            groups[item.nodeid.partition("[")[0]].append((drawn, item))
+    left = {item for group in groups.values() for item in _left(group)}
+    _State.tests, _State.groups = len(left), len(groups)
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
+
+
+def _left(group: list[tuple[bytes, pytest.Item]]) -> Iterator[pytest.Item]:
+    marker = group[0][1].get_closest_marker("exhaustive")
+    assert marker is not None
+    (share,) = marker.args
+    for _, item in sorted(group, key=lambda drawn: drawn[0])[max(1, -(-len(group) // share)) :]:
+        yield item
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send what was left out to whoever prints the summary."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = [_State.tests, _State.groups, sorted(_State.searches)]
+
+
+class Collected:
+    """Hears from the processes of pytest-xdist."""
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give all of them one seed."""
+        node.workerinput["fsrace_seed"] = _State.seed
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what one of them has left out; all have collected the same."""
+        told = getattr(node, "workeroutput", {}).get("left_out")
+        if told is not None:
+            _State.tests, _State.groups = told[:2]
+            _State.searches |= set(told[2])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out, and how to run it."""
+    tests, groups, searches = _State.tests, _State.groups, len(_State.searches)
+    if tests or searches:
+        terminalreporter.write_line(
+            f"Left out: {tests:,} tests of {groups} exhaustive groups, and what {searches} searches would try"
+            f" beyond their daily share (drawn by {_State.seed})."
+            " All of it: python -m pytest -n auto --exhaustive"
+        )

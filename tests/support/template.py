@@ -1,0 +1,162 @@
+"""A process that has loaded our programs and forks for each run of one, so that none loads them again.
+
+`command("flake8")` starts what `python -m flake8` does: a process of its own, with the streams, folder and
+environment of the caller. What Python reads when it starts (`PYTHONHASHSEED`, `-W`, sitecustomize) is that of
+the template, and a signal reaches the caller's process alone; tests of such things start Python themselves.
+"""
+
+from __future__ import annotations
+
+import array
+import functools
+import io
+import json
+import os
+import socket
+import sys
+from typing import Any, NoReturn
+
+STREAMS = (0, 1, 2)
+
+
+def command(module: str) -> list[str]:
+    """Give the command that runs a module as a program, but for its arguments."""
+    if sys.platform == "win32":
+        return [sys.executable, "-m", module]
+    return [sys.executable, "-I", "-S", __file__, _started(), module]
+
+
+@functools.cache
+def _started() -> str:
+    """Start the template of this process, which ends with it, and give its socket."""
+    import atexit
+    import shutil
+    import subprocess
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="fsr-")
+    path = f"{folder}/socket"
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--serve", path],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+
+    def end() -> None:
+        process.communicate()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    return path
+
+
+def ask(path: str, arguments: list[str]) -> int:
+    """Have a program run with the streams of this process, and give its exit code."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        told = json.dumps({"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)})
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", STREAMS))]
+        connection.sendmsg([len(told).to_bytes(8, "big")], rights)
+        connection.sendall(told.encode("ascii"))
+        code = connection.recv(1)
+    return code[0] if code else 255
+
+
+def serve(path: str) -> NoReturn:
+    """Load the programs, say so, and fork for each that is asked for, until the standard input ends."""
+    import gc
+    import importlib
+    import pkgutil
+    import select
+    import signal
+
+    del sys.path[0]  # the folder of this file, whose modules have names of others
+
+    import fsrace_lint
+    from fsrace_lint import catalog, rules
+
+    importlib.import_module("flake8.main.cli")
+    for module in pkgutil.walk_packages(fsrace_lint.__path__, "fsrace_lint."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    rules.load()
+    catalog.load()
+    vars(sys.modules["fsrace_lint.server.sessions"])["DEBOUNCE"] = 0.02  # nobody types here
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for a program
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print("ready", flush=True)
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _supervise(connection)
+            connection.close()
+    sys.exit(0)
+
+
+def _supervise(connection: socket.socket) -> NoReturn:
+    """Run one program in a child, and send its exit code."""
+    head, rights, _, _ = connection.recvmsg(8, socket.CMSG_SPACE(len(STREAMS) * array.array("i").itemsize))
+    streams = array.array("i", rights[0][2])
+    size, data = int.from_bytes(head, "big"), b""
+    while len(data) < size:
+        data += connection.recv(size - len(data))
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        _run(json.loads(data), list(streams))
+    for stream in (*streams, *STREAMS):
+        os.close(stream)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    connection.sendall(bytes([code % 256]))
+    os._exit(0)
+
+
+def _run(told: dict[str, Any], streams: list[int]) -> NoReturn:
+    import runpy
+
+    for given, stream in zip(streams, STREAMS, strict=True):
+        os.dup2(given, stream)
+        os.close(given)
+    assert isinstance(sys.stdout, io.TextIOWrapper)
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    module, *sys.argv[1:] = told["arguments"]
+    sys.path.insert(0, told["folder"])
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+    except BaseException:  # noqa: BLE001  # whatever it is, it ends this program as Python would
+        import traceback
+
+        traceback.print_exc()
+        code = 1
+    try:
+        for shown in (sys.stdout, sys.stderr):
+            if not shown.closed:
+                shown.flush()
+    except OSError:
+        code = code or 120
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--serve":
+        serve(sys.argv[2])
+    sys.exit(ask(sys.argv[1], sys.argv[2:]))
