@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support import template
 from support.bad_input import HAZARD
+
+from fsrace_lint.explore.running import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-pytest_plugins = ["support.sampling", "support.large"]
+pytest_plugins = ["support.sampling", "support.remains", "support.large"]
 
 # what runs in the background of a shell begins with it ignored, and so would all that tests start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -25,8 +27,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # the key that seals caches is not that of whoever runs the tests
 os.environ.pop("FSRACE_CACHE_KEY", None)
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fsrace-state-")
-atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+def pytest_configure() -> None:
+    """Keep what the program remembers of its user among the files of the run, and explorations too."""
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")
+    stage.MEMORY = Path(tempfile.gettempdir())
+
+
+def pytest_sessionfinish() -> None:
+    """Forget what the program remembers, and end the process that starts it."""
+    template.end()
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture
@@ -48,8 +60,12 @@ def one_good_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def thawed() -> Iterator[None]:
-    """What a process that stays has frozen is collected again: this one goes on with other tests."""
+def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a process that stays has frozen is thawed again: this one goes on with other tests.
+
+    Nor does it look through what all tests have made each time a project is read.
+    """
+    monkeypatch.setattr(gc, "collect", lambda *_: 0)
     yield
     gc.unfreeze()
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from support.sampling import bound
 from support.settled import settle, write
 from support.warm import check, keeping
 
@@ -574,7 +575,7 @@ def steps() -> st.SearchStrategy[list[tuple[str, str | None]]]:
 
 @pytest.mark.parametrize("remembered", [2, 20_000])
 @given(steps=steps(), looks=st.lists(st.booleans(), min_size=8, max_size=8))
-@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@hypothesis_settings(max_examples=bound(8, 60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_known_is_what_following_anew_finds(
     here: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import ROOT
 from support.cli import CODE, reported, run, write
+from support.sampling import bound
 
 from fsrace_lint import baseline, cli, fingerprints, placing
 from fsrace_lint.findings import Finding, Severity
@@ -399,7 +400,9 @@ class TestWhatItSurvives:
         st.permutations(CODE.strip().split("\n\n\n")[1:]),
         st.sampled_from(["\n", "\r\n"]),
     )
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+    @settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=bound(8, 25)
+    )
     def test_lines_that_move(self, above: list[str], functions: list[str], newline: str) -> None:
         write({"a.py": CODE})
         Path("known.json").unlink(missing_ok=True)

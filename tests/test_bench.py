@@ -126,6 +126,7 @@ class TestRun:
         assert script.run((sys.executable, "-c", "raise SystemExit(1)"), here).seconds > 0
 
 
+@pytest.mark.exhaustive(4)
 class TestTables:
     def test_situations(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         write({"tree/a.py": HAZARD, "tree/b/c.py": HAZARD})
@@ -201,6 +202,7 @@ class TestEditor:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no daemon on Windows")
 class TestDaemon:
+    @pytest.mark.exhaustive(4)
     def test_it_answers(self, script: ModuleType, here: Path) -> None:
         write({"pyproject.toml": "", "a.py": HAZARD, "b.py": HAZARD})
         one, two = (Path(name).resolve() for name in ("a.py", "b.py"))
@@ -210,6 +212,7 @@ class TestDaemon:
         assert {path.read_text() for path in here.glob("*.py")} == {HAZARD}
         assert script.told_by_daemon("status", "There is no daemon") == "There is no daemon"
 
+    @pytest.mark.exhaustive(4)
     def test_one_that_does_not_is_told(
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -27,6 +27,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.exhaustive(4)
 def test_every_row_is_what_it_says(script: ModuleType) -> None:
     for scenario in script.SCENARIOS:
         cells = script.ours(scenario)

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from support import ROOT
+from support.sampling import bound
 from support.settled import LONG_AGO, settle, write
 
 from fsrace_lint import cache, catalog, cli, leftovers, pipeline, rules, settings, source
@@ -402,7 +403,7 @@ class TestItNeverChangesWhatIsFound:
         )
     )
     @hypothesis_settings(
-        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=bound(10, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     def test_projects_that_are_changed(self, states: list[dict[str, str]]) -> None:
         shutil.rmtree(".fsrace_cache", ignore_errors=True)
@@ -507,12 +508,14 @@ class TestDamage:
     @pytest.mark.one_python
     def test_any_length(self, here: Path) -> None:
         """Each where the head and the end may be, one of many in between, where a seal covers all alike."""
+        step = bound(7, 1)
         write({"a.py": HAZARD})
         _, fresh = checked()
         for file in self.files(here):
             data = file.read_bytes()
             size = len(data)
-            for length in (n for n in range(size) if n < 80 or n % 97 == 0 or n >= size - 8):
+            lengths = [n for n in range(size) if n < 80 or n % 97 == 0 or n >= size - 8]
+            for length in lengths[::step]:
                 file.write_bytes(data[:length])
                 assert checked()[1].outcome == fresh.outcome, (file, length)
                 file.write_bytes(data)
@@ -520,7 +523,9 @@ class TestDamage:
 
     @given(data=st.data())
     @hypothesis_settings(
-        max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=bound(20, 150),
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
     @pytest.mark.one_python
     def test_other_bytes(self, here: Path, data: st.DataObject) -> None:
@@ -919,16 +924,28 @@ def some_cache(root: Path) -> None:
 class TestTwoRunsAtOnce:
     @pytest.mark.parametrize("setup", [None, some_cache])
     def test_results(self, setup: Callable[[Path], object] | None) -> None:
-        explore(write_results, setup=setup, check=is_whole, max_schedules=600, samples=200).assert_ok()
+        schedules, samples = bound((30, 10), (600, 200))
+        explore(
+            write_results, setup=setup, check=is_whole, max_schedules=schedules, samples=samples
+        ).assert_ok()
 
     @pytest.mark.parametrize("crash", ["none", "kill"])
     def test_all_of_it(self, crash: str) -> None:
+        schedules, samples = bound((20, 10), (300, 100))
         explore(
-            use_a_cache, check=is_whole, crash=crash, preemptions=1, max_schedules=300, samples=100
+            use_a_cache,
+            check=is_whole,
+            crash=crash,
+            preemptions=1,
+            max_schedules=schedules,
+            samples=samples,
         ).assert_ok()
 
     def test_one_that_clears(self) -> None:
-        explore(clear_or_write, setup=some_cache, check=is_whole, max_schedules=600, samples=200).assert_ok()
+        schedules, samples = bound((30, 10), (600, 200))
+        explore(
+            clear_or_write, setup=some_cache, check=is_whole, max_schedules=schedules, samples=samples
+        ).assert_ok()
 
 
 def clear_or_write(root: Path, rank: int) -> None:

@@ -48,7 +48,7 @@ TEXTS: Final = st.text(st.characters(exclude_characters="\0", exclude_categories
 @pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for sockets, whose names must be short."""
-    folder = Path(tempfile.mkdtemp(prefix="fsr-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="fsr-"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     monkeypatch.delenv("COLUMNS", raising=False)
     yield folder

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support import FIXTURES
 from support.differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
 from support.mdtest import Case, collect, run
+from support.sampling import bound
 
 from fsrace_lint import pipeline
 
@@ -252,7 +253,7 @@ def bigger(draw: st.DrawFn) -> str:
     return HEAD + header + "\n" + textwrap.indent(body, "    ") + "\n"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=bound(8, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(bigger())
 def test_bigger_programs(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -450,9 +450,9 @@ def test_a_process_that_comes_to_no_call_is_told_and_ended() -> None:
         while rank:
             pass
 
-    failure = failing(explore(spin, step_timeout=3))
+    failure = failing(explore(spin, step_timeout=1, shrink=False))
     assert failure.kind == "hang"
-    assert failure.text == "process 1 came to no call within 3 s after mkdir 1"
+    assert failure.text == "process 1 came to no call within 1 s after mkdir 1"
 
 
 def test_a_process_that_leaves_without_a_word_is_told() -> None:

@@ -98,6 +98,10 @@ CASES = (
 )
 
 
+LONG = "--processes 3 --expect"
+"""In the command of the search that takes as long as all others; its schedule is replayed in any run."""
+
+
 class Run(NamedTuple):
     code: int
     output: str
@@ -148,7 +152,11 @@ def write(command: str, output: str) -> None:
     PAGE.write_text(BLOCK.sub(filled, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.exhaustive(4) if LONG in case.command else ()) for case in CASES],
+    ids=[case.command for case in CASES],
+)
 def test_the_page_says_what_is_found(case: Case, prove: Callable[[str], Run]) -> None:
     run = prove(case.command)
     if UPDATE:

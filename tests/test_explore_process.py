@@ -88,7 +88,7 @@ def test_a_process_that_hangs_is_ended_with_all_that_it_started(place: Path) -> 
         while True:
             pass
 
-    result = explore(hang, processes=1, step_timeout=3)
+    result = explore(hang, processes=1, step_timeout=1, shrink=False)
     assert result.failure is not None
     assert result.failure.kind == "hang"
     sleeping = [
@@ -104,12 +104,12 @@ def test_a_setup_or_a_check_that_hangs_is_ended(part: str, place: Path) -> None:
         time.sleep(300)
 
     if part == "setup":
-        with pytest.raises(ExploreError, match=r"setup did not end within 3 s"):
-            explore(lambda root, rank: None, setup=hang, step_timeout=3)
+        with pytest.raises(ExploreError, match=r"setup did not end within 1 s"):
+            explore(lambda root, rank: None, setup=hang, step_timeout=1)
     else:
-        failure = explore(lambda root, rank: None, check=hang, step_timeout=3).failure
+        failure = explore(lambda root, rank: None, check=hang, step_timeout=1, shrink=False).failure
         assert failure is not None
-        assert failure.text == "the check did not end within 3 s"
+        assert failure.text == "the check did not end within 1 s"
     assert list(place.iterdir()) == []
 
 

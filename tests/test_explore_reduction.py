@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from support.sampling import bound
 
 from fsrace_lint.explore.moves import Choice, Move, Touched, Trace
 from fsrace_lint.explore.process.install import installed
@@ -139,7 +140,9 @@ ASKING = ["exists d", "size of f", "list d", "mkdir d"]
 CHANGING = ["mkdir d", "rmdir d", "mkdir d/e", "append f", "unlink f", "rename d"]
 programs = st.lists(st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=2), min_size=2, max_size=2)
 checked = settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=bound(2, 8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 
 

@@ -9,6 +9,7 @@ import pytest
 from support import explored
 from support.explored import Case, Proof, failing, fixed, fixture, text
 from support.rule_pages import LOADED
+from support.sampling import bound
 
 from fsrace_lint.fixes.recipes import RECIPES
 
@@ -31,9 +32,10 @@ CASES = [
 
 
 def assert_safe(program: str, proof: Proof) -> None:
-    result = explored.explored(program, proof)
+    limit = bound(20, 10_000)
+    result = explored.explored(program, proof, limit)
     assert result.ok, str(result)
-    assert result.exhaustive, str(result)
+    assert result.exhaustive or result.schedules == limit < 10_000, str(result)
     assert result.notes == ()
 
 

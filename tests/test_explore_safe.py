@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from support.sampling import bound
 
 from fsrace_lint import safe
 from fsrace_lint.explore import explore
@@ -223,32 +224,33 @@ def test_every_helper_has_a_proof() -> None:
     assert proved_names | {"is_main_process"} == set(safe.__all__)
 
 
+def assert_holds(name: str, most: int = 10_000, **options: object) -> None:
+    """No schedule fails: of all that there are, or of as many as this run goes through."""
+    limit = bound(min(most, 20), most)
+    result = proved(name, max_schedules=limit, **options)
+    result.assert_ok()
+    assert result.exhaustive or result.schedules == limit < 10_000
+
+
 @helpers
 @pytest.mark.parametrize("filesystem", ["posix", "nfs"])
 def test_every_schedule_of_two_processes_holds(name: str, filesystem: str) -> None:
-    result = proved(name, filesystem=filesystem)
-    result.assert_ok()
-    assert result.exhaustive
+    assert_holds(name, filesystem=filesystem)
 
 
 @helpers
 def test_random_schedules_of_four_processes_hold(name: str) -> None:
-    proved(name, processes=4, max_schedules=0, samples=12, seed=1).assert_ok()
+    proved(name, processes=4, max_schedules=0, samples=bound(2, 12), seed=1).assert_ok()
 
 
 @helpers
 def test_a_kill_at_every_call_leaves_nothing_half_done(name: str) -> None:
-    result = proved(
-        name, crash="kill", max_schedules=40 if name in {"extract_once", "download_once"} else 10_000
-    )
-    result.assert_ok()
+    assert_holds(name, most=40 if name in {"extract_once", "download_once"} else 10_000, crash="kill")
 
 
 @pytest.mark.parametrize("name", [name for name, proof in PROOFS.items() if proof.syncs])
 def test_a_loss_of_power_leaves_nothing_half_done(name: str) -> None:
-    result = proved(name, crash="power", processes=1)
-    result.assert_ok()
-    assert result.exhaustive
+    assert_holds(name, crash="power", processes=1)
 
 
 def test_what_does_not_promise_to_sync_does_not_outlast_a_loss_of_power() -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import ROOT
+from support.sampling import bound
 
 from fsrace_lint import placing, rules
 from fsrace_lint.findings import Applicability, Finding, Fix, Idiom, Severity
@@ -814,7 +815,7 @@ def test_each_recipe_is_told_of(name: str) -> None:
     assert f"`{name}`" in page.read_text("utf-8")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=bound(60, 300), deadline=None)
 @given(programs())
 def test_any_fixed_program_keeps_its_comments_and_its_other_lines(program: Program) -> None:
     before = program.head + program.region + program.tail

@@ -522,7 +522,7 @@ class TestDaemon:
 
     @pytest.fixture(autouse=True)
     def runtime(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        with tempfile.TemporaryDirectory(prefix="fsr-", dir="/tmp") as folder:
+        with tempfile.TemporaryDirectory(prefix="fsr-") as folder:
             monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
             yield
             said_by_daemon("stop")

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.sampling import bound
 
 from fsrace_lint import catalog
 from fsrace_lint.facts import model as m
@@ -703,13 +704,13 @@ def bodies(depth: int, tests: Sequence[Node]) -> st.SearchStrategy[Block]:
     return st.lists(statements(depth, tests), min_size=1, max_size=2).map(tuple)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=bound(30, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(bodies(3, GUARDS))
 def test_who_reaches_each_call_is_exact_in_bigger_programs(program: Block) -> None:
     assert not list(compare([program]))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=bound(30, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(bodies(3, TESTS))
 def test_no_guard_is_claimed_that_does_not_hold(program: Block) -> None:
     """With a variable that is assigned and tested; what is lost of it where ways meet is only precision."""

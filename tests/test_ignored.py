@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.sampling import bound
 
 from fsrace_lint import gitignore
 
@@ -57,7 +58,11 @@ class TestPlainLines:
         entries=st.lists(st.tuples(PATHS, st.booleans()), min_size=1, max_size=8),
         base=st.sampled_from(("", "p/", "p/q/")),
     )
-    @settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=bound(100, 600),
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
     def test_they_mean_the_same(
         self,
         tmp_path: Path,

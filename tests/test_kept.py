@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from support.sampling import bound
 from support.settled import LONG_AGO, settle, write
 from support.warm import check, keeping
 
@@ -279,7 +280,7 @@ def change(name: str, state: str | Path | None, time: int) -> None:
     ]
 )
 @example(steps=[(".gitignore", ""), ("pkg/b.py", HELPER), (".gitignore", "b.py\n")])
-@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@hypothesis_settings(max_examples=bound(8, 60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_found_is_what_a_new_run_finds(
     here: Path, monkeypatch: pytest.MonkeyPatch, *, settles: bool, steps: list[tuple[str, str | Path | None]]
 ) -> None:

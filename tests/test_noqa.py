@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from support import template
 from support.cli import CODE as TWO
 from support.cli import reported, run, write
+from support.sampling import bound
 
 from fsrace_lint import noqa, rules
 from fsrace_lint.pipeline import comments
@@ -463,7 +464,9 @@ class TestAdding:
         ),
         st.sampled_from(["\n", "\r\n"]),
     )
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+    @settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=bound(8, 30)
+    )
     def test_adding_then_checking_then_taking_out(self, statements: list[str], newline: str) -> None:
         text = "\n".join(["import os, shutil", *statements, ""])
         before = text.replace("\n", newline).encode()

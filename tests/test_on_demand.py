@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from identical import check
 from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
+from support.sampling import bound
 from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
 from fsrace_lint.project.callers.arguments import Arguments
@@ -164,7 +165,7 @@ def projects(draw: st.DrawFn) -> dict[str, str]:
     return {"lib.py": LIBRARY, "first.py": IMPORTS + first, "second.py": IMPORTS + second}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=bound(12, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(projects())
 def test_what_is_found_is_what_is_found_without_filters(files: dict[str, str]) -> None:
     assert differing(files) == []

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.linked import project
+from support.sampling import bound
 
 from fsrace_lint.facts import model as m
 from fsrace_lint.project.model import Reach
@@ -296,7 +297,7 @@ def evaluated(code: str, *exprs: str) -> list[str]:
     return [canonical(eval(expr, names)) for expr in exprs]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=bound(50, 200), deadline=None)
 @given(programs())
 def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
     found = forms(*program)

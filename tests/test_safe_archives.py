@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.sampling import bound
 from support.trees import NEW, TREE, make_tar, read_tree
 
 from fsrace_lint import safe
@@ -245,7 +246,9 @@ NAMES = st.lists(st.sampled_from(["a", "b", "..", ".", "", "C:", "\\", "l"]), ma
 KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=bound(40, 300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(entries=st.lists(st.tuples(NAMES, KINDS, NAMES), max_size=6), own=st.booleans())
 def test_no_archive_of_names_and_links_leads_out(
     entries: list[Any], own: bool, tmp_path_factory: Any

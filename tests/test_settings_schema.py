@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from jsonschema import Draft7Validator
 from support import ROOT
+from support.sampling import bound
 from support.schema import SCHEMA, TABLE_VALUES, refusal, tables
 
 from fsrace_lint import catalog
@@ -50,7 +51,9 @@ class TestTheSchema:
 
     @given(table=tables())
     @hypothesis_settings(
-        max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=bound(60, 300),
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
     def test_it_says_what_the_code_says(self, tmp_path: Path, table: dict[str, Any]) -> None:
         said = refusal(tmp_path / "project", table)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from support.cli import HAZARD, run, write
+from support.sampling import bound
 from support.schema import refusal, tables
 
 from fsrace_lint import baseline, rules
@@ -134,7 +135,7 @@ class TestAlone:
 class TestPasted:
     @given(table=tables().filter(lambda made: "root" not in made))
     @hypothesis_settings(
-        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=bound(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     def test_it_means_the_same(self, tmp_path: Path, table: dict[str, Any]) -> None:
         folder = tmp_path / "project"

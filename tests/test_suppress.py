@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sampling import bound
 
 from fsrace_lint import noqa, suppress
 from fsrace_lint.findings import Applicability, Finding, Fix, Severity
@@ -249,7 +250,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=bound(200, 1500), deadline=None)
 def test_a_file_without_comments_for_us_is_not_taken_apart(text: str, is_found: bool) -> None:
     """The look at lines in advance leaves out nothing: what is found is as if each file were taken apart."""
     names = {"some-rule": "FSR101"}

@@ -107,8 +107,17 @@ def fixed(case: Case, recipe: str, folder: Path) -> str:
 
 
 @functools.cache
-def explored(program: str, proof: Proof) -> Result:
-    """Run a program in two processes, in every order of their calls that can make a difference, once."""
+def explored(program: str, proof: Proof, most: int = 10_000) -> Result:
+    """Run a program in two processes, in every order of their calls that can make a difference, once.
+
+    Args:
+        program: Its text.
+        proof: How it is run.
+        most: How many orders at most.
+
+    Returns:
+        What was found.
+    """
     _load_imports(program)
 
     def function(root: Path, rank: int) -> object:
@@ -138,6 +147,7 @@ def explored(program: str, proof: Proof) -> Result:
         filesystem=proof.filesystem,
         crash=proof.crash,
         distributed=proof.distributed,
+        max_schedules=most,
         shrink=False,
     )
 

@@ -4,7 +4,7 @@ Some tests go through all schedules, all shapes of control flow or all cases onc
 takes a share of each of them, drawn by the commit that is checked out, so in time all of them are met;
 `--exhaustive` runs them whole.
 
-* `@pytest.mark.exhaustive(N)` on a parametrized test: one of N of its items is run, and at least one.
+* `@pytest.mark.exhaustive(N)`: one of N of the items of a test is run, at least one where it has several.
 * `bound(daily, whole)` in a test: how many schedules, examples or programs it tries.
 * Hypothesis draws what it tries by the same seed.
 """
@@ -16,14 +16,11 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import pytest
 
 from support import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Value = TypeVar("Value")
 
@@ -94,26 +91,36 @@ def _commit() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not in the share of this run."""
+    """Leave out what is not in the share of this run; what is named with `::` is run."""
     if _State.exhaustive or any("::" in name for name in config.args):
         return
-    groups: dict[str, list[tuple[bytes, pytest.Item]]] = defaultdict(list)
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("exhaustive") is not None:
-            drawn = hashlib.blake2b(f"{_State.seed} {item.nodeid}".encode()).digest()
-            groups[item.nodeid.partition("[")[0]].append((drawn, item))
-    left = {item for group in groups.values() for item in _left(group)}
-    _State.tests, _State.groups = len(left), len(groups)
+        groups[item.nodeid.partition("[")[0]].append(item)
+    marked = {name: [each for each in group if _share(each)] for name, group in groups.items()}
+    left = {item for name, found in marked.items() if found for item in _left(found, groups[name])}
+    _State.tests, _State.groups = len(left), sum(map(bool, marked.values()))
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
 
 
-def _left(group: list[tuple[bytes, pytest.Item]]) -> Iterator[pytest.Item]:
-    marker = group[0][1].get_closest_marker("exhaustive")
-    assert marker is not None
-    (share,) = marker.args
-    for _, item in sorted(group, key=lambda drawn: drawn[0])[max(1, -(-len(group) // share)) :]:
-        yield item
+def _share(item: pytest.Item) -> int:
+    """Give of how many such items one is run; 0 where all are."""
+    marker = item.get_closest_marker("exhaustive")
+    return 0 if marker is None else int(marker.args[0])
+
+
+def _left(marked: list[pytest.Item], group: list[pytest.Item]) -> list[pytest.Item]:
+    """Give those of the marked items of a test that are not run."""
+    drawn = sorted(marked, key=lambda item: _drawn(item.nodeid))
+    number = len(marked) / _share(marked[0]) + _drawn(marked[0].nodeid.partition("[")[0])
+    return drawn[max(int(number), 1 < len(marked) == len(group)) :]
+
+
+def _drawn(name: str) -> float:
+    """Give a number of a name from 0 to 1 that is another one for each seed."""
+    digest = hashlib.blake2b(f"{_State.seed} {name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

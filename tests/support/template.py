@@ -14,7 +14,10 @@ import json
 import os
 import socket
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STREAMS = (0, 1, 2)
 
@@ -28,31 +31,33 @@ def command(module: str) -> list[str]:
 
 @functools.cache
 def _started() -> str:
-    """Start the template of this process, which ends with it, and give its socket."""
-    import atexit
-    import shutil
+    """Start the template of this process, and give its socket."""
     import subprocess
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="fsr-")
-    path = f"{folder}/socket"
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    path = f"{tempfile.mkdtemp(prefix='fsr-')}/socket"
     process = subprocess.Popen(
         [sys.executable, __file__, "--serve", path],
-        env=environment,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-
-    def end() -> None:
-        process.communicate()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(end)
+    _ends.append(process.communicate)
     return path
+
+
+_ends: list[Callable[[], object]] = []
+
+
+def end() -> None:
+    """End the template, if it was started."""
+    while _ends:
+        _ends.pop()()
+        os.remove(_started())
+        os.rmdir(os.path.dirname(_started()))
+        _started.cache_clear()
 
 
 def ask(path: str, arguments: list[str]) -> int:

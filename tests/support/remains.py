@@ -1,0 +1,71 @@
+"""What a run of the tests leaves behind: it must be nothing.
+
+A run has a folder of its own for temporary files, which all that it starts inherits. In the end no process
+may know that folder any more, and nothing may be in it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+PATIENCE: Final = 10.0
+"""How many seconds what was told to end may take for it."""
+MEMORY: Final = Path("/dev/shm")
+
+
+class Remains:
+    """Watches one run, from the process that starts the others."""
+
+    def __init__(self) -> None:
+        place = MEMORY if os.access(MEMORY, os.W_OK) else None
+        self.folder = Path(tempfile.mkdtemp(prefix="fsrt-", dir=place)).resolve()
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        os.environ["TMPDIR"] = str(self.folder)
+        tempfile.tempdir = None
+
+    def processes(self) -> list[str]:
+        """Give the commands of processes that know the folder, but for this one."""
+        mark, found = os.fsencode(f"TMPDIR={self.folder}"), []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                known = mark in (process / "environ").read_bytes().split(b"\0")
+                command = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if known and command and process.name != str(os.getpid()):
+                found.append(command.replace(b"\0", b" ").decode(errors="replace"))
+        return found
+
+    def all(self) -> list[str]:
+        """Give what is left, once it had time to end."""
+        deadline = time.monotonic() + PATIENCE
+        while (processes := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        files = sorted(map(str, self.folder.iterdir()))
+        return [f"a process: {command}" for command in processes] + [f"a file: {file}" for file in files]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail if anything is left, and take it away."""
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if left := self.all():
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            if reporter is not None:
+                reporter.write_line("\nThe tests have left behind:", red=True)
+                for each in left:
+                    reporter.write_line(f"  {each}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch where this is the first process, and the system shows what it runs."""
+    if not hasattr(config, "workerinput") and sys.platform == "linux":
+        config.pluginmanager.register(Remains())
