@@ -132,13 +132,13 @@ def options() -> argparse.Namespace:
 def main() -> int:
     """Do what the command line asks for."""
     chosen = options()
-    if chosen.command == "map":
-        return mapped(chosen.folder, chosen.tests)
     if chosen.command == "show":
         show(chosen.file)
         return 0
     os.chdir(ROOT)
     sys.path.insert(0, os.fspath(ROOT))  # this checkout, whatever is installed
+    if chosen.command == "map":
+        return mapped(chosen.folder, chosen.tests)
     chosen.out = chosen.out or chosen.folder / f"{chosen.seed}.jsonl"
     runner = Runner(chosen, [] if chosen.unchanged else sample(chosen))
     return int(pytest.main([*QUIET, "-s", *chosen.tests], plugins=[runner]))
