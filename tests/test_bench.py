@@ -201,6 +201,7 @@ class TestEditor:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no daemon on Windows")
+@pytest.mark.usefixtures("runtime")
 class TestDaemon:
     @pytest.mark.exhaustive(4)
     def test_it_answers(self, script: ModuleType, here: Path) -> None:

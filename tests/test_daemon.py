@@ -7,10 +7,8 @@ import errno
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -36,23 +34,13 @@ from fsrace_lint.daemon import process
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.usefixtures("thawed")
+pytestmark = pytest.mark.usefixtures("thawed", "runtime")
 
 HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
 CLEAN: Final = "import os\nos.makedirs('a', exist_ok=True)\n"
 LONG: Final = 60.0
 """The seconds that nothing here takes."""
 TEXTS: Final = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-
-
-@pytest.fixture(autouse=True)
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for sockets, whose names must be short."""
-    folder = Path(tempfile.mkdtemp(prefix="fsr-"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    monkeypatch.delenv("COLUMNS", raising=False)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

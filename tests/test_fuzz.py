@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,14 @@ from fsrace_lint.pipeline import comments
 from fsrace_lint.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder() -> Iterator[None]:
+    yield
+    shutil.rmtree(fuzz_targets.FOLDER, ignore_errors=True)
 
 
 @pytest.mark.parametrize("name", ["extract", "suppress", "settings", "catalog", "link", "fixes"])

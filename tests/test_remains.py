@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 LEAVING = {
-    "process": "subprocess.Popen(['sleep', '8.25'], stdin=subprocess.DEVNULL)",
+    "process": "subprocess.Popen(['sleep', '20.25'], stdin=subprocess.DEVNULL)",
     "folder": "tempfile.mkdtemp(prefix='forgotten-')",
     "socket": "socket.socket(socket.AF_UNIX).bind(tempfile.gettempdir() + '/forgotten-')",
     "nothing": "with tempfile.TemporaryDirectory(): subprocess.run(['true'])",
 }
 
 
-@pytest.mark.parametrize(("what", "options"), [*((what, ()) for what in LEAVING), ("process", ("-n2",))])
+@pytest.mark.parametrize(("what", "options"), [*((what, ()) for what in LEAVING), ("folder", ("-n2",))])
 def test_what_is_left_is_told(what: str, options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.remains"]\n')
     (tmp_path / "test_it.py").write_text(
@@ -36,4 +36,4 @@ def test_what_is_left_is_told(what: str, options: tuple[str, ...], tmp_path: Pat
     left = what != "nothing"
     assert done.returncode == int(left), done.stdout + done.stderr
     assert ("The tests have left behind:" in done.stdout) is left
-    assert {"process": "sleep 8.25", "nothing": "1 passed"}.get(what, "forgotten-") in done.stdout
+    assert {"process": "sleep 20.25", "nothing": "1 passed"}.get(what, "forgotten-") in done.stdout
