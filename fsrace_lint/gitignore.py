@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 _NAME: Final = r"(?:[\w.~+@$=,# *-]|\?|\[\w+\])+"
-_PLAIN: Final = re.compile(rf"/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
+PLAIN: Final = re.compile(rf"/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
 """A line of a `.gitignore` file without `!`, backslashes, and classes of more than letters and digits."""
 _WILD: Final = re.compile(r"(\*+|\?|\[\w+\])")
 _ENDING: Final = re.compile(r"\*[^*?\[/]+")
@@ -32,17 +32,18 @@ def _patterns(line: str) -> list[Any]:
         return []
 
 
-class _Plain:
+class Plain:
     """Lines of a `.gitignore` file, one after the other, that ignore what they mean: no order counts."""
 
     def __init__(self) -> None:
+        """Begin with none."""
         self._kinds = _Entries(), _Entries()
         """What is ignored whatever it is, and folders that are."""
 
     @staticmethod
     def takes(line: str) -> bool:
         """Tell whether a line is plain; `**` is more than a star where folders are named around it."""
-        return _PLAIN.fullmatch(line) is not None and ("**" not in line or "/" not in line.rstrip("/"))
+        return PLAIN.fullmatch(line) is not None and ("**" not in line or "/" not in line.rstrip("/"))
 
     def add(self, line: str) -> None:
         """Take a plain line."""
@@ -99,10 +100,10 @@ class _Entries:
         return _any_of(self._wild_paths)
 
 
-def _anywhere(line: str) -> str:
+def anywhere(line: str) -> str:
     """Take `**/` off a name, which may stand in any folder without it."""
     name = line.removeprefix("**/")
-    return name if _PLAIN.fullmatch(name) and "/" not in name.rstrip("/") and "**" not in name else line
+    return name if PLAIN.fullmatch(name) and "/" not in name.rstrip("/") and "**" not in name else line
 
 
 def _translated(text: str) -> str:
@@ -161,19 +162,19 @@ class Ignore:
         """
         self.text = text_of(folder)
         self._base = len(base)
-        self._lines: list[_Plain | _Pattern] = []
+        self._lines: list[Plain | _Pattern] = []
         for line in reversed(self.text.split("\n")):
             self._add(line if line.endswith("\\ ") else line.rstrip())
 
     def _add(self, line: str) -> None:
         if not line or line.startswith("#"):
             return
-        line = _anywhere(line)
-        if _Plain.takes(line):
-            if not self._lines or not isinstance(self._lines[-1], _Plain):
-                self._lines.append(_Plain())
+        line = anywhere(line)
+        if Plain.takes(line):
+            if not self._lines or not isinstance(self._lines[-1], Plain):
+                self._lines.append(Plain())
             last = self._lines[-1]
-            if isinstance(last, _Plain):
+            if isinstance(last, Plain):
                 last.add(line)
             return
         for pattern in _patterns(line.rstrip("/")):

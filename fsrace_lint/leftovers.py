@@ -14,23 +14,23 @@ from pathlib import Path
 from typing import Final
 
 _PREFIX: Final = ".fsrace-lint."
-_NAME: Final = re.compile(r"\.fsrace-lint\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.[0-9a-f]{16}\.tmp")
+NAME: Final = re.compile(r"\.fsrace-lint\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.[0-9a-f]{16}\.tmp")
 _STALE: Final = 3600.0
 """The seconds after which nobody writes a temporary file any more, wherever he runs."""
 
 
 def name() -> str:
     """Give a name for a temporary file that nobody else has; it says which process made it, and where."""
-    return f"{_PREFIX}{_here()}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
+    return f"{_PREFIX}{here()}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
 
 
 def is_one(name: str) -> bool:
     """Tell whether a file has such a name, left over or not."""
-    return name.startswith(_PREFIX) and _NAME.fullmatch(name) is not None
+    return name.startswith(_PREFIX) and NAME.fullmatch(name) is not None
 
 
 @functools.cache
-def _here() -> str:
+def here() -> str:
     """Name the place in which a process id means one process: a host, and what numbers its processes."""
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     try:
@@ -54,7 +54,7 @@ def sweep(folder: str | Path) -> None:
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:
-    found = _NAME.fullmatch(entry.name)
+    found = NAME.fullmatch(entry.name)
     if found is None:
         return False
     status = entry.stat(follow_symlinks=False)
@@ -62,7 +62,7 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
         return False
     # the old file gets such a name for an instant: then its last change is old, but not that of its name
     is_old = time.time() - max(status.st_mtime, status.st_ctime) > _STALE
-    return is_old or (found[1] == _here() and not _is_alive(int(found[2])))
+    return is_old or (found[1] == here() and not _is_alive(int(found[2])))
 
 
 def _is_alive(process: int) -> bool:

@@ -90,7 +90,7 @@ def apply(
         return Suppressed(tuple(findings))
     text = source.text
     codes = {finding.code for finding in findings}
-    if not any(_is_for_us(line, names, codes) for line in split_lines(text) if "noqa" in line.lower()):
+    if not any(is_for_us(line, names, codes) for line in split_lines(text) if "noqa" in line.lower()):
         return Suppressed(tuple(findings))
     directives = list(_directives(text, names))
     if any(directive.lines is None and not directive.said.items for directive in directives):
@@ -114,7 +114,7 @@ def _names_ours(data: bytes, names: Mapping[str, str]) -> bool:
     return _FAMILY.lower().encode() in data or any(name.encode() in data for name in names)
 
 
-def _is_for_us(line: str, names: Mapping[str, str], codes: Collection[str]) -> bool:
+def is_for_us(line: str, names: Mapping[str, str], codes: Collection[str]) -> bool:
     """Tell whether a line may hold a comment about findings of these codes, or one that names a rule of ours.
 
     To find the comments of a file takes long; so whatever follows a number sign is read as if it were one.

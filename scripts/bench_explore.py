@@ -228,10 +228,11 @@ def theirs(scenario: Scenario, mode: str) -> str:
         return f"stopped after {5 * SECONDS} s"
     if done.returncode:
         return "failed: " + done.stderr.strip().rpartition("\n")[2].replace("|", "\\|")[:80]
-    return _cell(scenario, json.loads(done.stdout.splitlines()[-1]))
+    return cell_of(scenario, json.loads(done.stdout.splitlines()[-1]))
 
 
-def _cell(scenario: Scenario, told: dict[str, Any]) -> str:
+def cell_of(scenario: Scenario, told: dict[str, Any]) -> str:
+    """Give what a row says of one explorer: its verdict, and what that took."""
     holds = told["holds"]
     if holds is None:
         verdict = "no verdict"

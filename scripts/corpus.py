@@ -289,11 +289,12 @@ def read_record(codebase: Codebase, records: Path) -> Counter[str]:
 
 def write_record(codebase: Codebase, now: Counter[str], records: Path) -> None:
     """Write the record of a codebase."""
-    text = "\n".join([title(codebase), *sorted(now.elements(), key=_order)])
+    text = "\n".join([title(codebase), *sorted(now.elements(), key=order_of)])
     (records / codebase.record).write_text(f"{text}\n", "utf-8")
 
 
-def _order(line: str) -> tuple[str, int, int, str]:
+def order_of(line: str) -> tuple[str, int, int, str]:
+    """Give the key by which the lines of a record are sorted."""
     place, _, code = line.rpartition(" ")
     path, row, column = place.rsplit(":", 2)
     return path, int(row), int(column), code
@@ -323,7 +324,7 @@ def pinned(chosen: argparse.Namespace) -> bool:
             continue
         difference = {"+": now - before[codebase], "-": before[codebase] - now}
         for mark, lines in difference.items():
-            for line in sorted(lines.elements(), key=_order):
+            for line in sorted(lines.elements(), key=order_of):
                 print(f"  {mark} {line}")
         same &= not any(difference.values())
     return same

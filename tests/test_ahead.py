@@ -199,13 +199,13 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for linker in (Linker, TrackedLinker):
 
         def following(
-            self: Any, function: LinkedFunction, real: Callable[..., Any] = linker._follow, of: type = linker
+            self: Any, function: LinkedFunction, real: Callable[..., Any] = linker.follow, of: type = linker
         ) -> Any:
             if type(self) is of:
                 seen.append(spelled(function))
             return real(self, function)
 
-        monkeypatch.setattr(linker, "_follow", following)
+        monkeypatch.setattr(linker, "follow", following)
     return seen
 
 
@@ -548,8 +548,8 @@ def test_what_is_tidied(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     for name in ("collect", "freeze", "unfreeze"):
         monkeypatch.setattr(gc, name, lambda name=name: done.append(name))
-    monkeypatch.setattr(kept_module, "_MANY", 10)
-    monkeypatch.setattr(kept_module, "_MOST_CHECKS", 3)
+    monkeypatch.setattr(kept_module, "MANY_FOLLOWED", 10)
+    monkeypatch.setattr(kept_module, "MOST_CHECKS", 3)
     kept = looked_ahead()
     done.clear()
     for expected in (["collect", "freeze"], ["unfreeze", "collect", "freeze"], []):
@@ -585,7 +585,7 @@ def test_what_is_known_is_what_following_anew_finds(
     looks: list[bool],
 ) -> None:
     """Also where of some answers few are remembered."""
-    monkeypatch.setattr(resolve, "_REMEMBERED", remembered)
+    monkeypatch.setattr(resolve, "REMEMBERED", remembered)
     for name in STATES.keys() - PROJECT.keys():
         put(name, None)
     write(PROJECT)

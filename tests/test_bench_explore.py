@@ -69,5 +69,5 @@ def test_frontrun_may_be_missing(
 )
 def test_the_verdict_on_frontrun(script: ModuleType, fails: bool, holds: bool | None, verdict: str) -> None:
     scenario = script.SCENARIOS[0]._replace(fails=fails)
-    cell = script._cell(scenario, {"holds": holds, "explored": 7, "seconds": 0.5})
+    cell = script.cell_of(scenario, {"holds": holds, "explored": 7, "seconds": 0.5})
     assert cell == f"{verdict}; 7 in 0.50 s"

@@ -191,7 +191,7 @@ class TestWhatItSaves:
             {"a.py": f"\n{HAZARD}"},
             {"a.py": f"{HAZARD}# why\n", "new.py": CLEAN},
             {"broken.py": "def  # why\n"},
-            {f"c{number}.py": f"{CLEAN}# why\n" for number in range(memory._FEW + 1)},
+            {f"c{number}.py": f"{CLEAN}# why\n" for number in range(memory.FEW + 1)},
         ],
         ids=["another", "moved", "new", "broken", "many"],
     )
@@ -199,7 +199,7 @@ class TestWhatItSaves:
         self, after: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settle(monkeypatch)
-        several = {f"c{number}.py": CLEAN for number in range(memory._FEW + 1)}
+        several = {f"c{number}.py": CLEAN for number in range(memory.FEW + 1)}
         write({"a.py": HAZARD, "helper.py": HELPER, "broken.py": "def", **several})
         checked()
         write(after)
@@ -281,7 +281,7 @@ class TestWhatItSaves:
         checked(cached=Cached.FACTS)
         (file,) = (here / ".fsrace_cache").glob("facts-*")
         data = bytearray(file.read_bytes())
-        data[packed(here)._entries["a.py"].offset + 5] ^= 1
+        data[packed(here).entries["a.py"].offset + 5] ^= 1
         file.write_bytes(data)
         parsed.clear()
         for _ in range(3):
@@ -590,10 +590,10 @@ class TestDamage:
         bad = msgspec.structs.replace(judged, kept=tuple(change(one) for one in judged.kept))
         assert run.memory is not None
         evil = memory.Verdicts(run, run.memory.results)
-        evil._stored = memory._Stored()
+        evil.stored = memory.Stored()
         evil.put("a.py", bad)
         assert run.memory.results is not None
-        run.memory.results.put(evil._key, b"")
+        run.memory.results.put(evil.key, b"")
         evil.save()
         return checked()[0]
 
@@ -818,7 +818,7 @@ class TestTheCatalogIsRemembered:
 
         with monkeypatch.context() as patch:
             patch.setattr(catalog, "files", counted)
-            for known in (catalog._own, catalog._ours, catalog.extended):
+            for known in (catalog.own_rows, catalog.own_catalog, catalog.extended):
                 known.cache_clear()
             write({"a.py": text})
             _, found = checked()
@@ -826,7 +826,7 @@ class TestTheCatalogIsRemembered:
 
     def test_and_gives_the_same(self) -> None:
         kept = catalog.packed()
-        one, other = catalog._own(kept), catalog._own(b"")
+        one, other = catalog.own_rows(kept), catalog.own_rows(b"")
         assert len(other) > 1000
         assert one is not other
         for kind in catalog.KINDS:
@@ -848,12 +848,12 @@ class TestTheCatalogIsRemembered:
         "kept", [b"", b"\xc1", b"\x80\x80", msgspec.msgpack.encode({"no-such": []}), b"\x90"]
     )
     def test_what_is_none_is_read_from_the_files(self, kept: bytes) -> None:
-        assert catalog._own(kept) == catalog._own.__wrapped__(b"")
+        assert catalog.own_rows(kept) == catalog.own_rows.__wrapped__(b"")
 
     def test_by_another_program_it_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.after(monkeypatch, HAZARD)
         monkeypatch.setattr(cache.version, "FORMAT", cache.version.FORMAT + 1)
-        monkeypatch.setattr(cache.version, "_CONTENTS", {})
+        monkeypatch.setattr(cache.version, "CONTENTS", {})
         assert self.after(monkeypatch, f"{HAZARD}#\n")[1]
 
 

@@ -154,7 +154,7 @@ class TestPinned:
         for codebase in listed:
             first, *lines = (corpus.RECORDS / codebase.record).read_text("utf-8").splitlines()
             assert first.startswith(f"# {codebase.name} {codebase.commit}, Python 3.")
-            assert lines == sorted(lines, key=corpus._order)
+            assert lines == sorted(lines, key=corpus.order_of)
             assert all(holding.RULE_FAILURE not in line for line in lines)
 
 

@@ -219,7 +219,7 @@ class TestAnAnswer:
     def test_a_bug_is_left_to_the_client(
         self, daemon: process.Daemon, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(process, "_checked", lambda *_: 1 / 0)
+        monkeypatch.setattr(process, "checked", lambda *_: 1 / 0)
         assert answered(daemon, "check", "a.py") == ([], wire.NONE)
 
     def test_from_a_folder_that_has_gone(self, daemon: process.Daemon) -> None:
@@ -354,7 +354,7 @@ class TestServing:
     def test_what_is_no_request_is_no_matter(self) -> None:
         with serving(Echo()):
             for data in (b"", b"nothing"):
-                client._said(place(), data).close()
+                client.said_to(place(), data).close()
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
 
     @pytest.mark.parametrize("length", [120_000, 1_000_000])
@@ -500,8 +500,8 @@ class TestTheClient:
         def said(*_: Any) -> Any:
             raise TimeoutError
 
-        monkeypatch.setattr(client, "_said", said)
-        monkeypatch.setattr(client, "_start", lambda _: pytest.fail("it was started"))
+        monkeypatch.setattr(client, "said_to", said)
+        monkeypatch.setattr(client, "start_daemon", lambda _: pytest.fail("it was started"))
         client.keep([])
 
     def test_loads_next_to_nothing(self, here: Path) -> None:

@@ -391,7 +391,7 @@ class TestSequences:
         linked = project(text)
         (module,) = linked.linker.table.modules
         function = next(f for f in module.functions if f.facts.name == "f")
-        steps = linked._sequences.of(function)  # no rule asks for all of them
+        steps = linked.sequences.of(function)  # no rule asks for all of them
         assert [step.act.op if step.act else step.meeting for step in steps] == ["probe", "mkdir", "barrier"]
         assert [step.span.line for step in steps] == [10, 11, 11]
         assert [len(step.literals) for step in steps] == [0, 1, 1]
@@ -402,7 +402,7 @@ class TestSequences:
             text += f"def f{number}(path):\n" + f"    f{number - 1}(path)\n" * 120
         linked = project(text)
         (module,) = linked.linker.table.modules
-        longest = [len(linked._sequences.of(f)) for f in module.functions]  # no rule asks for all of them
+        longest = [len(linked.sequences.of(f)) for f in module.functions]  # no rule asks for all of them
         assert longest == [0, 2, 200, 200, 200, 200]
 
     def test_a_circle_of_calls_ends(self, project: Maker) -> None:

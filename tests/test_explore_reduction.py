@@ -174,7 +174,7 @@ def test_an_older_answer_that_is_left_out_is_the_truth_of_another_order(
 ) -> None:
     scenario = scenario_of([asking, changing[:2]], filesystem="nfs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "_knows", lambda *_: True)
+        patch.setattr(Run, "must_know", lambda *_: True)
         every = every_one(scenario)
     assume(every is not None)
     assert reduced(scenario) == every

@@ -257,9 +257,9 @@ def test_try_star() -> None:
 
 def test_every_kind_of_statement_is_read() -> None:
     """A kind that Python adds must be thought about: left out, its calls are lost."""
-    from fsrace_lint.facts.extract import _STATEMENTS
+    from fsrace_lint.facts.extract import STATEMENTS
 
-    known = {kind.__name__ for kind in _STATEMENTS}
+    known = {kind.__name__ for kind in STATEMENTS}
     assert {kind.__name__ for kind in ast.stmt.__subclasses__()} - known <= {"Pass", "TypeAlias"}
 
 
@@ -616,8 +616,8 @@ def test_facts_survive_the_cache() -> None:
     assert again == found
     assert hash(again) == hash(found)
     kinds = {type(node) for node in nodes(found)}
-    leaves = {kind for kind in vars(m).values() if isinstance(kind, type) and issubclass(kind, m._Node)} - {
-        m._Node
+    leaves = {kind for kind in vars(m).values() if isinstance(kind, type) and issubclass(kind, m.Node)} - {
+        m.Node
     }
     assert {kind.__name__ for kind in leaves - kinds} == set()
 

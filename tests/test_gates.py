@@ -605,7 +605,7 @@ class TestPlantedCaches:
         check(code=1)
         assert home.is_dir()
         shutil.rmtree(home)
-        sealing._read.cache_clear()  # as in another process
+        sealing.read_key.cache_clear()  # as in another process
         result = check(code=1)
         assert "seal of somebody else" in result.stderr
         assert done_again(result) == ALL
@@ -624,9 +624,9 @@ class TestPlantedCaches:
             assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
 
     def test_all_processes_take_the_first_key(self, home: Path) -> None:
-        one = sealing._made(str(home / "fsrace-lint"))
-        sealing._read.cache_clear()  # as in another process
-        other = sealing._made(str(home / "fsrace-lint"))
+        one = sealing.made_key(str(home / "fsrace-lint"))
+        sealing.read_key.cache_clear()  # as in another process
+        other = sealing.made_key(str(home / "fsrace-lint"))
         assert one == other
         assert [path.name for path in keys() if path.is_file()] == ["cache.key"]
 
@@ -635,9 +635,9 @@ class TestPlantedCaches:
             raise PermissionError
 
         monkeypatch.setattr(os, "link", link)
-        one = sealing._made(str(home / "fsrace-lint"))
-        sealing._read.cache_clear()
-        assert one == sealing._made(str(home / "fsrace-lint"))
+        one = sealing.made_key(str(home / "fsrace-lint"))
+        sealing.read_key.cache_clear()
+        assert one == sealing.made_key(str(home / "fsrace-lint"))
 
     def test_a_key_in_the_environment_goes_along_with_the_cache(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -696,7 +696,7 @@ class TestPlantedCaches:
         whole = file.read_bytes()
         version = cache.Version.of()
         assert version is not None
-        index = cache.PackedFacts(cache.Folder(file.parent), version, file.name)._at
+        index = cache.PackedFacts(cache.Folder(file.parent), version, file.name).index
         heads = range(index.offset, index.offset + index.length)  # of no use where all facts are read
         for at in (at for at in range(90, len(whole), 40) if at not in heads):
             file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
@@ -724,8 +724,8 @@ class TestPlantedCaches:
 
 
 def make_a_key(root: Path, _: int) -> str:
-    sealing._read.cache_clear()
-    return sealing._made(str(root / "state" / "fsrace-lint")).hex()
+    sealing.read_key.cache_clear()
+    return sealing.made_key(str(root / "state" / "fsrace-lint")).hex()
 
 
 def is_whole(root: Path) -> None:

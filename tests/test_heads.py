@@ -273,7 +273,7 @@ class TestOneFileOfMany:
     def test_damaged_heads(self, many: dict[str, str]) -> None:
         """They are then gathered from the facts."""
         (file,) = Path(".fsrace_cache").glob("facts-*")
-        good, at = file.read_bytes(), packed()._at
+        good, at = file.read_bytes(), packed().index
         for place in (at.offset, at.offset + at.length // 2, at.offset + at.length - 1):
             file.write_bytes(good[:place] + bytes([good[place] ^ 255]) + good[place + 1 :])
             assert packed().head("helper.py", digest_of(HELPER.encode())) is None
@@ -288,7 +288,7 @@ class TestOneFileOfMany:
         store = packed()
         store.save([Row("helper.py", None, digest_of(broken.encode()), facts)], lambda _: True)
         (file,) = Path(".fsrace_cache").glob("facts-*")
-        data, at = bytearray(file.read_bytes()), packed()._entries["helper.py"].offset
+        data, at = bytearray(file.read_bytes()), packed().entries["helper.py"].offset
         data[at] ^= 255
         file.write_bytes(data)
         write({"helper.py": broken, "main.py": GUARDED + "# changed\n"})
@@ -370,6 +370,6 @@ class TestWhatIsSettled:
         mentions = Mentions(ModuleTable(linked, {}), asks_few=True)
         for module in linked[1:3]:
             del module.facts
-            module._facts = None  # type: ignore[assignment]  # to ask for them is a TypeError
         (main,) = (function for function in linked[0].functions if function.facts.name == "main")
         assert {each.qualified for each in mentions.of(main)} == {"a.<module>", "d.start"}
+        assert ["facts" in vars(module) for module in linked[1:3]] == [False, False]

@@ -156,7 +156,7 @@ def look(*, lean: bool = True, observer: Observer | None = None) -> tuple[Run, C
 
 
 def held(run: Run) -> list[str]:
-    return sorted(name for name, file in run.files.items() if file._source is not None)
+    return sorted(name for name, file in run.files.items() if file.is_held)
 
 
 @pytest.mark.usefixtures("here")

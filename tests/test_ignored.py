@@ -74,8 +74,8 @@ class TestPlainLines:
         (tmp_path / ".gitignore").write_text("\n".join(lines), encoding="utf-8")
         quick = gitignore.Ignore(str(tmp_path), base)
         with monkeypatch.context() as patched:
-            patched.setattr(gitignore, "_PLAIN", re.compile("(?!)"))
-            patched.setattr(gitignore, "_anywhere", lambda line: line)
+            patched.setattr(gitignore, "PLAIN", re.compile("(?!)"))
+            patched.setattr(gitignore, "anywhere", lambda line: line)
             slow = gitignore.Ignore(str(tmp_path), base)
         for path, folder in entries:
             name = base + path
@@ -83,20 +83,20 @@ class TestPlainLines:
 
     @given(line=PLAIN)
     def test_they_are_plain(self, line: str) -> None:
-        assert gitignore._Plain.takes(line)
+        assert gitignore.Plain.takes(line)
 
     @given(line=ANYWHERE)
     def test_a_name_in_any_folder_is_one(self, line: str) -> None:
-        assert not gitignore._Plain.takes(line)
-        assert gitignore._Plain.takes(gitignore._anywhere(line))
+        assert not gitignore.Plain.takes(line)
+        assert gitignore.Plain.takes(gitignore.anywhere(line))
 
     @given(line=OTHERS)
     def test_others_are_not(self, line: str) -> None:
-        assert not gitignore._Plain.takes(gitignore._anywhere(line)) or line.startswith("#")
+        assert not gitignore.Plain.takes(gitignore.anywhere(line)) or line.startswith("#")
 
     @pytest.mark.parametrize(
         "line", ["*" * 5_000 + "!", "a*" * 2_500 + "!", "a/" * 2_500 + "!", "[a]" * 2_000 + "!"]
     )
     def test_to_tell_takes_no_time(self, line: str) -> None:
         """One that tries every way to part stars never ends; the test is that this comes to an end."""
-        assert not gitignore._Plain.takes(gitignore._anywhere(line))
+        assert not gitignore.Plain.takes(gitignore.anywhere(line))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from support import TESTS
 
 import fsrace_lint
 from fsrace_lint.report import FORMATS, SHOWING_FIXES
@@ -376,6 +378,55 @@ def test_a_module_lives_in_one_room() -> None:
 def test_the_table_is_kept() -> None:
     found = {module: violations(module, path.read_text("utf-8")) for module, path in MODULES.items()}
     assert {module: wrong for module, wrong in found.items() if wrong} == {}
+
+
+OTHERS_PRIVATE = frozenset({"_asdict", "_exit", "_fields", "_getframe", "_replace", "_server"})
+"""What is private by its name alone, in Python and in pygls."""
+
+
+def private(tree: ast.AST) -> Iterator[str]:
+    """Names of other modules that code uses though they are private: attributes, imports, what it patches."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                continue
+            case ast.Attribute(attr=name):
+                used = [name]
+            case ast.ImportFrom(names=names):
+                used = [alias.name for alias in names]
+            case ast.Call(
+                func=ast.Attribute(attr="setattr"), args=[owner, ast.Constant(value=str(name)), *_]
+            ):
+                # the helpers are one file for others to copy: what only they use is private
+                used = [] if ast.unparse(owner) == "safe" else [name]
+            case _:
+                continue
+        yield from (name for name in used if re.match("_(?!_)", name) and name not in OTHERS_PRIVATE)
+
+
+def test_tests_use_what_is_public() -> None:
+    found = {path.name: sorted(private(ast.parse(path.read_text("utf-8")))) for path in TESTS.rglob("*.py")}
+    assert {name: used for name, used in found.items() if used} == {}
+
+
+def test_no_module_of_tests_imports_another() -> None:
+    """What several of them use is in `support`."""
+    importing = re.compile(r"^\s*(?:from|import) (test_\w+|tests\.)", re.MULTILINE)
+    found = {path.name: importing.findall(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
+    assert {name: used for name, used in found.items() if used} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("module._name = 1", ["_name"]),
+        ("from module import _name", ["_name"]),
+        ("monkeypatch.setattr(module, '_name', 1)", ["_name"]),
+        ("self._name, module.__name__, value._replace(x=1)", []),
+    ],
+)
+def test_what_is_private(text: str, found: list[str]) -> None:
+    assert [*private(ast.parse(text))] == found
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ class TestTakingOut:
     def test_what_would_change_the_code_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         text = "x = 1  # noqa: FSR101\n"
         write({"a.py": text})
-        monkeypatch.setattr(comments, "_without", lambda source, unused: "x = 2\n")
+        monkeypatch.setattr(comments, "without_comments", lambda source, unused: "x = 2\n")
         assert "not fixed" in run("fix", code=1).stderr
         assert Path("a.py").read_text() == text
 

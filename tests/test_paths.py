@@ -552,13 +552,13 @@ def test_sites_that_only_look_local(path: str) -> None:
 )
 def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else twelve levels are four thousand readings, and twenty take half a minute."""
-    read, readings = Paths._pieces, []
+    read, readings = Paths.pieces, []
 
     def noted(self: Paths, part: m.Expr, scope: Scope, depth: int) -> object:
         readings.append(part)
         return read(self, part, scope, depth)
 
-    monkeypatch.setattr(Paths, "_pieces", noted)
+    monkeypatch.setattr(Paths, "pieces", noted)
     (found,) = forms("def called(x):\n    return f'a-{x}'\n", expr)
     assert found is not None
     assert 12 <= len(readings) <= 200

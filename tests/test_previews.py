@@ -317,11 +317,11 @@ class TestPreview:
         """Each alone makes the whole file anew; the others say why they are not shown."""
         write({"a.py": SEVERAL.partition("\n")[2]})
         every = self.previews()
-        monkeypatch.setattr(previewing, "_MOST", 1)
-        monkeypatch.setattr(previewing, "_LEAST", 1)
+        monkeypatch.setattr(previewing, "MOST", 1)
+        monkeypatch.setattr(previewing, "LEAST", 1)
         few = self.previews()
         assert [few[code] == every[code] for code in every] == [True] + [False] * (len(every) - 1)
-        assert {one.refusal for one in few.values() if not one.edits} == {previewing._TOO_MANY}
+        assert {one.refusal for one in few.values() if not one.edits} == {previewing.TOO_MANY}
 
     def test_a_recipe_that_fails_costs_no_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object) -> None:

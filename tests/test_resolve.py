@@ -718,12 +718,12 @@ def test_heirs_of_one_name_in_several_files() -> None:
 
 
 def test_what_was_forgotten_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "_REMEMBERED", 1)
+    monkeypatch.setattr(resolve, "REMEMBERED", 1)
     more = "import os\ndef f(a):\n    os.makedirs(a.one)\n    os.makedirs(a.two)\n    os.makedirs(a.one)\n"
     cycle = CYCLES["a parameter passed to itself"]["a.py"]
     linked = project({"a.py": cycle, "b.py": CLASSES, "c.py": more})
     assert everything(linked) == 8
-    assert len(linked.linker.resolver._entities) == 1
+    assert len(linked.linker.resolver.known) == 1
 
 
 def test_a_guard_survives_a_chain_of_calls() -> None:

@@ -51,11 +51,11 @@ def test_a_scope_does_not_hold_all_names_again_and_again() -> None:
         above: Scope | None = scope
         while above is not None and id(above) not in held:
             held[id(above)] = above
-            above = above._parent
-    assert sum(1 if one._names is None else len(one._names) for one in held.values()) < 5 * count
+            above = above.parent
+    assert sum(1 if one.names is None else len(one.names) for one in held.values()) < 5 * count
     length, above = 0, scope
     while above is not None:
-        length, above = length + 1, above._parent
+        length, above = length + 1, above.parent
     assert length < 100
 
 

@@ -65,22 +65,22 @@ def program(body: str) -> str:
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=200), st.integers(2, 9))
 def test_shares_hold_everything_once(sizes: list[int], count: int) -> None:
-    shares = workers._shares(sizes, count)
+    shares = workers.shares_of(sizes, count)
     assert sorted(index for share in shares for index in share) == list(range(len(sizes)))
-    assert len(shares) <= min(8 * count, workers._MOST)
+    assert len(shares) <= min(8 * count, workers.MOST)
     totals = [sum(sizes[index] for index in share) for share in shares]
     assert totals == sorted(totals, reverse=True), "the largest is handed out first"
 
 
 @given(st.integers(2, 9), st.lists(st.integers(1, 100), min_size=200, max_size=400))
 def test_shares_are_about_equal(count: int, sizes: list[int]) -> None:
-    largest = sum(sizes[index] for index in workers._shares(sizes, count)[0])
+    largest = sum(sizes[index] for index in workers.shares_of(sizes, count)[0])
     assert largest <= sum(sizes) / (8 * count) + max(sizes)
 
 
 def test_the_numbers_of_all_shares_fit_into_the_smallest_pipe() -> None:
-    assert len(workers._shares([1] * 5000, 1000)) == workers._MOST
-    assert workers._MOST * workers._NUMBER.size <= 4096
+    assert len(workers.shares_of([1] * 5000, 1000)) == workers.MOST
+    assert workers.MOST * workers.NUMBER.size <= 4096
 
 
 @forking
@@ -280,7 +280,7 @@ class TestWhereItDoesNotPay:
         ("sizes", "jobs"), [([SHARE] * 9, 1), ([SHARE // 10] * 15, 4), ([100 * SHARE], 4), ([], 4), ([0], 4)]
     )
     def test_one_process(self, sizes: list[int], jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(workers, "_may_fork", lambda: True)
+        monkeypatch.setattr(workers, "may_fork", lambda: True)
         assert self.each(sizes, jobs) <= {os.getpid()}
 
     def test_beside_other_threads(self) -> None:

@@ -70,7 +70,7 @@ def entries() -> set[str]:
 
 
 def temporary(process: int, place: str = "") -> Path:
-    return Path(f".fsrace-lint.{place or leftovers._here()}.{process}.0123456789abcdef.tmp")
+    return Path(f".fsrace-lint.{place or leftovers.here()}.{process}.0123456789abcdef.tmp")
 
 
 class TestWhatIsKept:
@@ -312,8 +312,8 @@ class TestSomebodyElse:
             pytest.skip("files cannot change places here")
         with file.open("wb", buffering=0) as stream:
             stream.write(OLD)
-            late = before(placing._sync_folder, lambda _: stream.write(THEIRS), file)
-            monkeypatch.setattr(placing, "_sync_folder", late)
+            late = before(placing.sync_folder, lambda _: stream.write(THEIRS), file)
+            monkeypatch.setattr(placing, "sync_folder", late)
             with pytest.raises(ObstacleError, match="changed by somebody else"):
                 exchange(file, OLD, NEW)
         assert (file.read_bytes(), entries()) == (OLD + THEIRS, {"a.py"})
@@ -835,4 +835,4 @@ def is_whole(root: Path) -> None:
     assert (root / "a.py").read_bytes() in (OLD, NEW, THEIRS)
     assert stat.S_IMODE((root / "a.py").stat().st_mode) == 0o640
     others = {entry.name for entry in root.iterdir()} - {"a.py"}
-    assert all(leftovers._NAME.fullmatch(name) for name in others)
+    assert all(leftovers.NAME.fullmatch(name) for name in others)

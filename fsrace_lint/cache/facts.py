@@ -111,8 +111,8 @@ class PackedFacts:
         """
         self._folder, self._version, self._name = folder, version, name
         self._since = time.time_ns()
-        self._entries: dict[str, _Entry] = {}
-        self._at = _Index()
+        self.entries: dict[str, _Entry] = {}
+        self.index = _Index()
         self._fresh = False
         self.hits = 0
         """How many facts were read."""
@@ -122,10 +122,10 @@ class PackedFacts:
         if self._descriptor is not None:
             self._closing = weakref.finalize(self, os.close, self._descriptor)
             try:
-                self._at = self._index(self._descriptor)
-                self._entries = {os.fsdecode(entry.path): entry for entry in self._at.entries}
+                self.index = self._index(self._descriptor)
+                self.entries = {os.fsdecode(entry.path): entry for entry in self.index.entries}
             except (OSError, *_MISSES):
-                self._at, self._entries = _Index(), {}
+                self.index, self.entries = _Index(), {}
 
     def _index(self, descriptor: int) -> _Index:
         head = _at(descriptor, 0, _HEAD.size)
@@ -145,14 +145,14 @@ class PackedFacts:
     @functools.cached_property
     def _heads(self) -> dict[str, msgspec.Raw]:
         """The heads by file, as they were packed: read when the first one is asked for."""
-        at = self._at
+        at = self.index
         if self._descriptor is None or not 0 < at.length <= _INDEX_LARGEST:
             return {}
         try:
             data = _at(self._descriptor, at.offset, at.length)
             if _checksum(data) != at.checksum:
                 return {}
-            return dict(zip(self._entries, _raws_of(data), strict=True))
+            return dict(zip(self.entries, _raws_of(data), strict=True))
         except (OSError, *_MISSES):
             return {}
 
@@ -184,12 +184,12 @@ class PackedFacts:
 
     def unchanged(self, relative: str, status: Status) -> str | None:
         """Give the digest of a file that is as it was, None for others."""
-        entry = self._entries.get(relative)
+        entry = self.entries.get(relative)
         return entry.digest.hex() if entry is not None and entry.status == status else None
 
     def digest(self, relative: str) -> str | None:
         """Give the digest of the content that a file had when it was remembered; None where it was not."""
-        entry = self._entries.get(relative)
+        entry = self.entries.get(relative)
         return None if entry is None else entry.digest.hex()
 
     def holds(self, relative: str, digest: str) -> bool:
@@ -198,7 +198,7 @@ class PackedFacts:
 
     def parsed(self, relative: str, digest: str) -> bool | None:
         """Tell whether a file with this content can be parsed; None where that is not known."""
-        entry = self._entries.get(relative)
+        entry = self.entries.get(relative)
         return entry.parsed if entry is not None and entry.length and entry.digest.hex() == digest else None
 
     def load(self, relative: str, digest: str) -> Facts | None:
@@ -211,7 +211,7 @@ class PackedFacts:
         Returns:
             Its facts, None where they are not known or damaged.
         """
-        entry = self._entries.get(relative)
+        entry = self.entries.get(relative)
         if entry is None or entry.digest.hex() != digest:
             return None
         try:
@@ -246,7 +246,7 @@ class PackedFacts:
         if self._fresh and not any(map(self._is_news, wanted)):
             return False
         named = {row.relative for row in wanted}
-        others = [entry for name, entry in self._entries.items() if name not in named and remains(name)]
+        others = [entry for name, entry in self.entries.items() if name not in named and remains(name)]
         pieces = _Pieces()
         old = self._everything()
         for row in wanted:
@@ -259,7 +259,7 @@ class PackedFacts:
         return True
 
     def _is_news(self, row: Row) -> bool:
-        entry = self._entries.get(row.relative)
+        entry = self.entries.get(row.relative)
         if entry is None or entry.digest.hex() != row.digest:
             return True
         return self._status(row) != entry.status or row.facts is not None
@@ -270,7 +270,7 @@ class PackedFacts:
 
     def _known(self, row: Row, old: memoryview) -> _Piece:
         """Give what is held of a file already; what is damaged stays so until somebody reads it."""
-        entry = self._entries.get(row.relative)
+        entry = self.entries.get(row.relative)
         if entry is None or entry.digest.hex() != row.digest:
             return _entry_of(row, self._status(row)), b"", _NO_HEAD
         status = self._status(row)
@@ -282,7 +282,7 @@ class PackedFacts:
         """Read the facts of all files, as they were packed; nothing where that cannot be."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
-                return memoryview(_at(self._descriptor, 0, min(self._at.offset, LARGEST)))
+                return memoryview(_at(self._descriptor, 0, min(self.index.offset, LARGEST)))
         return memoryview(b"")
 
 
@@ -314,7 +314,7 @@ class _Pieces:
     """What a file is made of: the facts, one after the other, the heads, and the index."""
 
     def __init__(self) -> None:
-        self._entries: list[_Entry] = []
+        self.entries: list[_Entry] = []
         self._heads: list[msgspec.Raw] = []
         self._packed: list[bytes | memoryview] = []
         self._offset = _HEAD.size
@@ -325,7 +325,7 @@ class _Pieces:
             packed = b""
         if (entry.offset, entry.length) != (self._offset, len(packed)):
             entry = msgspec.structs.replace(entry, offset=self._offset, length=len(packed))
-        self._entries.append(entry)
+        self.entries.append(entry)
         self._packed.append(packed)
         self._heads.append(head if packed else _NO_HEAD)
         self._offset += len(packed)
@@ -338,7 +338,7 @@ class _Pieces:
         """
         data = msgspec.msgpack.encode(self._heads)
         heads = data if len(data) <= _INDEX_LARGEST else b""
-        index = msgspec.msgpack.encode(_Index(self._entries, self._offset, len(heads), _checksum(heads)))
+        index = msgspec.msgpack.encode(_Index(self.entries, self._offset, len(heads), _checksum(heads)))
         offset = self._offset + len(heads)
         begin = _HEAD.pack(_MAGIC, version.files, version.content(), offset, len(index), bytes(SIZE))[:-SIZE]
         return [begin + seal(begin + index), *self._packed, heads, index]

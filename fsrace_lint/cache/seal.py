@@ -39,7 +39,7 @@ def seal(data: bytes) -> bytes:
     if key is None:
         folder = _folder()
         try:
-            key = _made(folder)
+            key = made_key(folder)
         except OSError as error:
             raise OSError(f"its key in {folder}: {error.strerror or error}") from error
     return _sealed(key, data)
@@ -61,7 +61,7 @@ def _key() -> bytes | None:
     if given:
         return hashlib.blake2b(os.fsencode(given), digest_size=_KEY_SIZE).digest()
     try:
-        return _read(_folder())
+        return read_key(_folder())
     except OSError:
         return None
 
@@ -78,7 +78,7 @@ def _folder() -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(folder: str) -> bytes:
+def read_key(folder: str) -> bytes:
     """Read the key.
 
     Raises:
@@ -96,7 +96,7 @@ def _read(folder: str) -> bytes:
     return key
 
 
-def _made(folder: str) -> bytes:
+def made_key(folder: str) -> bytes:
     """Make a key, unless another process does: all take the first one.
 
     Raises:
@@ -120,7 +120,7 @@ def _made(folder: str) -> bytes:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
     leftovers.sweep(folder)
-    return _read(folder)
+    return read_key(folder)
 
 
 def _put_first(temporary: str, file: str) -> None:

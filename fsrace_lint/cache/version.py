@@ -52,14 +52,14 @@ class Version(msgspec.Struct, frozen=True):
 
     def content(self) -> bytes:
         """Give a digest of what is in the files; empty where they cannot be read."""
-        if self not in _CONTENTS:
-            _CONTENTS[self] = _content(self.package)
-        return _CONTENTS[self]
+        if self not in CONTENTS:
+            CONTENTS[self] = _content(self.package)
+        return CONTENTS[self]
 
     def believe(self, files: bytes, content: bytes) -> None:
         """Be told what `files` and `content()` were when this user sealed something."""
         if files == self.files and content:
-            _CONTENTS.setdefault(self, content)
+            CONTENTS.setdefault(self, content)
 
     def made(self, files: bytes, content: bytes) -> bool:
         """Tell whether something was made by this program.
@@ -74,7 +74,7 @@ class Version(msgspec.Struct, frozen=True):
         return files == self.files or (content != b"" and content == self.content())
 
 
-_CONTENTS: Final[dict[Version, bytes]] = {}
+CONTENTS: Final[dict[Version, bytes]] = {}
 """What is in the files of a program: found out, or believed, once a process."""
 
 

@@ -122,12 +122,12 @@ def load() -> Catalog:
     Raises:
         CatalogError: An entry is malformed.
     """
-    return _ours(b"")
+    return own_catalog(b"")
 
 
 @functools.cache
-def _ours(kept: bytes) -> Catalog:
-    return Catalog(_own(kept))
+def own_catalog(kept: bytes) -> Catalog:
+    return Catalog(own_rows(kept))
 
 
 @functools.cache
@@ -147,9 +147,9 @@ def extended(tables: str, origin: str, helpers: str | None = None, kept: bytes =
         CatalogError: An entry is malformed.
     """
     if not tables and helpers is None:
-        return _ours(kept)
+        return own_catalog(kept)
     copied = () if helpers is None else _copied(helpers, kept)
-    return Catalog((*_own(kept), *copied, *_users(tables, origin)))
+    return Catalog((*own_rows(kept), *copied, *_users(tables, origin)))
 
 
 def validate(tables: str, origin: str) -> None:
@@ -172,7 +172,7 @@ def _users(tables: str, origin: str) -> tuple[tuple[str, Entry], ...]:
 
 def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:
     """Give what is known of the helpers for a copy of them under another name."""
-    for kind, entry in _own(kept):
+    for kind, entry in own_rows(kept):
         names = tuple(name for name in entry.names if name.startswith(f"{HELPERS}."))
         if names:
             moved = tuple(f"{helpers}{name.removeprefix(HELPERS)}" for name in names)
@@ -180,7 +180,7 @@ def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:
 
 
 @functools.cache
-def _own(kept: bytes) -> tuple[tuple[str, Entry], ...]:
+def own_rows(kept: bytes) -> tuple[tuple[str, Entry], ...]:
     try:
         return tuple(_unpacked(kept))
     except (msgspec.DecodeError, ValueError, KeyError):
@@ -191,7 +191,7 @@ def _own(kept: bytes) -> tuple[tuple[str, Entry], ...]:
 def packed() -> bytes:
     """Give our own entries in a form that is read much faster than the files."""
     tables: dict[str, list[Entry]] = {}
-    for kind, entry in _own(b""):
+    for kind, entry in own_rows(b""):
         tables.setdefault(kind, []).append(entry)
     return msgspec.msgpack.encode(tables)
 

@@ -74,14 +74,14 @@ def keep(args: list[str]) -> None:
     try:
         request = wire.Request("keep", args).pack()
         try:
-            _said(place, request).close()
+            said_to(place, request).close()
         except (FileNotFoundError, ConnectionRefusedError):
-            _start(request)
+            start_daemon(request)
     except OSError:  # it is busy, or cannot be started: the next check does without
         pass
 
 
-def _start(request: bytes) -> None:
+def start_daemon(request: bytes) -> None:
     """Start a daemon, which stays when this process has ended.
 
     Raises:
@@ -118,7 +118,7 @@ def call(verb: str, args: list[str], patience: float = PATIENCE) -> list[tuple[i
     if place is None:
         return None
     try:
-        connection = _said(place, wire.Request(verb, args).pack())
+        connection = said_to(place, wire.Request(verb, args).pack())
         try:
             connection.settimeout(patience)
             return wire.frames(_heard(connection))
@@ -144,7 +144,7 @@ def _heard(connection: socket) -> bytes:
     return b"".join(parts)
 
 
-def _said(place: str, request: bytes) -> socket:
+def said_to(place: str, request: bytes) -> socket:
     """Connect, and say something.
 
     Raises:

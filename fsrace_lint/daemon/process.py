@@ -105,7 +105,7 @@ class Daemon:
             return wire.frame(1, self._status().encode()) + wire.frame(wire.CODE, b"%d" % CLEAN)
         self.kept.loads = request.verb == "keep"
         try:
-            code, written = _checked(request, self.kept)
+            code, written = checked(request, self.kept)
         except Exception:  # noqa: BLE001  # the client does it, and tells what is wrong
             return nothing
         finally:
@@ -130,7 +130,7 @@ class Daemon:
         return "\n  ".join([f"{about}{self._failure}; it keeps", *(kept or ["nothing yet"])]) + "\n"
 
 
-def _checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:
+def checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:
     """Run the command `check` as it would run in the client.
 
     Returns:

@@ -125,7 +125,7 @@ class Extractor:
         for node in nodes:
             scope.statements += 1
             scope.tests += isinstance(node, TESTS)
-            method = _STATEMENTS.get(type(node))
+            method = STATEMENTS.get(type(node))
             statement = None if method is None else method(self, node)
             if statement is not None:
                 read.append(statement)
@@ -397,7 +397,7 @@ def _key(function: m.Function) -> str:
     return f"{function.name}.{role}" if role else function.name
 
 
-_STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {
+STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {
     ast.Expr: Extractor._expression,
     ast.Assign: Extractor._assign,
     ast.AnnAssign: Extractor._annotated,

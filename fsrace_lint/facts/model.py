@@ -20,37 +20,37 @@ UNNAMED: Final = "?"
 """What has an attribute, in an alias, where that is no variable."""
 
 
-class _Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
+class Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
     """One piece of syntax."""
 
 
-class Name(_Node, frozen=True):
+class Name(Node, frozen=True):
     """A name being read or bound."""
 
     id: str
 
 
-class Attribute(_Node, frozen=True):
+class Attribute(Node, frozen=True):
     """`value.name`."""
 
     value: Expr
     name: str
 
 
-class Constant(_Node, frozen=True):
+class Constant(Node, frozen=True):
     """A literal; bytes, complex numbers and `...` become Opaque."""
 
     value: str | int | float | bool | None
 
 
-class Keyword(_Node, frozen=True):
+class Keyword(Node, frozen=True):
     """A keyword argument; `name` is None for `**value`."""
 
     name: str | None
     value: Expr
 
 
-class Call(_Node, frozen=True):
+class Call(Node, frozen=True):
     """A call.
 
     `exact` is false inside an f-string before Python 3.12, where the parser's
@@ -64,7 +64,7 @@ class Call(_Node, frozen=True):
     exact: bool = True
 
 
-class Compare(_Node, frozen=True):
+class Compare(Node, frozen=True):
     """`left op right op right …`."""
 
     left: Expr
@@ -72,20 +72,20 @@ class Compare(_Node, frozen=True):
     rights: tuple[Expr, ...]
 
 
-class Boolean(_Node, frozen=True):
+class Boolean(Node, frozen=True):
     """`a and b and …` or `a or b or …`."""
 
     operator: str
     values: tuple[Expr, ...]
 
 
-class Not(_Node, frozen=True):
+class Not(Node, frozen=True):
     """`not value`."""
 
     value: Expr
 
 
-class Binary(_Node, frozen=True):
+class Binary(Node, frozen=True):
     """An arithmetic operation, also of an augmented assignment."""
 
     operator: str
@@ -93,7 +93,7 @@ class Binary(_Node, frozen=True):
     right: Expr
 
 
-class Conditional(_Node, frozen=True):
+class Conditional(Node, frozen=True):
     """`body if test else orelse`."""
 
     test: Expr
@@ -101,7 +101,7 @@ class Conditional(_Node, frozen=True):
     orelse: Expr
 
 
-class Format(_Node, frozen=True):
+class Format(Node, frozen=True):
     """An f-string: its literal and its formatted parts, in order.
 
     A part whose text is changed by a conversion or a format specification is Opaque.
@@ -110,33 +110,33 @@ class Format(_Node, frozen=True):
     parts: tuple[Expr, ...]
 
 
-class Subscript(_Node, frozen=True):
+class Subscript(Node, frozen=True):
     """`value[index]`."""
 
     value: Expr
     index: Expr
 
 
-class Sequence(_Node, frozen=True):
+class Sequence(Node, frozen=True):
     """A tuple, list or set display."""
 
     kind: str
     items: tuple[Expr, ...]
 
 
-class Starred(_Node, frozen=True):
+class Starred(Node, frozen=True):
     """`*value`."""
 
     value: Expr
 
 
-class Lambda(_Node, frozen=True):
+class Lambda(Node, frozen=True):
     """A lambda; `function` is its index in FileFacts.functions."""
 
     function: int
 
 
-class Generator(_Node, frozen=True):
+class Generator(Node, frozen=True):
     """`for target in iterable if condition …` of a comprehension."""
 
     target: Expr
@@ -144,21 +144,21 @@ class Generator(_Node, frozen=True):
     conditions: tuple[Expr, ...]
 
 
-class Comprehension(_Node, frozen=True):
+class Comprehension(Node, frozen=True):
     """A comprehension or generator expression."""
 
     results: tuple[Expr, ...]
     generators: tuple[Generator, ...]
 
 
-class Walrus(_Node, frozen=True):
+class Walrus(Node, frozen=True):
     """`name := value`."""
 
     name: str
     value: Expr
 
 
-class Opaque(_Node, frozen=True):
+class Opaque(Node, frozen=True):
     """Anything else: only what is evaluated in it counts."""
 
     parts: tuple[Expr, ...] = ()
@@ -185,13 +185,13 @@ Expr: TypeAlias = (
 )
 
 
-class Evaluate(_Node, frozen=True):
+class Evaluate(Node, frozen=True):
     """An expression evaluated for its effect."""
 
     value: Expr
 
 
-class Assign(_Node, frozen=True):
+class Assign(Node, frozen=True):
     """`target = … = value`; a bare annotation has no value."""
 
     targets: tuple[Expr, ...]
@@ -199,35 +199,35 @@ class Assign(_Node, frozen=True):
     annotation: Expr | None = None
 
 
-class Return(_Node, frozen=True):
+class Return(Node, frozen=True):
     """`return value`."""
 
     value: Expr | None
     span: Span
 
 
-class Raise(_Node, frozen=True):
+class Raise(Node, frozen=True):
     """`raise value`."""
 
     value: Expr | None
     span: Span
 
 
-class Break(_Node, frozen=True):
+class Break(Node, frozen=True):
     """`break`."""
 
 
-class Continue(_Node, frozen=True):
+class Continue(Node, frozen=True):
     """`continue`."""
 
 
-class Assert(_Node, frozen=True):
+class Assert(Node, frozen=True):
     """`assert test`."""
 
     test: Expr
 
 
-class If(_Node, frozen=True):
+class If(Node, frozen=True):
     """A two-way branch; `span` is the span of the test.
 
     `binds`, here and in the other compound statements, names the variables that
@@ -242,7 +242,7 @@ class If(_Node, frozen=True):
     binds: tuple[str, ...] = ()
 
 
-class While(_Node, frozen=True):
+class While(Node, frozen=True):
     """A loop with a test; `span` is the span of the test."""
 
     test: Expr
@@ -252,7 +252,7 @@ class While(_Node, frozen=True):
     binds: tuple[str, ...] = ()
 
 
-class For(_Node, frozen=True):
+class For(Node, frozen=True):
     """A loop over an iterable; `span` is the span of the iterable."""
 
     target: Expr
@@ -263,7 +263,7 @@ class For(_Node, frozen=True):
     binds: tuple[str, ...] = ()
 
 
-class Handler(_Node, frozen=True):
+class Handler(Node, frozen=True):
     """An `except` clause; `caught` is None for a bare one."""
 
     caught: Expr | None
@@ -272,7 +272,7 @@ class Handler(_Node, frozen=True):
     span: Span
 
 
-class Try(_Node, frozen=True):
+class Try(Node, frozen=True):
     """`try`, its handlers, `else` and `finally`."""
 
     body: tuple[Statement, ...]
@@ -282,14 +282,14 @@ class Try(_Node, frozen=True):
     binds: tuple[str, ...] = ()
 
 
-class WithItem(_Node, frozen=True):
+class WithItem(Node, frozen=True):
     """`context as target`."""
 
     context: Expr
     target: Expr | None
 
 
-class With(_Node, frozen=True):
+class With(Node, frozen=True):
     """A `with` block; `span` is the span of its first context expression."""
 
     items: tuple[WithItem, ...]
@@ -298,7 +298,7 @@ class With(_Node, frozen=True):
     binds: tuple[str, ...] = ()
 
 
-class Case(_Node, frozen=True):
+class Case(Node, frozen=True):
     """One case of a match.
 
     `names` are those its pattern binds; an irrefutable pattern matches anything,
@@ -311,7 +311,7 @@ class Case(_Node, frozen=True):
     body: tuple[Statement, ...]
 
 
-class Match(_Node, frozen=True):
+class Match(Node, frozen=True):
     """A `match` statement."""
 
     subject: Expr
@@ -319,13 +319,13 @@ class Match(_Node, frozen=True):
     binds: tuple[str, ...] = ()
 
 
-class DefineFunction(_Node, frozen=True):
+class DefineFunction(Node, frozen=True):
     """A `def`; `function` is its index in FileFacts.functions."""
 
     function: int
 
 
-class DefineClass(_Node, frozen=True):
+class DefineClass(Node, frozen=True):
     """A `class`, whose body runs here; `index` is its index in FileFacts.classes."""
 
     index: int
@@ -351,7 +351,7 @@ Statement: TypeAlias = (
 )
 
 
-class Parameter(_Node, frozen=True):
+class Parameter(Node, frozen=True):
     """A parameter; `kind` is `positional`, `keyword`, `args` or `kwargs`."""
 
     name: str
@@ -360,7 +360,7 @@ class Parameter(_Node, frozen=True):
     annotation: Expr | None = None
 
 
-class Alias(_Node, frozen=True):
+class Alias(Node, frozen=True):
     """A further name of what a name or an attribute may denote: `known_as = name`.
 
     `called` says that it is what a call of `name` gives, `returned` that it is what
@@ -388,7 +388,7 @@ HANDED: Final = 8
 """A name or an attribute is an argument: `g(f)`, `g(x.f)`."""
 
 
-class Function(_Node, frozen=True):
+class Function(Node, frozen=True):
     """A function, a lambda (`LAMBDA`) or the module's own code (`<module>`).
 
     `parent` and `owner` index the enclosing function and class (-1: none).
@@ -437,7 +437,7 @@ class Function(_Node, frozen=True):
         return self.uses[called.index(name)] if name in called else 0
 
 
-class Class(_Node, frozen=True):
+class Class(Node, frozen=True):
     """A class: its bases, and the functions defined in its body by name, setters as `name.setter`.
 
     `annotated` are the attributes that its body, or `self.x: …` in its methods, annotates, by name.
@@ -452,7 +452,7 @@ class Class(_Node, frozen=True):
     annotated: tuple[tuple[str, Expr], ...] = ()
 
 
-class Import(_Node, frozen=True):
+class Import(Node, frozen=True):
     """A name bound by an import.
 
     `import a.b` binds `a` to module `a`; `from m import n as l` binds `l` to

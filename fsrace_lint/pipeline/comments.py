@@ -49,7 +49,7 @@ def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
             continue
         before[relative] = now.check_file(relative, [])
         if before[relative].unused:
-            tidied = _rewritten(source, _without(source, before[relative].unused))
+            tidied = _rewritten(source, without_comments(source, before[relative].unused))
             edited[relative] = source if tidied is None else tidied
     after = now.with_sources(*edited.values()) if edited else now
     for relative, source in edited.items():
@@ -72,7 +72,7 @@ def alone(source: Source, finding: Finding) -> Source | None:
         The file without it, or None where that cannot be written, or where what is left would be
         other code, or a comment that says what it does not say now.
     """
-    without = _rewritten(source, _without(source, [finding]))
+    without = _rewritten(source, without_comments(source, [finding]))
     if without is None or not noqa.same_code(source.text, without.text):
         return None
     return without if _meant(without) < _meant(source) else None
@@ -109,7 +109,8 @@ def _rewritten(source: Source, text: str) -> Source | None:
     return read if read is not None and read.text == text else None
 
 
-def _without(source: Source, unused: Iterable[Finding]) -> str:
+def without_comments(source: Source, unused: Iterable[Finding]) -> str:
+    """Give the text of a file without the `noqa` comments that suppress nothing."""
     places: dict[int, list[int]] = {}
     for finding in unused:
         places.setdefault(finding.place.span.line, []).append(finding.place.span.column - 1)

@@ -102,6 +102,11 @@ class File:
             self._source = read
         return self._source
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the source is in memory."""
+        return self._source is not None
+
     def hold(self) -> None:
         """Read the source now.
 

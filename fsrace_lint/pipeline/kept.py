@@ -23,9 +23,9 @@ MOST: Final = 4
 """The most projects that are kept: each holds the facts of all its files."""
 FEW: Final = 8
 """So many files are few in any project."""
-_MANY: Final = 1000
+MANY_FOLLOWED: Final = 1000
 """So many functions are followed when a project was read, and are worth to be left alone from then on."""
-_MOST_CHECKS: Final = 10
+MOST_CHECKS: Final = 10
 """After so many checks that come one after the other memory is freed."""
 
 
@@ -100,7 +100,7 @@ class Kept:
         for run in reversed([*self._runs.values()]):
             if run.ahead is not None:
                 self._followed += run.ahead.follow(run, pulse)
-        if self._checks > _MOST_CHECKS:
+        if self._checks > MOST_CHECKS:
             self.tidy()
 
     @property
@@ -115,7 +115,7 @@ class Kept:
         """
         if self.is_untidy:
             gc.collect()
-            if self._followed > _MANY:
+            if self._followed > MANY_FOLLOWED:
                 gc.freeze()
             self._checks, self._followed, self._is_aged = 0, 0, True
         elif self._is_aged:

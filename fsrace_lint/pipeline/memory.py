@@ -38,7 +38,7 @@ _MARKS: Final = ("\\x", "\\u", "\\U")
 _EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
 _ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
 """Settings whose values say where something stands, and nothing of what is found."""
-_FEW: Final = 8
+FEW: Final = 8
 """So many changed files, and no more, are compared with what is remembered of them."""
 _OURS: Final = b"ours"
 """What our own entries of the catalog are remembered by."""
@@ -174,14 +174,14 @@ def keep(memory: Memory, run: Run, observer: Observer) -> None:
         observer.note(f"cache: {memory.folder} is not written: {error.strerror or error}")
 
 
-class _Stored(msgspec.Struct, frozen=True, array_like=True):
+class Stored(msgspec.Struct, frozen=True, array_like=True):
     """What the rules said, by the number of a file; `clean` are those of which they said nothing."""
 
     clean: list[int] = []
     judged: dict[int, msgspec.Raw] = {}
 
 
-_stored_of: Final = msgspec.msgpack.Decoder(_Stored).decode
+_stored_of: Final = msgspec.msgpack.Decoder(Stored).decode
 _judged_of: Final = msgspec.msgpack.Decoder(Judged).decode
 _CLEAN: Final = Judged((), (), ())
 
@@ -199,7 +199,7 @@ class Verdicts:
         self.hits = 0
         """How many files were not judged, because it is known what comes of them."""
         self._results = results
-        self._run, self._key, self._stored, self._news = run, b"", _Stored(), dict[str, Judged]()
+        self._run, self.key, self.stored, self._news = run, b"", Stored(), dict[str, Judged]()
         self._is_new = False
         self._changed: dict[str, str] = {}
         """The files of which only comments and white space were changed, with the digests from before."""
@@ -210,20 +210,20 @@ class Verdicts:
             return
         self._numbers = {name: number for number, name in enumerate(sorted(run.files))}
         self._paths = {file.path: relative for relative, file in run.files.items()}
-        self._key = _key(run, {})
-        self._stored = self._read(self._key)
-        if self._stored == _Stored():
+        self.key = _key(run, {})
+        self.stored = self._read(self.key)
+        if self.stored == Stored():
             self._changed = _changed(run)
-            self._stored = self._read(_key(run, self._changed)) if self._changed else self._stored
+            self.stored = self._read(_key(run, self._changed)) if self._changed else self.stored
             self._is_new = bool(self._changed)
-        self._clean = frozenset(self._stored.clean)
+        self._clean = frozenset(self.stored.clean)
 
-    def _read(self, key: bytes) -> _Stored:
+    def _read(self, key: bytes) -> Stored:
         data = None if self._results is None else self._results.get(key)
         try:
-            return _Stored() if data is None else _stored_of(data)
+            return Stored() if data is None else _stored_of(data)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return _Stored()
+            return Stored()
 
     def get(self, relative: str) -> Judged | None:
         """Give what came of a file, None where that is not known.
@@ -255,7 +255,7 @@ class Verdicts:
         if number in self._clean:
             self.hits += 1
             return _CLEAN
-        raw = self._stored.judged.get(number)
+        raw = self.stored.judged.get(number)
         if raw is None:
             return None
         try:
@@ -269,7 +269,7 @@ class Verdicts:
 
     def know(self, files: Iterable[str]) -> bool:
         """Tell whether something is remembered of all these files."""
-        known = {*self._clean, *self._stored.judged}
+        known = {*self._clean, *self.stored.judged}
         return all(self._numbers.get(relative) in known for relative in files)
 
     def put(self, relative: str, judged: Judged) -> None:
@@ -285,10 +285,10 @@ class Verdicts:
         """
         if self._results is None or not self._is_new:
             return
-        now = self._read(self._key)  # another run may have written meanwhile
+        now = self._read(self.key)  # another run may have written meanwhile
         others = {self._numbers[relative] for relative in self._changed}
-        clean = {*now.clean, *(number for number in self._stored.clean if number not in others)}
-        kept = {number: raw for number, raw in self._stored.judged.items() if number not in others}
+        clean = {*now.clean, *(number for number in self.stored.clean if number not in others)}
+        kept = {number: raw for number, raw in self.stored.judged.items() if number not in others}
         judged = {**now.judged, **kept}
         for relative, one in self._news.items():
             number = self._numbers[relative]
@@ -300,7 +300,7 @@ class Verdicts:
             except ValueError:  # a name with bytes that do not decode
                 judged.pop(number, None)
         self._is_new = False
-        self._results.put(self._key, msgspec.msgpack.encode(_Stored(sorted(clean), judged)))
+        self._results.put(self.key, msgspec.msgpack.encode(Stored(sorted(clean), judged)))
 
     def _is_sound(self, finding: Finding, relative: str) -> bool:
         """Tell whether a rule could have said this; what was written by somebody else may be anything."""
@@ -335,7 +335,7 @@ def _is_span(place: Place) -> bool:
 def _changed(run: Run) -> dict[str, str]:
     """Give the files that were changed, with the digests from before, if they all mean the same."""
     changed = [file for file in run.files.values() if not file.is_known]
-    if len(changed) > _FEW:
+    if len(changed) > FEW:
         return {}
     before = {file.relative: file.meant_the_same() for file in changed}
     known = {relative: digest for relative, digest in before.items() if digest is not None}

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Edit
     from fsrace_lint.source import Source
 
-_MOST: Final = 4_000_000
-_LEAST: Final = 20
+MOST: Final = 4_000_000
+LEAST: Final = 20
 """Each fix makes its function or its file anew: of a file so many bytes are made, but so many fixes shown."""
-_TOO_MANY: Final = "this file has too many fixes to make each of them alone; fsrace-lint fix --diff shows all"
+TOO_MANY: Final = "this file has too many fixes to make each of them alone; fsrace-lint fix --diff shows all"
 
 
 def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked:
@@ -69,8 +69,8 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
     made: list[Preview] = []
     size = 0
     for finding in findings:
-        if size > _MOST and len(made) >= _LEAST:
-            made.append(Preview(refusal=_TOO_MANY))
+        if size > MOST and len(made) >= LEAST:
+            made.append(Preview(refusal=TOO_MANY))
         elif finding.code == suppress.CODE:
             made.append(_tidied(source, finding))
             size += len(source.data)

@@ -28,9 +28,9 @@ SHARE: Final = 128 * 1024
 """The bytes of source code for which one more process pays."""
 _SHARES: Final = 8
 """The shares for each process: enough to end at about the same time, and few enough to stay in one folder."""
-_MOST: Final = 512
+MOST: Final = 512
 """The most shares: their numbers fit into any pipe, so that nobody waits while they are written."""
-_NUMBER: Final = struct.Struct("=H")
+NUMBER: Final = struct.Struct("=H")
 _LENGTH: Final = struct.Struct("=Q")
 _CHUNK: Final = 1 << 20
 
@@ -111,11 +111,11 @@ class Task(Generic[Item, Result]):
         results: list[Result] = []
         found: dict[int, Result] = {}
         count = min(jobs, sum(sizes) // SHARE, len(items))
-        if count > 1 and _may_fork():
+        if count > 1 and may_fork():
             if self.one_first:
                 results.append(self._done(items[0], observer))
                 items, sizes = items[1:], sizes[1:]
-            found = self._spread(items, _shares(sizes, count), count, observer)
+            found = self._spread(items, shares_of(sizes, count), count, observer)
         for index, item in enumerate(items):
             results.append(found[index] if index in found else self._done(item, observer))
         return results
@@ -174,7 +174,7 @@ def _book(observer: Observer, room: Room, taken: dict[str, float], passed: float
     observer.books({name: passed * part for name, part in parts.items()})
 
 
-def _may_fork() -> bool:
+def may_fork() -> bool:
     """Tell whether a copy of this process can go on: another thread could hold a lock in it for ever."""
     if not hasattr(os, "fork") or sys.platform == "darwin":
         return False
@@ -184,9 +184,9 @@ def _may_fork() -> bool:
         return threading.active_count() == 1
 
 
-def _shares(sizes: Sequence[int], count: int) -> list[range]:
+def shares_of(sizes: Sequence[int], count: int) -> list[range]:
     """Part items into runs of about the same size, the largest first: they are handed out in this order."""
-    wanted = min(count * _SHARES, _MOST)
+    wanted = min(count * _SHARES, MOST)
     limit = sum(sizes) / wanted
     shares: list[range] = []
     start, held, end = 0, 0, limit
@@ -202,7 +202,7 @@ def _shares(sizes: Sequence[int], count: int) -> list[range]:
 def _answers(answer: Callable[[int], bytes], shares: int, count: int) -> Generator[bytes, None, None]:
     """Have workers answer for all shares, and give the answers as they come; of those who die, fewer."""
     numbers, writer = os.pipe()
-    os.write(writer, b"".join(map(_NUMBER.pack, range(shares))))
+    os.write(writer, b"".join(map(NUMBER.pack, range(shares))))
     os.close(writer)
     workers: dict[int, int] = {}
     try:
@@ -257,8 +257,8 @@ def _serve(
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for stream in others:
             os.close(stream)
-        while number := os.read(numbers, _NUMBER.size):
-            data = answer(*_NUMBER.unpack(number))
+        while number := os.read(numbers, NUMBER.size):
+            data = answer(*NUMBER.unpack(number))
             rest = memoryview(_LENGTH.pack(len(data)) + data)
             while rest:
                 rest = rest[os.write(out, rest) :]

@@ -71,7 +71,7 @@ def put(file: Path, data: bytes) -> None:
     with beside:
         _status(target)
         os.replace(beside.path, target)  # noqa: PTH105  # tests replace it in all versions
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     leftovers.sweep(target.parent)
 
 
@@ -220,7 +220,7 @@ class _Beside:
             os.replace(self.path, self._target)  # noqa: PTH105  # tests replace it in all versions
         elif not self._holds(before, self._data):
             self._give_back()
-        _sync_folder(self._target.parent)
+        sync_folder(self._target.parent)
         # that took its time: who had the old file open has written by now
         if before is not None and is_swapped and not self._holds(before, self._data):
             self._give_back()
@@ -253,7 +253,7 @@ class _Beside:
         raise ObstacleError(f"{_CHANGED}; a text of his is now in {saved.name}")
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     if not hasattr(os, "O_DIRECTORY"):
         return
     with contextlib.suppress(OSError):

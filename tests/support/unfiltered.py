@@ -91,7 +91,7 @@ def unfiltered() -> Iterator[None]:
 @contextlib.contextmanager
 def all_followed(after: int) -> Iterator[None]:
     """Have all functions looked at once their callers were sought by `after` names for each of them."""
-    with mock.patch.object(edges, "_COST_OF_FOLLOWING", after):
+    with mock.patch.object(edges, "COST_OF_FOLLOWING", after):
         yield
 
 

@@ -170,9 +170,10 @@ class Run:
     def _answers(self, number: int, probe: Probe) -> list[Answer]:
         if self._history is None:
             return []
-        return self._history.answers(number, probe, lambda move: self._knows(number, move))
+        return self._history.answers(number, probe, lambda move: self.must_know(number, move))
 
-    def _knows(self, number: int, move: int) -> bool:
+    def must_know(self, number: int, move: int) -> bool:
+        """Whether a process has seen what a move did, so that no older answer can be given to it."""
         return self.trace.is_known(number, move)
 
     def _as_move(self, choice: Choice, request: Request, outcome: Outcome) -> Move:

@@ -35,7 +35,7 @@ _CALLING_NOTHING: Final = frozenset(
     {"super", "isinstance", "issubclass", "type", "hasattr", "getattr", "setattr", "id", "print", "repr"}
 )
 
-_COST_OF_FOLLOWING: Final = 10
+COST_OF_FOLLOWING: Final = 10
 """How many names and mentions are gone through in the time that it takes to follow a function."""
 
 
@@ -257,7 +257,7 @@ class Edges:
         """
         if self.linker.asks_few or self._is_done:
             return self._is_done
-        if self.mentions.effort > _COST_OF_FOLLOWING * self._count and not self.linker.circle.depth:
+        if self.mentions.effort > COST_OF_FOLLOWING * self._count and not self.linker.circle.depth:
             for module in self.linker.table.modules:
                 self._look_at(module.functions, self.mentions.every)
             self._is_done = True

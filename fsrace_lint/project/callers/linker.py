@@ -119,10 +119,11 @@ class Linker:
             return known
         code = function.module.code
         if function is not code:
-            self._flows.get(code, lambda: self._follow(code))
-        return self._flows.get(function, lambda: self._follow(function))
+            self._flows.get(code, lambda: self.follow(code))
+        return self._flows.get(function, lambda: self.follow(function))
 
-    def _follow(self, function: LinkedFunction) -> Flow:
+    def follow(self, function: LinkedFunction) -> Flow:
+        """Follow a function, whatever is known of it."""
         if self._pulse is not None:
             self._pulse()
         walker = Walker(function, self._semantics)

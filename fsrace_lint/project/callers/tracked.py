@@ -58,9 +58,10 @@ class TrackedLinker(Linker):
             self.dependencies.searches = retained.state.searches
         self._flows.remember(holding)
 
-    def _follow(self, function: LinkedFunction) -> Flow:
+    def follow(self, function: LinkedFunction) -> Flow:
+        """Follow a function, and note its file."""
         self.dependencies.on(function.module.position)
-        return super()._follow(function)
+        return super().follow(function)
 
     def follow_all(self, pulse: Callable[[], None]) -> None:
         """Follow all functions, but for those that are nested too deeply.

@@ -51,7 +51,7 @@ _PARTIAL: Final = "functools.partial"
 _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
 _SHALLOW: Final = 8
 """Up to here a base class is found whatever led to the question."""
-_REMEMBERED: Final = 20_000
+REMEMBERED: Final = 20_000
 """How many answers are kept: enough for the files that are asked about one after the other."""
 
 
@@ -86,7 +86,7 @@ class Resolver(Members):
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Either] = {}
-        self._entities: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
+        self.known: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
         self._bound: Settled[Binding, Entity | None] = self.trail.settled(None)
         self._met: Attributes = Met(self.trail)
         self.elements = Elements(self, self.declared, self._met, self.trail)
@@ -121,16 +121,16 @@ class Resolver(Members):
         if depth:
             return self._entity(expr, scope, depth)
         key = id(expr), scope
-        remembered = self._entities.get(key)
+        remembered = self.known.get(key)
         if remembered is not None:
             return remembered[1]
         incomplete = self._circle.incomplete
         found = self._entity(expr, scope, depth)
         if incomplete == self._circle.incomplete:
-            if len(self._entities) >= _REMEMBERED:
-                self._entities.clear()
+            if len(self.known) >= REMEMBERED:
+                self.known.clear()
             # The expression is held on to, so that its id is not given to another one.
-            self._entities[key] = expr, found
+            self.known[key] = expr, found
         return found
 
     def _entity(self, expr: m.Expr, scope: Scope, depth: int) -> Entity | None:  # one line a kind

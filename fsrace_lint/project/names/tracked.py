@@ -144,10 +144,10 @@ class TrackedResolver(Resolver):
         """Find what an expression denotes; only what is asked for first is remembered."""
         if depth or isinstance(expr, m.Name):
             return super().entity(expr, scope, depth)
-        key, before = (id(expr), scope), len(self._entities)
+        key, before = (id(expr), scope), len(self.known)
         found = self._of(self._files_of_entities, key, lambda: Resolver.entity(self, expr, scope))
-        if len(self._entities) < before:  # some of the answers were forgotten
-            for each in self._files_of_entities.keys() - self._entities.keys():
+        if len(self.known) < before:  # some of the answers were forgotten
+            for each in self._files_of_entities.keys() - self.known.keys():
                 del self._files_of_entities[each]
         return found
 

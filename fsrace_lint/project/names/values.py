@@ -103,28 +103,28 @@ class Scope:
     Dotted targets (`self.x = …`) are bound under their dotted name.
     """
 
-    __slots__ = ("_bound", "_found", "_level", "_name", "_names", "_parent", "_run", "function")
+    __slots__ = ("_bound", "_found", "_level", "_name", "_run", "function", "names", "parent")
 
     def __init__(
         self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None, level: int = 0
     ) -> None:
         """Make a scope of `function` with `names` on top of those of `parent`."""
         self.function = function
-        self._parent = parent
+        self.parent = parent
         self._found: dict[str, Binding | None] | None = None
         self._level = level
         """How often what is here was joined: the levels rise from a scope to its parents."""
         same = parent is not None and parent._level == level
         self._run: int = parent._run + 1 if parent is not None and same else 0
         """How many of its nearest parents have the same level."""
-        self._names: dict[str, Binding] | None = names
+        self.names: dict[str, Binding] | None = names
         if len(names) == 1:  # as most; a dictionary takes more than all the rest
             ((self._name, self._bound),) = names.items()
-            self._names = None
+            self.names = None
 
     def get(self, name: str) -> Binding | None:
         """Give the binding of a local name, or None where this function has not bound it."""
-        names = self._names
+        names = self.names
         if names is None:
             if self._name == name:
                 return self._bound
@@ -134,9 +134,9 @@ class Scope:
         if found is not None and name in found:
             return found[name]
         binding: Binding | None = None
-        scope = self._parent
+        scope = self.parent
         while scope is not None:
-            names = scope._names
+            names = scope.names
             if names is None:
                 if scope._name == name:
                     binding = scope._bound
@@ -144,7 +144,7 @@ class Scope:
             elif name in names:
                 binding = names[name]
                 break
-            scope = scope._parent
+            scope = scope.parent
         if found is not None:
             found[name] = binding
         elif self._run > _SHALLOW:
@@ -166,11 +166,11 @@ class Scope:
         scope: Scope | None = self
         while scope is not None and scope._level == self._level:
             chain.append(scope)
-            scope = scope._parent
+            scope = scope.parent
         names: dict[str, Binding] = {}
         for link in reversed(chain):
-            if link._names is not None:
-                names.update(link._names)
+            if link.names is not None:
+                names.update(link.names)
             else:
                 names[link._name] = link._bound
         return Scope(self.function, names, scope, self._level + 1)

@@ -107,12 +107,13 @@ class Paths:
         if key not in self._known:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            pieces = self._pieces(expr, scope, 0)
+            pieces = self.pieces(expr, scope, 0)
             # The expression is held on to, so that its id is not given to another one.
             self._known[key] = expr, None if pieces is None else Path.of(pieces)
         return self._known[key][1]
 
-    def _pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
+    def pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
+        """Give the pieces of a path, or None where it is not known or too deep."""
         if depth > _DEEPEST:
             return None
         own = self._process_or_node(expr, scope)
@@ -128,7 +129,7 @@ class Paths:
             case m.Format(parts=parts):
                 return self._concatenated(parts, scope, depth + 1)
             case m.Binary(operator=operator, left=left, right=right) if _counts(operator, right):
-                sides = (self._pieces(left, scope, depth + 1), self._pieces(right, scope, depth + 1))
+                sides = (self.pieces(left, scope, depth + 1), self.pieces(right, scope, depth + 1))
                 return None if None in sides else (self._derived("number", (operator, *sides), expr, scope),)
             case m.Binary(operator="+", left=left, right=right):
                 return self._concatenated((left, right), scope, depth + 1)
@@ -139,14 +140,14 @@ class Paths:
             case m.Call():
                 return self._call(expr, scope, depth + 1)
             case m.Walrus(value=value):
-                return self._pieces(value, scope, depth + 1)
+                return self.pieces(value, scope, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
-                sides = (self._pieces(body, scope, depth + 1), self._pieces(orelse, scope, depth + 1))
+                sides = (self.pieces(body, scope, depth + 1), self.pieces(orelse, scope, depth + 1))
                 return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
             case m.Boolean() if is_given(expr):
                 return (Symbol(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),)
             case m.Subscript(value=value, index=m.Constant(value=key)):
-                base = self._pieces(value, scope, depth + 1)
+                base = self.pieces(value, scope, depth + 1)
                 return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
             case m.Subscript(value=m.Call() as whole, index=m.Opaque(parts=bounds)):
                 pieces = self._concatenated((whole, *bounds), scope, depth + 1)
@@ -195,7 +196,7 @@ class Paths:
     def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         pieces: list[Piece] = []
         for part in parts:
-            found = self._pieces(part, scope, depth)
+            found = self.pieces(part, scope, depth)
             if found is None:
                 return None
             pieces.extend(found)
@@ -204,7 +205,7 @@ class Paths:
     def _joined(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
         joined: list[Piece] = []
         for part in parts:
-            found = self._pieces(part, scope, depth)
+            found = self.pieces(part, scope, depth)
             if found is None:
                 return None
             written = [piece for piece in found if piece != ""]
@@ -220,17 +221,17 @@ class Paths:
         if name in _JOINING:
             return self._joined(call.arguments, scope, depth)
         if name in _SAME_PATH and call.arguments:
-            return self._pieces(call.arguments[0], scope, depth)
+            return self.pieces(call.arguments[0], scope, depth)
         if isinstance(call.function, m.Attribute):
             receiver = call.function.value
             if name in _SAME_PATH:
-                return self._pieces(receiver, scope, depth)
+                return self.pieces(receiver, scope, depth)
             if name == "pathlib.Path.joinpath":
                 return self._joined((receiver, *call.arguments), scope, depth)
             if call.function.name == "format":
                 return self._formatted(call, receiver, scope, depth)
             if _keeps_the_path(call.function.name, call.arguments):
-                return self._pieces(receiver, scope, depth)
+                return self.pieces(receiver, scope, depth)
         if name == "os.path.dirname" and call.arguments:
             return self._parent(call.arguments[0], call, scope, depth)
         own = self.catalog.find("private", name)
@@ -245,7 +246,7 @@ class Paths:
         folder = given(call, own.folder) if own.folder else None
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
         name = Symbol(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
-        before = None if folder is None or is_local else self._pieces(folder, scope, depth)
+        before = None if folder is None or is_local else self.pieces(folder, scope, depth)
         return (name,) if before is None else (*before, "/", name)
 
     def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
@@ -275,7 +276,7 @@ class Paths:
         """Give what a call is given, with its normal form: its result follows from that alone."""
         receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
-        return tuple((value, self._pieces(value, scope, depth)) for value in values)
+        return tuple((value, self.pieces(value, scope, depth)) for value in values)
 
     def _is_followed(
         self, function: LinkedFunction, call: m.Call, known: tuple[_Given, ...], depth: int
@@ -283,7 +284,7 @@ class Paths:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
         ways = open_ways(call, function, self.privacy.exits(function)) if depth < _DEEPEST else ()
         forms = [
-            None if way.value is None else self._pieces(way.value, way.state.scope, depth + 2) for way in ways
+            None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
         handed = handed_in(piece for pieces in forms for piece in pieces or ())
         for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in handed)):
@@ -310,7 +311,7 @@ class Paths:
         return self._concatenated(filled, scope, depth)
 
     def _parent(self, inner: m.Expr, whole: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
-        pieces = self._pieces(inner, scope, depth)
+        pieces = self.pieces(inner, scope, depth)
         if pieces is None:
             return None
         path = Path.of(pieces)
@@ -339,7 +340,7 @@ class Paths:
             owner = self.resolver.entity(expr.value, scope)
             if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
-            base = self._pieces(expr.value, scope, depth)
+            base = self.pieces(expr.value, scope, depth)
             if base is None or (expr.name == "name" and is_new(base)):
                 return base
             return (self._derived("attribute", (base, expr.name), expr, scope),)
@@ -363,7 +364,7 @@ class Paths:
         name = target_name(expr) or spell(expr)
         match binding:
             case Value(expr=value, scope=scope) if _is_path_like(value):
-                return self._pieces(value, scope, depth + 1)
+                return self.pieces(value, scope, depth + 1)
             case Value(expr=value, scope=scope):
                 key: tuple[object, ...] = ("value", id(value), id(scope))
                 origins = self.privacy.origins(value, scope)
@@ -378,7 +379,7 @@ class Paths:
                 Entered(context=Value(expr=m.Call() as call, scope=scope))
                 | Unpacked(whole=Value(expr=m.Call() as call, scope=scope), index=1)
             ) if self._makes(call, scope):
-                return renamed(self._pieces(call, scope, depth + 1), name)
+                return renamed(self.pieces(call, scope, depth + 1), name)
             case Unpacked(whole=Value(expr=whole)) if not (
                 self.privacy.origins_of(binding) or isinstance(whole, m.Call)
             ):
@@ -404,7 +405,7 @@ class Paths:
         if isinstance(expr, m.Call) and self.resolver.qualify(expr.function, scope) in IN_ORDER:
             given_to = tuple(form for _, form in self._given(expr, scope, depth))
             return None if None in given_to else ("element", spell(expr.function), given_to, binding.index)
-        iterable = self._pieces(expr, scope, depth)
+        iterable = self.pieces(expr, scope, depth)
         return None if iterable is None else ("element", iterable, binding.index)
 
     def _makes(self, call: m.Call, scope: Scope) -> bool:

@@ -79,14 +79,14 @@ class Linked:
         self._misuses = Misuses(self.propagation, self._found)
         self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
         self._silences = Silences(self.propagation)
-        self._sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
-        self._divergences, self._orders = Divergences(self._sequences), Orders(self._sequences)
-        self._elsewhere = Elsewhere(self._found, self._sequences)
+        self.sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
+        self._divergences, self._orders = Divergences(self.sequences), Orders(self.sequences)
+        self._elsewhere = Elsewhere(self._found, self.sequences)
         self._per_node = PerNode(self._found)
         self._polls = Polls(self.linker, self._found)
-        self._pauses = Pauses(self._sequences, self._polls.limits)
+        self._pauses = Pauses(self.sequences, self._polls.limits)
         self._locks = Locks(self.propagation, self._found)
-        self._lock_misuses = LockMisuses(self._locks, self._found.tests, self._sequences)
+        self._lock_misuses = LockMisuses(self._locks, self._found.tests, self.sequences)
         self._vanishings = Vanishings(self._found)
         self._markers = Markers(self.linker, self._found)
         self._acting: dict[Module, tuple[LinkedFunction, ...]] = {}
@@ -103,7 +103,7 @@ class Linked:
         """Give the same where it can only be found in functions that lead to an act or a meeting."""
         for module in self.targets:
             if module not in self._acting:
-                found = (f for f in module.functions if self._found.may_act(f) or self._sequences.may_lead(f))
+                found = (f for f in module.functions if self._found.may_act(f) or self.sequences.may_lead(f))
                 self._acting[module] = tuple(found)
             for function in self._acting[module]:
                 yield from find(function)

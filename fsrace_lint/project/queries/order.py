@@ -32,18 +32,18 @@ class OrderQueries(SiteQueries):
 
     def is_met_between(self, probe: Probe, site: Site) -> bool:
         """Tell whether processes meet after a test and before a site in one function."""
-        steps = self._sequences.of(site.event.function)
+        steps = self.sequences.of(site.event.function)
         return any(step.meeting and probe.span < step.span < site.span for step in steps)
 
     def meets_at(self, site: Site) -> bool:
         """Tell whether the call that a site is seen from leads to what all processes must call."""
-        steps = self._sequences.of(site.event.function)
+        steps = self.sequences.of(site.event.function)
         return any(step.meeting and step.event is site.event for step in steps)
 
     def is_used_before(self, site: Site) -> bool:
         """Tell whether what a site deletes or moves is read before it, also in what its function calls."""
         path = site.path
-        steps = () if path is None else self._sequences.of(site.event.function)
+        steps = () if path is None else self.sequences.of(site.event.function)
         earlier = itertools.takewhile(
             lambda step: (step.event, step.origin) != (site.event, site.origin), steps
         )
