@@ -112,13 +112,20 @@ def _share(item: pytest.Item) -> int:
 
 def _left(marked: list[pytest.Item], group: list[pytest.Item]) -> list[pytest.Item]:
     """Give those of the marked items of a test that are not run."""
-    drawn = sorted(marked, key=lambda item: _drawn(item.nodeid))
-    number = len(marked) / _share(marked[0]) + _drawn(marked[0].nodeid.partition("[")[0])
-    return drawn[max(int(number), 1 < len(marked) == len(group)) :]
+    shuffled = sorted(marked, key=lambda item: drawn(item.nodeid))
+    number = len(marked) / _share(marked[0]) + drawn(marked[0].nodeid.partition("[")[0])
+    return shuffled[max(int(number), 1 < len(marked) == len(group)) :]
 
 
-def _drawn(name: str) -> float:
-    """Give a number of a name from 0 to 1 that is another one for each seed."""
+def drawn(name: str) -> float:
+    """Draw a number for a name.
+
+    Args:
+        name: What is in the share of a run if its number is small enough.
+
+    Returns:
+        A number from 0 to 1: the same in all processes of a run, another one for another seed.
+    """
     digest = hashlib.blake2b(f"{_State.seed} {name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
