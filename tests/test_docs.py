@@ -65,7 +65,7 @@ FLAGS = {
     for option in command.params
     for flag in (*option.opts, *option.secondary_opts, "--help", "--version")
 }
-FOREIGN_FLAGS = {"--disable-noqa", "--fsrace-daemon", "--fsrace-profile"}
+FOREIGN_FLAGS = {"--disable-noqa", "--exhaustive", "--fsrace-daemon", "--fsrace-profile"}
 """Options of other programs that stand in the text; those in blocks are looked up where they belong."""
 
 

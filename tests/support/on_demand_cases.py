@@ -134,6 +134,8 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
     "unpacked": ("make", "(a, (b, c)) = (sync, (make, Store))\nb('x')"),
     "unpacked into a list": ("make", "[a, b] = [sync, make]\nb('x')"),
     "a walrus": ("make", "if (m := make):\n    m('y')"),
+    "a walrus in a variable": ("make", "m = (w := make)\nm('x')"),
+    "a class with its parameter in brackets": ("Store.__init__", "K = Store[int]\nK('x')"),
     "a conditional expression": ("make", "m = make if flag else sync\nm('x')"),
     "the second of or": ("make", "m = None or make\nm('x')"),
     "entered": ("make", "with make as m:\n    m('x')"),
