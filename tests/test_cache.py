@@ -20,11 +20,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from support import ROOT
+from support.imports import MODULES, PACKAGE, reached
 from support.sampling import bound
 from support.settled import LONG_AGO, settle, write
 
 from fsrace_lint import cache, catalog, cli, leftovers, pipeline, rules, settings, source
 from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Version
+from fsrace_lint.cache.version import files_of
 from fsrace_lint.explore import explore
 from fsrace_lint.facts import extract as extraction
 from fsrace_lint.findings import Fix
@@ -474,6 +476,19 @@ class TestTheVersion:
         (here / "program" / name).write_text("D = 2\n")
         os.utime(here / "program" / name, ns=(5, 5))
         assert self.version(here / "program").made(old.files, content) is made
+
+    def test_every_module_that_a_rule_can_reach_counts(self) -> None:
+        """A folder is left out by its path: one of the same name elsewhere in the package is not."""
+        counted = {Path(file) for file in files_of(str(PACKAGE))}
+        reaching = reached(module for module in MODULES if module.partition(".")[0] == "rules")
+        assert {module for module in reaching if MODULES[module] not in counted} == set()
+
+    def test_a_folder_inside_that_has_the_name_of_one_that_is_left_out(self, here: Path) -> None:
+        old = self.version(program(here / "program"))
+        content = old.content()
+        (here / "program" / "rules" / "explore").mkdir()
+        (here / "program" / "rules" / "explore" / "d.py").write_text("")
+        assert not self.version(here / "program").made(old.files, content)
 
     def test_a_rule_that_is_added(self, here: Path) -> None:
         old = self.version(program(here / "program"))

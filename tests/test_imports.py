@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from support import TESTS
+from support.imports import MODULES, NAME, imported, our_module
 
-import fsrace_lint
 from fsrace_lint.report import FORMATS, SHOWING_FIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-PACKAGE = Path(fsrace_lint.__file__).parent
-NAME = "fsrace_lint"
 
 
 class Room(NamedTuple):
@@ -316,18 +313,6 @@ ROOMS = (
 )
 
 
-def modules() -> dict[str, Path]:
-    """Our modules by their names within the package; a package goes by its own name."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        found[".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-MODULES = modules()
-
-
 def matches(name: str, patterns: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns.split())
 
@@ -335,24 +320,6 @@ def matches(name: str, patterns: str) -> bool:
 def rooms_of(module: str) -> list[Room]:
     named = [room for room in ROOMS if module in room.modules.split()]
     return named or [room for room in ROOMS if matches(module, room.modules)]
-
-
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Every import, wherever it stands: what is imported from a package is named with it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "we import by full names"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def our_module(name: str) -> str:
-    """The module of ours that an import reads: `fsrace_lint.facts.model.Name` is `facts.model`."""
-    parts = name.split(".")[1:]
-    while parts and ".".join(parts) not in MODULES:
-        parts.pop()
-    return ".".join(parts) or "__init__"
 
 
 def violations(module: str, text: str) -> list[str]:

@@ -16,8 +16,8 @@ FORMAT: Final = 3
 """To be raised when the layout of the files changes."""
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_WITHOUT: Final = frozenset({"__pycache__", "commands", "daemon", "explore", "fixes", "page", "server"})
-"""Folders of this package that say nothing of what is found."""
+_WITHOUT: Final = frozenset({"commands", "daemon", "explore", "fixes", "report/page", "server"})
+"""Folders of this package, from its root, that say nothing of what is found."""
 _KINDS: Final = (".py", ".toml")
 
 
@@ -43,7 +43,7 @@ class Version(msgspec.Struct, frozen=True):
         """
         digest = _digest()
         try:
-            for file in sorted(_files(package)):
+            for file in sorted(files_of(package)):
                 status = os.stat(file)
                 digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace"))
         except OSError:
@@ -81,7 +81,7 @@ CONTENTS: Final[dict[Version, bytes]] = {}
 def _content(package: str) -> bytes:
     digest = _digest()
     try:
-        for file in sorted(_files(package)):
+        for file in sorted(files_of(package)):
             with open(file, "rb") as stream:
                 data = stream.read()
             digest.update(f"{os.path.relpath(file, package)}\0{len(data)}\0".encode(errors="replace"))
@@ -96,11 +96,24 @@ def _digest() -> hashlib.blake2b:
     return hashlib.blake2b(repr(about).encode(), digest_size=20)
 
 
-def _files(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
+def files_of(package: str, inner: str = "") -> Iterator[str]:
+    """Find the files that decide what is found.
+
+    Args:
+        package: The folder of the program.
+        inner: A folder in it, by its path from there.
+
+    Yields:
+        The path of each, in no order.
+
+    Raises:
+        OSError: A folder cannot be listed.
+    """
+    with os.scandir(os.path.join(package, inner)) as entries:
         found = list(entries)
     for entry in found:
+        name = f"{inner}/{entry.name}" if inner else entry.name
         if entry.name.endswith(_KINDS):
             yield entry.path
-        elif entry.name not in _WITHOUT and entry.is_dir():
-            yield from _files(entry.path)
+        elif name not in _WITHOUT and entry.name != "__pycache__" and entry.is_dir():
+            yield from files_of(package, name)
