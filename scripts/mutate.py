@@ -1,6 +1,7 @@
 """Change the rooms that find, one small change at a time, and see whether a test fails.
 
     pip install mutmut                                         # makes the changes; Python 3.11 or newer
+    python scripts/mutate.py tests                             # the tests that are meant
     python scripts/mutate.py map                               # which tests run which lines
     python scripts/mutate.py run facts --count 200 --seed 7    # a random sample; again: those that it lacks
     python scripts/mutate.py run                               # every change of every room, for days
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
 
 MODULES: Final = (
     *("divergence", "order", "guards", "paths", "resolve", "extract", "names", "values", "links", "effects"),
-    *("silence", "flow_oracle", "rules", "heads", "held", "storage", "on_demand", "catalog"),
+    *("silence", "flow_oracle", "rules", "heads", "held", "storage", "on_demand", "catalog", "elements"),
+    *("mentions", "trail", "ahead", "kept", "how_far"),
 )
-TESTS: Final = ("tests/test_cases.py::test_case", *(f"tests/test_{name}.py" for name in MODULES))
+TESTS: Final = ("tests/test_cases.py", *(f"tests/test_{name}.py" for name in MODULES))
+"""Those that run every branch of the rooms that find."""
 
 
 class Timer:
@@ -123,6 +126,7 @@ def options() -> argparse.Namespace:
     run.add_argument("--tests", nargs="+", default=TESTS, help="modules of tests")
     run.add_argument("--out", type=Path, help="where outcomes are added (SEED.jsonl in the folder)")
     commands.add_parser("show", help="print what a file holds").add_argument("file", type=Path)
+    commands.add_parser("tests", help="print the modules of tests that are run where none are named")
     chosen = parser.parse_args()
     if unknown := set(getattr(chosen, "rooms", ())) - set(ROOMS):
         parser.error(f"no such room: {', '.join(sorted(unknown))}")
@@ -134,6 +138,9 @@ def main() -> int:
     chosen = options()
     if chosen.command == "show":
         show(chosen.file)
+        return 0
+    if chosen.command == "tests":
+        print(*TESTS)
         return 0
     os.chdir(ROOT)
     sys.path.insert(0, os.fspath(ROOT))  # this checkout, whatever is installed

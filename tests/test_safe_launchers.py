@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,11 @@ def launched(command: list[str], folder: Path, needed: str) -> None:
     environment |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     filled = [launcher, *(word.format(python=python) for word in command[1:]), str(folder), str(ROUNDS)]
-    done = subprocess.run(filled, env=environment, capture_output=True, text=True, timeout=1800, check=False)
+    # torchrun leaves a folder of its own
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as environment["TMPDIR"]:
+        done = subprocess.run(
+            filled, env=environment, capture_output=True, text=True, timeout=1800, check=False
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("DONE "))
     told = json.loads(line.removeprefix("DONE "))
