@@ -12,8 +12,6 @@ from support import SCRIPTS
 if TYPE_CHECKING:
     from types import ModuleType
 
-pytestmark = pytest.mark.one_python
-
 SCRIPT = SCRIPTS / "bench_explore.py"
 
 

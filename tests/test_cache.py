@@ -520,7 +520,6 @@ class TestDamage:
     def files(self, here: Path) -> list[Path]:
         return sorted((here / ".fsrace_cache").glob("*.bin"))
 
-    @pytest.mark.one_python
     def test_any_length(self, here: Path) -> None:
         """Each where the head and the end may be, one of many in between, where a seal covers all alike."""
         step = bound(7, 1)
@@ -542,7 +541,6 @@ class TestDamage:
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
-    @pytest.mark.one_python
     def test_other_bytes(self, here: Path, data: st.DataObject) -> None:
         write({"a.py": HAZARD, "helper.py": HELPER})
         shutil.rmtree(".fsrace_cache", ignore_errors=True)
@@ -935,7 +933,6 @@ def some_cache(root: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the explorer needs fork")
-@pytest.mark.one_python
 class TestTwoRunsAtOnce:
     @pytest.mark.parametrize("setup", [None, some_cache])
     def test_results(self, setup: Callable[[Path], object] | None) -> None:

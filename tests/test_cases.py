@@ -62,7 +62,6 @@ def assert_fit_to_be_shown(checked: Checked) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 @pytest.mark.exhaustive(4)
-@pytest.mark.one_python
 def test_newlines_and_comments_make_no_difference(case: Case, tmp_path: Path) -> None:
     """CR LF changes nothing, and a comment on each reported line is silence."""
     assert seen(case, tmp_path / "crlf", "\r\n") == seen(case, tmp_path / "lf", "\n")

@@ -12,7 +12,7 @@ import holding
 import pytest
 from support.cli import HAZARD, write
 
-pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
+pytestmark = pytest.mark.usefixtures("here")
 
 
 if TYPE_CHECKING:

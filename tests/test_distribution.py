@@ -22,8 +22,6 @@ from support.commands import environment, lines_of
 
 from fsrace_lint import __version__, catalog
 
-pytestmark = pytest.mark.one_python
-
 PACKAGE = ROOT / "fsrace_lint"
 OFFLINE = re.compile(
     "Failed to establish a new connection|Temporary failure in name resolution|Max retries exceeded"

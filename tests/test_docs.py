@@ -22,8 +22,6 @@ from fsrace_lint import cli
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.one_python
-
 UPDATE = os.environ.get("FSRACE_UPDATE_DOCS") == "1"
 """Write what commands print into the pages, instead of comparing; read the difference then."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore import Result
 
-pytestmark = pytest.mark.one_python
-
 PAGE = ROOT / "docs" / "incidents.md"
 INCIDENTS = FIXTURES / "explore" / "incidents"
 UPDATE = os.environ.get("FSRACE_UPDATE_INCIDENTS") == "1"

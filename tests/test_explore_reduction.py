@@ -29,8 +29,6 @@ from fsrace_lint.explore.search.dpor import Dpor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.one_python
-
 MOST_ORDERS = 400
 """What takes more orders than these is left out: each is a run of real processes."""
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the explorer takes fork"),
-    pytest.mark.one_python,
 ]
 
 NAMES = sorted(loaded.rule.name for loaded in LOADED)

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.project.flow.states import Literal
 
-pytestmark = pytest.mark.one_python
-
 Node: TypeAlias = "tuple[Any, ...]"
 """A statement or a test: its kind, then its parts."""
 Block: TypeAlias = "tuple[Node, ...]"

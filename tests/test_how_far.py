@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-import pytest
 from support.linked import project
 
 from fsrace_lint.facts import model as m
@@ -15,12 +14,11 @@ from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.names.values import Selected, Unknown, Value, merge
 
 if TYPE_CHECKING:
+    import pytest
     from collections.abc import Iterator
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.names.modules import LinkedFunction
-
-pytestmark = pytest.mark.one_python
 
 CALLED = """\
     import torch.distributed as dist

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.findings import Finding
 
-pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
+pytestmark = pytest.mark.usefixtures("here")
 
 HOSTILE: Final = (
     "</script><img src=x onerror=alert(1)>\"'`&amp;<!--\u202e\u2066\x1b[2J\x00\ud800\udcff\ufffe\U0001ffff]]>"

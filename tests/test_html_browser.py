@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.skipif(browsers.PROGRAM is None, reason="needs Chromium"), pytest.mark.one_python]
+pytestmark = pytest.mark.skipif(browsers.PROGRAM is None, reason="needs Chromium")
 
 CODE: Final = "import os\n\n\ndef prepare(out):\n    os.makedirs(out)\n"
 PAIR: Final = Witness(

@@ -27,7 +27,7 @@ from fsrace_lint.rules.references import ABOUT, CWES, HELPED
 if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
 
-pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
+pytestmark = pytest.mark.usefixtures("here")
 
 DOCS = ROOT / "docs"
 SCHEMA = json.loads((DOCS / "rules.schema.json").read_text("utf-8"))

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fsrace_lint.findings import Finding
     from fsrace_lint.spans import Span
 
-pytestmark = pytest.mark.one_python
-
 EVERY: Final = bound(120, 30)
 """Of so many cases one is changed in each way, drawn anew for each commit; all of them take minutes."""
 ALL: Final = os.environ.get("FSRACE_ALL_CHANGES") == "1"

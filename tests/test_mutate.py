@@ -19,8 +19,6 @@ from support import SCRIPTS
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.one_python
-
 OF_LIBRARY = "mutation_operators = []\n"
 ROOMS = ("facts", "project", "rules")
 CODE = '''\

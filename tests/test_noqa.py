@@ -23,7 +23,7 @@ from support.sampling import bound
 from fsrace_lint import noqa, rules
 from fsrace_lint.pipeline import comments
 
-pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
+pytestmark = pytest.mark.usefixtures("here")
 
 NAMES = rules.codes()
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'

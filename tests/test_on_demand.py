@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.flow.states import Event
     from fsrace_lint.project.names.modules import LinkedFunction
 
-pytestmark = pytest.mark.one_python
-
 
 def differing(files: dict[str, str]) -> list[str]:
     """Name the ways to ask that do not come to what is found without filters."""

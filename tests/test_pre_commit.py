@@ -22,7 +22,6 @@ OFFLINE = re.compile(
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit needs git"),
-    pytest.mark.one_python,
 ]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Preview
     from fsrace_lint.source import Source
 
-pytestmark = [pytest.mark.usefixtures("here"), pytest.mark.one_python]
+pytestmark = pytest.mark.usefixtures("here")
 
 LINES = st.lists(st.sampled_from(["a", "b", "é\U0001f40d", "", "    a", "x y"]), max_size=6)
 TEXTS = st.builds(

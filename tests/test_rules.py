@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fsrace_lint.project.queries import Project
     from fsrace_lint.rules import LoadedRule
 
-pytestmark = pytest.mark.one_python
-
 DOCS = ROOT / "docs" / "rules"
 ABOUT_THE_TOOL = "FSR0"
 WITHOUT_CASES = {"FSR002": "a rule that fails cannot be written down: TestRuleFailure"}

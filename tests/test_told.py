@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
     from fsrace_lint.spans import Place
 
-pytestmark = pytest.mark.one_python
-
 RECORD: Final = FIXTURES / "told.txt"
 PAGES: Final[dict[str, LoadedRule]] = {code(loaded): loaded for loaded in HAZARDS}
 CASES: Final[dict[str, Case]] = {name(case): case for case in collect(FIXTURES)}
