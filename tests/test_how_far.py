@@ -14,8 +14,9 @@ from fsrace_lint.project.flow.processes import ALL
 from fsrace_lint.project.names.values import Selected, Unknown, Value, merge
 
 if TYPE_CHECKING:
-    import pytest
     from collections.abc import Iterator
+
+    import pytest
 
     from fsrace_lint.project.callers.edges import Edge
     from fsrace_lint.project.names.modules import LinkedFunction
