@@ -314,7 +314,7 @@ class _Pieces:
     """What a file is made of: the facts, one after the other, the heads, and the index."""
 
     def __init__(self) -> None:
-        self.entries: list[_Entry] = []
+        self._entries: list[_Entry] = []
         self._heads: list[msgspec.Raw] = []
         self._packed: list[bytes | memoryview] = []
         self._offset = _HEAD.size
@@ -325,7 +325,7 @@ class _Pieces:
             packed = b""
         if (entry.offset, entry.length) != (self._offset, len(packed)):
             entry = msgspec.structs.replace(entry, offset=self._offset, length=len(packed))
-        self.entries.append(entry)
+        self._entries.append(entry)
         self._packed.append(packed)
         self._heads.append(head if packed else _NO_HEAD)
         self._offset += len(packed)
@@ -338,7 +338,7 @@ class _Pieces:
         """
         data = msgspec.msgpack.encode(self._heads)
         heads = data if len(data) <= _INDEX_LARGEST else b""
-        index = msgspec.msgpack.encode(_Index(self.entries, self._offset, len(heads), _checksum(heads)))
+        index = msgspec.msgpack.encode(_Index(self._entries, self._offset, len(heads), _checksum(heads)))
         offset = self._offset + len(heads)
         begin = _HEAD.pack(_MAGIC, version.files, version.content(), offset, len(index), bytes(SIZE))[:-SIZE]
         return [begin + seal(begin + index), *self._packed, heads, index]

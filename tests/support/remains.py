@@ -17,15 +17,18 @@ from typing import Final
 import pytest
 
 PATIENCE: Final = 10.0
-"""How many seconds what was told to end may take for it."""
+"""How many seconds a process may take to end."""
 MEMORY: Final = Path("/dev/shm")
+ENOUGH: Final = 4 << 30
+"""How many bytes must be free in memory for the files of a run, which builds packages."""
 
 
 class Remains:
     """Watches one run, from the process that starts the others."""
 
     def __init__(self) -> None:
-        place = MEMORY if os.access(MEMORY, os.W_OK) else None
+        fits = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
+        place = MEMORY if fits else None
         self.folder = Path(tempfile.mkdtemp(prefix="fsrt-", dir=place)).resolve()
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
         os.environ["TMPDIR"] = str(self.folder)

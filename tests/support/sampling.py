@@ -67,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Take the options, before Hypothesis takes its own, and before the tests are imported."""
-    if config.pluginmanager.hasplugin("dsession"):
+    if config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Collected())
     _State.exhaustive = config.option.exhaustive
     _State.seed = _seed(config)
@@ -131,7 +131,7 @@ def drawn(name: str) -> float:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send what was left out to whoever prints the summary."""
+    """Send what was left out to the process that prints the summary."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = [_State.tests, _State.groups, sorted(_State.searches)]
 
