@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsrace_lint.explore import ExploreError, explore
-from fsrace_lint.explore.running import stage
+from fsrace_lint.explore.running import pages, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +119,7 @@ SCRIPT = """
     import sys, time
     from pathlib import Path
     from fsrace_lint.explore import explore
-    from fsrace_lint.explore.running import stage
+    from fsrace_lint.explore.running import pages, stage
 
     stage.MEMORY = Path(sys.argv[1])
 
@@ -184,6 +186,32 @@ def test_no_process_outlives_a_scheduler_that_is_killed(kind: str, tmp_path: Pat
     while running(os.fsencode(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert running(os.fsencode(tmp_path)) == []
+
+
+def huge() -> int:
+    """Give how many kB of this process lie on huge pages."""
+    found = re.search(r"^AnonHugePages: +(\d+) kB", Path("/proc/self/smaps_rollup").read_text(), re.MULTILINE)
+    return 0 if found is None else int(found[1])
+
+
+def gained(size: int, step: int) -> int:
+    """Give how many kB go to huge pages of an area of which a byte is written at each step."""
+    pages.collapse()
+    before = huge()
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE) as area:
+        for at in range(0, size, step):
+            area[at] = 1
+        pages.collapse()
+        return huge() - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at memory in /proc")
+def test_memory_in_use_goes_to_huge_pages_and_what_was_never_touched_is_not_filled() -> None:
+    full = gained(64 << 20, 4096)
+    if full <= 0:
+        pytest.skip("this kernel collapses no pages when asked")
+    assert full > 58 << 10
+    assert gained(1 << 30, 2 << 20) < 256 << 10
 
 
 def test_elsewhere_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
