@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import template
-from support.bad_input import HAZARD
+from support.cli import HAZARD
 
 from fsrace_lint.explore.running import stage
 
@@ -52,11 +52,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def one_good_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def one_good_file(here: Path) -> None:
     """A project with one good file, which is the current folder."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "good.py").write_text(HAZARD)
+    (here / "good.py").write_text(HAZARD)
 
 
 @pytest.fixture
@@ -71,9 +69,9 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a process that stays has frozen is thawed again: this one goes on with other tests.
+    """Undo `gc.freeze()` of a daemon that ran in this process, and skip its collections.
 
-    Nor does it look through what all tests have made each time a project is read.
+    A collection would scan the objects of all tests each time that a project is read.
     """
     monkeypatch.setattr(gc, "collect", lambda *_: 0)
     yield

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from support.bad_input import GOOD, HAZARD, Told, check, posix
+from support.bad_input import GOOD, Told, check, posix
+from support.cli import HAZARD
 
 from fsrace_lint import cli, source
 

@@ -98,7 +98,7 @@ def project(folder: Path, files: dict[str, str], table: str = TABLE) -> Path:
 def flake8(
     folder: Path, *arguments: str, text: str | None = None, jobs: int = 1
 ) -> subprocess.CompletedProcess[str]:
-    # a daemon is started by a program that nobody has forked
+    # a daemon must be started by a fresh interpreter
     program = (
         [sys.executable, "-m", "flake8"] if "--fsrace-daemon" in arguments else template.command("flake8")
     )

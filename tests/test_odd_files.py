@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from click.testing import CliRunner
-from support.bad_input import GOOD, HAZARD, check, posix
+from support.bad_input import GOOD, check, posix
+from support.cli import HAZARD
 
 from fsrace_lint import cli, discover, placing, source
 from fsrace_lint.facts.extract import extract

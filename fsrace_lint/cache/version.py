@@ -17,7 +17,7 @@ FORMAT: Final = 3
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _WITHOUT: Final = frozenset({"commands", "daemon", "explore", "fixes", "report/page", "server"})
-"""Folders of this package, from its root, that say nothing of what is found."""
+"""Directories that cannot change a finding, relative to the package."""
 _KINDS: Final = (".py", ".toml")
 
 
@@ -97,7 +97,7 @@ def _digest() -> hashlib.blake2b:
 
 
 def files_of(package: str, inner: str = "") -> Iterator[str]:
-    """Find the files that decide what is found.
+    """List the files that can change a finding.
 
     Args:
         package: The folder of the program.

@@ -127,6 +127,7 @@ def load() -> Catalog:
 
 @functools.cache
 def own_catalog(kept: bytes) -> Catalog:
+    """Return the catalog that comes with the program, from its packed form or from its files."""
     return Catalog(own_rows(kept))
 
 
@@ -181,6 +182,7 @@ def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:
 
 @functools.cache
 def own_rows(kept: bytes) -> tuple[tuple[str, Entry], ...]:
+    """Return the entries of that catalog, each with its kind."""
     try:
         return tuple(_unpacked(kept))
     except (msgspec.DecodeError, ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""Checks of files of which some cannot be read."""
+"""Checks of projects with unreadable files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from fsrace_lint import cli
 
-HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 GOOD = "good.py:4:5 FSR101 another process can create 'd' after the check on line 3"
 
 

@@ -39,13 +39,13 @@ def reported(*arguments: str, code: int = 1) -> list[str]:
 
 
 def read_terminal(stream: int) -> bytes:
-    """Give what was shown on a terminal that nobody else holds any more, and close it."""
+    """Read what was written to a pseudo-terminal whose other end is closed, and close it."""
     shown = b""
     try:
         while chunk := os.read(stream, 65536):
             shown += chunk
     except OSError:
-        pass  # how Linux says that nobody writes any more
+        pass  # Linux reports the end of a pseudo-terminal as an error
     os.close(stream)
     return shown
 

@@ -78,7 +78,7 @@ ARGUMENTS = st.lists(
 
 
 def values_of(schema: dict[str, Any], key: str) -> st.SearchStrategy[Any]:
-    """Values for a key of a catalog entry, of which many are right."""
+    """Values for a key of a catalog entry; many are valid."""
     if "enum" in schema:
         return st.sampled_from([*schema["enum"], "gobal"])
     if key == "names":

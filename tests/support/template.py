@@ -91,10 +91,10 @@ def serve(path: str) -> NoReturn:
             importlib.import_module(module.name)
     rules.load()
     catalog.load()
-    vars(sys.modules["fsrace_lint.server.sessions"])["DEBOUNCE"] = 0.02  # nobody types here
+    vars(sys.modules["fsrace_lint.server.sessions"])["DEBOUNCE"] = 0.02  # no one is typing
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for a program
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # reap the supervisors
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()

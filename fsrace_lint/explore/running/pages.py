@@ -18,8 +18,8 @@ def collapse() -> None:
     """Ask the kernel to back the private memory of this process with huge pages.
 
     `fork` copies one entry of the page table for each page, so its time grows with the memory of the program
-    that explores. Huge pages have one entry for 512. The kernel splits those again that are written to. Areas of
-    which less than half is in use are left as they are: a huge page fills what was never touched.
+    that explores. Huge pages have one entry for 512. The kernel splits those again that are written to.
+    Areas that are less than half in use are left as they are: a huge page fills what was never touched.
     Does nothing where the kernel has no `MADV_COLLAPSE` (Linux 6.1, madvise(2)).
     """
     if sys.platform != "linux":
