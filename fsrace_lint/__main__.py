@@ -19,14 +19,14 @@ def _leave_the_project_out() -> None:
 def main() -> None:
     """Run the command line, unless a daemon is wanted and answers: that takes less time than to load it."""
     if sys.argv[1:2] == ["check"] and "--daemon" in sys.argv:
-        from fsrace_lint.daemon import client  # noqa: PLC0415  # few checks want one
+        from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few checks want one
 
         code = client.check(sys.argv[2:])
         if code is not None:
             sys.exit(code)
-    from fsrace_lint import cli  # noqa: PLC0415  # after the above
+    from fsrace_lint.cli import main  # noqa: PLC0415  # after the above
 
-    cli.main(prog_name="fsrace-lint")
+    main.main(prog_name="fsrace-lint")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from libcst import parse_module
 from libcst.codemod import CodemodCommand, SkipFile
 
-from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.pipeline import Run
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.pipeline import project_settings, repair
+from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
     import argparse
@@ -63,7 +65,7 @@ class FixCommand(CodemodCommand):
         if relative is None:
             raise SkipFile(f"{file} is excluded by the settings")
         one = run.narrowed(relative)
-        patches = pipeline.repair(one, one.check(), unsafe=self.unsafe_fixes)
+        patches = repair.repair(one, one.check(), unsafe=self.unsafe_fixes)
         if not patches:
             return tree
         (patch,) = patches
@@ -81,4 +83,4 @@ class FixCommand(CodemodCommand):
 def _project(root: Path, select: str) -> Run:
     """Read a project once a process."""
     codes = settings.normalize_selectors([select], rules.names(), origin="--select") if select else None
-    return Run(pipeline.read_settings(root, select=codes), ())
+    return Run(project_settings.read_settings(root, select=codes), ())

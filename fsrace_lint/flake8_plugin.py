@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from flake8.exceptions import ExecutionError  # type: ignore[import-untyped,unused-ignore]
 from flake8.violation import Violation  # type: ignore[import-untyped,unused-ignore]
 
-from fsrace_lint import __version__, discover, failures, pipeline, settings, source
+from fsrace_lint import __version__
+from fsrace_lint.config import settings
+from fsrace_lint.engine.parallel.progress import SILENT
+from fsrace_lint.files import source
+from fsrace_lint.pipeline import check, discover, internal_error, project_link, project_settings
+from fsrace_lint.pipeline.files import ChangedError
+from fsrace_lint.pipeline.project_cache import Cached, Memory
+from fsrace_lint.pipeline.project_link import RULE_FAILURE
+from fsrace_lint.pipeline.run import Run
+from fsrace_lint.pipeline.settings_errors import MISTAKES
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -22,10 +31,9 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterator, Sequence
 
-    from fsrace_lint.daemon.asking import Told
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.pipeline import Run
-    from fsrace_lint.settings import Settings
+    from fsrace_lint.cli.daemon.findings import Told
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.findings.finding import Finding
 
 Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
@@ -88,15 +96,15 @@ class Plugin:
     @classmethod
     def _ask_a_daemon(cls) -> None:
         """Have a daemon check the files, if all are named, or have it know their projects at the end."""
-        from fsrace_lint.daemon import asking  # noqa: PLC0415  # few want one
+        from fsrace_lint.cli.daemon import findings  # noqa: PLC0415  # few want one
 
         try:
             texts = {name: Path(name).read_text("utf-8-sig") for name in cls.named}
         except (OSError, ValueError):  # a folder, or a file that is not read so
             return
-        found = asking.found_in(cls.named, cls.profile)
+        found = findings.found_in(cls.named, cls.profile)
         if found is None:
-            atexit.register(asking.keep, cls.named, cls.profile)
+            atexit.register(findings.keep, cls.named, cls.profile)
             return
         cls.told = {name: (text, found[name]) for name, text in texts.items()}
 
@@ -109,13 +117,13 @@ class Plugin:
                 in one of flake8's processes can leave the others, and flake8, waiting for a lock.
         """
         try:
-            with failures.guard(*pipeline.MISTAKES):
+            with internal_error.guard(*MISTAKES):
                 for root in dict.fromkeys(settings.find_root(Path(name)) for name in cls.named):
                     chosen = _settings(root, cls.profile)
                     is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
                     if is_project and cls.stdin is None and _forks():
                         _run(chosen)
-        except (*pipeline.MISTAKES, failures.InternalError) as error:
+        except (*MISTAKES, internal_error.InternalError) as error:
             raise ExecutionError(visible(f"fsrace-lint: {error}")) from error
 
     def run(self) -> Iterator[Row]:
@@ -127,13 +135,13 @@ class Plugin:
                     yield self._row(each.line, each.column, each.code, each.message)
             return
         try:
-            with failures.guard(*pipeline.MISTAKES):
+            with internal_error.guard(*MISTAKES):
                 try:
                     found = list(self._found(_run))
-                except pipeline.ChangedError:
+                except ChangedError:
                     found = list(self._found(_run_anew))
-        except (*pipeline.MISTAKES, failures.InternalError) as error:
-            yield 1, 0, visible(f"{pipeline.RULE_FAILURE} {error}"), type(self)
+        except (*MISTAKES, internal_error.InternalError) as error:
+            yield 1, 0, visible(f"{RULE_FAILURE} {error}"), type(self)
             return
         for finding in found:
             span = finding.place.span
@@ -155,7 +163,7 @@ class Plugin:
         if known is None and self.filename != self.stdin:
             read = source.read(file, chosen.root)
             if isinstance(read, source.Unreadable):
-                yield from pipeline.unreadable([read], chosen)
+                yield from project_link.unreadable([read], chosen)
                 return
         text = "".join(self.lines)
         if known is None or known.source.text.replace("\r\n", "\n").replace("\r", "\n") != text:
@@ -193,23 +201,23 @@ def _forks() -> bool:
 
 @functools.cache
 def _settings(root: Path, profile: str | None) -> Settings:
-    return pipeline.read_settings(root, profile=profile)
+    return project_settings.read_settings(root, profile=profile)
 
 
 @functools.cache
 def _run(chosen: Settings) -> Run:
     """Read a project with its cache, and link it unless it is known what the rules say of all its files."""
-    memory = pipeline.Memory.of(chosen, pipeline.Cached.RESULTS)
-    run = pipeline.Run(chosen, (), memory=memory)
+    memory = Memory.of(chosen, Cached.RESULTS)
+    run = Run(chosen, (), memory=memory)
     _READ.append(run)
     if run.verdicts.know(run.files):
         return run
     try:
         run.link()
-    except pipeline.ChangedError:
+    except ChangedError:
         return _run_anew(chosen)
     if memory is not None:
-        pipeline.keep(memory, run, pipeline.SILENT)
+        check.keep(memory, run, SILENT)
     return run
 
 
@@ -228,6 +236,6 @@ def _remember() -> None:
 @functools.cache
 def _run_anew(chosen: Settings) -> Run:
     """Read a project without its cache, because files of it are being changed."""
-    run = pipeline.Run(chosen, ())
+    run = Run(chosen, ())
     run.link()
     return run

@@ -241,7 +241,7 @@ def edits(tree: Path) -> Iterator[float]:
     Yields:
         The seconds that each change takes, and at the end the memory of this process in megabytes.
     """
-    from fsrace_lint.server.analysis import Analysis, Where  # noqa: PLC0415  # not what else is measured
+    from fsrace_lint.integrations.server.analysis import Analysis, Where  # noqa: PLC0415  # not what else is measured
 
     analysis = Analysis(Where(tree))
 

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from fsrace_lint import placing
+from fsrace_lint.files import atomic_write
 
 LONGEST: Final = 40
 PATIENCE: Final = 400
@@ -36,7 +36,7 @@ def rewrite(file: Path, told: Path) -> None:
         with contextlib.suppress(OSError):
             held = file.read_bytes()
             if held and len(held) < LONGEST:
-                placing.exchange(file, held, held + b"F")
+                atomic_write.exchange(file, held, held + b"F")
                 done += 1
             refused -= 1
     told.write_text(f"{done} rewritten, {refused} refused")
@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("--folder", help="where; the filesystem matters")
     chosen = parser.parse_args()
     if chosen.plain:
-        setattr(placing, "swap", lambda *_: False)  # noqa: B010  # it is imported there
+        setattr(atomic_write, "swap", lambda *_: False)  # noqa: B010  # it is imported there
     setattr(os, "fsync", lambda _: None)  # noqa: B010  # more rounds, and more collisions
     with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
         file, told = Path(scratch, "a.py"), Path(scratch, "told")

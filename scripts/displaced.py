@@ -11,9 +11,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint import rules
-from fsrace_lint.cli import main
-from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, Module
-from fsrace_lint.project.records import Record
+from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
+from fsrace_lint.cli.main import main
+from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

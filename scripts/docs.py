@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 import catalog_page
 import settings_schema
 
-from fsrace_lint import manual, rules
+from fsrace_lint import rules
+from fsrace_lint.cli import manual
 from fsrace_lint.report.pages import paragraphs
 from fsrace_lint.rules.references import ABOUT, CWES
 

@@ -16,16 +16,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import fuzz_inputs
 import msgspec
 
-from fsrace_lint import catalog, discover, noqa, pipeline, report, rules, settings, source, suppress
+from fsrace_lint import catalog, report, rules
 from fsrace_lint.catalog import reading
-from fsrace_lint.facts.extract import SyntaxProblem, extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.findings import Finding, Severity
-from fsrace_lint.pipeline import comments
+from fsrace_lint.config import settings
+from fsrace_lint.config.settings import Settings, SettingsError
+from fsrace_lint.files import source
+from fsrace_lint.files.source import Source, Unreadable
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings import noqa, suppressions
+from fsrace_lint.findings.finding import Finding, Severity
+from fsrace_lint.pipeline import comments, discover, repair
+from fsrace_lint.pipeline.run import Run
 from fsrace_lint.report.words import visible
-from fsrace_lint.settings import Settings, SettingsError
-from fsrace_lint.source import Source, Unreadable
-from fsrace_lint.spans import Place, Span
+from fsrace_lint.syntax.extract import SyntaxProblem, extract
+from fsrace_lint.syntax.model import FileFacts
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from fsrace_lint.fixes import Patch
-    from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.pipeline.run import Checked
 
 FOLDER: Final = Path(tempfile.gettempdir()) / "fsrace-lint-fuzz"
 """Where the projects are said to lie; only what is written for a target lies there."""
@@ -157,7 +161,7 @@ def check_suppress(data: bytes) -> None:
     if read is None:
         return
     findings = _made_up(read)
-    told = suppress.apply(read, findings, lambda _code: True, rules.codes())
+    told = suppressions.apply(read, findings, lambda _code: True, rules.codes())
     demand(sorted([*told.kept, *told.suppressed], key=Finding.sort_key) == findings, "a finding is lost")
     demand(len(told.reasons) == len(told.suppressed), "not as many reasons as suppressed")
     lines = noqa.lines_of(read.text)
@@ -181,7 +185,7 @@ def _taken_out(read: Source, findings: list[Finding], unused: tuple[Finding, ...
     if _tree(read.text) is not None:
         demand(noqa.same_code(read.text, after.text), "the code is another without", one.message)
     if len(noqa.lines_of(read.text)) == len(noqa.lines_of(after.text)):
-        again = suppress.apply(after, findings, lambda _code: True, rules.codes())
+        again = suppressions.apply(after, findings, lambda _code: True, rules.codes())
         demand(len(again.unused) < len(unused), "it is still there:", one.message)
 
 
@@ -245,7 +249,7 @@ def _call(name: str) -> str:
 @functools.cache
 def _empty(chosen: Settings) -> Run:
     FOLDER.mkdir(exist_ok=True)
-    return pipeline.Run(chosen, [], whole=True)
+    return Run(chosen, [], whole=True)
 
 
 _STRICT: Final = Settings(FOLDER, profile="strict")
@@ -295,7 +299,7 @@ def _check_places(read: Iterable[Source], checked: Checked) -> None:
     known = {one.path: _known_spans(one) for one in read}
     for finding in checked.outcome.findings:
         demand(finding.place.path in known, "outside of the project:", finding)
-        if finding.code in ("FSR001", suppress.CODE):
+        if finding.code in ("FSR001", suppressions.CODE):
             continue
         spans = [(finding.place.path, finding.place.span)]
         spans += [(one.place.path, one.place.span) for one in finding.related]
@@ -330,7 +334,7 @@ def check_fixes(data: bytes) -> None:
 
 
 def _patches(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
-    patches = pipeline.repair(run, checked, unsafe=unsafe)
+    patches = repair.repair(run, checked, unsafe=unsafe)
     for patch in patches:
         if patch.before == patch.after:
             demand(not patch.applied, "nothing is changed, and something fixed in", patch.path)
@@ -352,7 +356,7 @@ def _check_written(files: Mapping[str, bytes], patches: Iterable[Patch]) -> None
             name = patch.file.relative_to(FOLDER).as_posix()
             expected[name] = patch.after
             moved = msgspec.structs.replace(patch, file=Path(folder, name))
-            demand(pipeline.write(moved) is None, "cannot be written:", name)
+            demand(repair.write(moved) is None, "cannot be written:", name)
         found = {file.relative_to(folder).as_posix(): file.read_bytes() for file in Path(folder).rglob("*.*")}
         demand(found == expected, "not the files that were to be written:", sorted(found))
 

@@ -10,9 +10,10 @@ from typing import Any, Final, TypeAlias, get_args, get_origin
 import catalog_page
 import msgspec
 
-from fsrace_lint import catalog, rules, settings
+from fsrace_lint import catalog, rules
 from fsrace_lint.catalog.entries import Entry, Returns
 from fsrace_lint.catalog.reading import listed
+from fsrace_lint.config import settings
 
 Schema: TypeAlias = "dict[str, Any]"
 

@@ -15,22 +15,23 @@ from support.sampling import bound
 from support.settled import settle, write
 from support.warm import check, keeping
 
-from fsrace_lint.pipeline import EndedError
-from fsrace_lint.pipeline import kept as kept_module
-from fsrace_lint.project.callers.linker import Linker
-from fsrace_lint.project.callers.tracked import TrackedLinker
-from fsrace_lint.project.dependencies import UNSETTLED, Dependencies, bits_of, moved
-from fsrace_lint.project.flow.processes import ALL
-from fsrace_lint.project.memo import Circle, TrackedMemo
-from fsrace_lint.project.names import resolve
-from fsrace_lint.project.names.modules import Module
+from fsrace_lint.analysis.callgraph.function_flows import Linker
+from fsrace_lint.analysis.callgraph.tracked import TrackedLinker
+from fsrace_lint.analysis.dataflow.process_set import ALL
+from fsrace_lint.analysis.program.modules import Module
+from fsrace_lint.analysis.values import resolve
+from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bits_of, moved
+from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.query_cache import Circle, TrackedMemo
+from fsrace_lint.pipeline import warm as kept_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.pipeline import Kept, Run
-    from fsrace_lint.project.flow.states import Flow, State
-    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.analysis.dataflow.abstract_state import Flow, State
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.pipeline.run import Run
+    from fsrace_lint.pipeline.warm import Kept
 
 pytestmark = pytest.mark.usefixtures("thawed")
 

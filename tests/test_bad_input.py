@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from support.bad_input import GOOD, Told, check, posix
 from support.cli import HAZARD
 
-from fsrace_lint import cli, source
+from fsrace_lint.cli import main
+from fsrace_lint.files import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +83,7 @@ class TestContent:
 
     def test_fix_repairs_the_others(self) -> None:
         Path("bad.py").write_bytes(b"\xff")
-        result = CliRunner().invoke(cli.main, ["fix"])
+        result = CliRunner().invoke(main.main, ["fix"])
         assert result.exit_code == 1
         assert result.stderr == "Fixed 1 problem in 1 file; 1 left.\n"
         assert Path("bad.py").read_bytes() == b"\xff"
@@ -105,11 +106,11 @@ class TestFiles:
         told = check("missing")
         assert (told.code, told.findings) == (2, [])
         assert told.stderr == "Error: missing: no such file or folder\n"
-        result = CliRunner().invoke(cli.main, ["check", "missing"])
+        result = CliRunner().invoke(main.main, ["check", "missing"])
         assert result.stdout == "Nothing was found; 1 failure in the run itself.\n"
 
     def test_fix_goes_on_without_it(self) -> None:
-        result = CliRunner().invoke(cli.main, ["fix", "missing.py", "good.py"])
+        result = CliRunner().invoke(main.main, ["fix", "missing.py", "good.py"])
         assert result.exit_code == 2
         assert result.stderr.splitlines() == [
             "Fixed 1 problem in 1 file; 0 left.",
@@ -213,7 +214,7 @@ class TestFiles:
             return read(names)
 
         monkeypatch.setattr(source, "read_bytes", vanish)
-        result = CliRunner().invoke(cli.main, ["check", "."])
+        result = CliRunner().invoke(main.main, ["check", "."])
         assert result.exit_code == 1
         assert "gone.py:1:1: FSR001 unreadable-source: the file does not exist" in result.stdout
         assert "good.py:4:5: FSR101" in result.stdout
@@ -221,7 +222,7 @@ class TestFiles:
     @posix
     def test_the_current_folder_is_gone(self) -> None:
         leave = "import os; os.mkdir('x'); os.chdir('x'); os.rmdir('../x')"
-        program = f"{leave}; from fsrace_lint.cli import main; main()"
+        program = f"{leave}; from fsrace_lint.cli.main import main; main()"
         for arguments in (["check", str(Path("good.py").absolute())], ["check"]):
             done = subprocess.run(
                 [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
@@ -275,7 +276,7 @@ class TestSettings:
 
     def test_fix_writes_nothing_there(self) -> None:
         Path("pyproject.toml").write_text("[tool.fsrace-lint]\nfix = true\n")
-        result = CliRunner().invoke(cli.main, ["fix"])
+        result = CliRunner().invoke(main.main, ["fix"])
         assert result.exit_code == 2
         assert "unknown key `fix`" in result.stderr
         assert Path("good.py").read_text() == HAZARD

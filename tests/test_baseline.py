@@ -21,10 +21,12 @@ from support import ROOT
 from support.cli import CODE, reported, run, write
 from support.sampling import bound
 
-from fsrace_lint import baseline, cli, fingerprints, placing
-from fsrace_lint.findings import Finding, Severity
-from fsrace_lint.fingerprints import Key
-from fsrace_lint.spans import Place, Span
+from fsrace_lint.cli import main
+from fsrace_lint.files import atomic_write
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings import baseline, fingerprints
+from fsrace_lint.findings.finding import Finding, Severity
+from fsrace_lint.findings.fingerprints import Key
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -232,7 +234,7 @@ class TestWriting:
         file.write_text("before")
         monkeypatch.setattr(os, call, interrupt)
         with pytest.raises(KeyboardInterrupt):
-            placing.put(file, b"after")
+            atomic_write.put(file, b"after")
         assert file.read_text() == "before"
         assert not list(Path().glob(".*.tmp"))
 
@@ -246,9 +248,9 @@ class TestWriting:
         write({"c.py": 'import os\nif not os.path.exists(d): os.makedirs(f"""{d}\n""")\n'})
         arguments = (option, "known.json") if option == "--write-baseline" else (option,)
         for more in (("."), ("no.py")):
-            done = CliRunner().invoke(cli.main, ["check", "--silent", *arguments, ".", more])
+            done = CliRunner().invoke(main.main, ["check", "--silent", *arguments, ".", more])
             assert done.output == ""
-        assert CliRunner().invoke(cli.main, ["check", *arguments, "."]).stderr
+        assert CliRunner().invoke(main.main, ["check", *arguments, "."]).stderr
 
     def test_a_foreign_file_is_refused_in_silence(self) -> None:
         write({"a.py": CODE, "precious": "x = 1"})
@@ -811,7 +813,7 @@ class TestShowing:
 
 
 def test_the_help_names_the_options() -> None:
-    text = CliRunner().invoke(cli.main, ["check", "--help"]).stdout
+    text = CliRunner().invoke(main.main, ["check", "--help"]).stdout
     for option in (
         "--baseline FILE",
         "--no-baseline",
@@ -820,7 +822,7 @@ def test_the_help_names_the_options() -> None:
         "--add-noqa",
     ):
         assert option in text
-    assert "--baseline FILE" in CliRunner().invoke(cli.main, ["fix", "--help"]).stdout
+    assert "--baseline FILE" in CliRunner().invoke(main.main, ["fix", "--help"]).stdout
 
 
 PAGE = (ROOT / "docs" / "adopting.md").read_text(encoding="utf-8")
@@ -840,7 +842,7 @@ class TestThePage:
         )
         run("check", "--write-baseline", "fsrace-baseline.json", code=0)
         for command in COMMANDS:
-            result = CliRunner().invoke(cli.main, shlex.split(command)[1:])
+            result = CliRunner().invoke(main.main, shlex.split(command)[1:])
             assert result.exit_code in (0, 1), (command, result.output)
 
     def test_the_ratchet(self) -> None:

@@ -13,8 +13,8 @@ import pytest
 from support import SCRIPTS
 from support.cli import HAZARD, write
 
-from fsrace_lint.server import analysis
-from fsrace_lint.server.analysis import Analysis
+from fsrace_lint.integrations.server import analysis
+from fsrace_lint.integrations.server.analysis import Analysis
 
 if TYPE_CHECKING:
     import argparse

@@ -24,21 +24,30 @@ from support.imports import MODULES, PACKAGE, reached
 from support.sampling import bound
 from support.settled import LONG_AGO, settle, write
 
-from fsrace_lint import cache, catalog, cli, leftovers, pipeline, rules, settings, source
-from fsrace_lint.cache import Folder, FolderError, PackedFacts, Results, Row, Version
-from fsrace_lint.cache.version import files_of
+from fsrace_lint import catalog, rules
+from fsrace_lint.cli import main
+from fsrace_lint.config import settings
+from fsrace_lint.engine import store
+from fsrace_lint.engine.parallel import extraction as parallel_extraction
+from fsrace_lint.engine.store import Folder, FolderError, PackedFacts, Results, Row, Version
+from fsrace_lint.engine.store.version import files_of
 from fsrace_lint.explore import explore
-from fsrace_lint.facts import extract as extraction
-from fsrace_lint.findings import Fix
-from fsrace_lint.pipeline import Cached, extracting, memory
-from fsrace_lint.spans import Place
-from fsrace_lint.status import Status
+from fsrace_lint.files import source
+from fsrace_lint.files.atomic_write import stale_temporaries
+from fsrace_lint.files.spans import Place
+from fsrace_lint.files.stat_signature import Status
+from fsrace_lint.findings.finding import Fix
+from fsrace_lint.pipeline import check as checking
+from fsrace_lint.pipeline import project_cache
+from fsrace_lint.pipeline.project_cache import Cached, Memory
+from fsrace_lint.pipeline.run import Run
+from fsrace_lint.syntax import extract as extraction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.pipeline import Checked, Run
-    from fsrace_lint.settings import Settings
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.pipeline.run import Checked
 
 GUARDED = """
 import os
@@ -74,7 +83,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return real(read)
 
     monkeypatch.setattr(extraction, "extract", extract)
-    monkeypatch.setattr(extracting, "extract", extract)
+    monkeypatch.setattr(parallel_extraction, "extract", extract)
     return seen
 
 
@@ -84,12 +93,12 @@ def load(root: Path) -> Settings:
 
 def checked(*paths: str, cached: Cached = Cached.RESULTS) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths or (".",)]
-    ((run, found),) = pipeline.check(named, lambda _: load(Path.cwd()), cache=cached, lean=True)
+    ((run, found),) = checking.check(named, lambda _: load(Path.cwd()), cache=cached, lean=True)
     return run, found
 
 
-def opened() -> pipeline.Memory | None:
-    return pipeline.Memory.of(load(Path.cwd()), Cached.RESULTS)
+def opened() -> Memory | None:
+    return Memory.of(load(Path.cwd()), Cached.RESULTS)
 
 
 def names_in(folder: Path | str) -> list[str]:
@@ -103,7 +112,7 @@ def hits(run: Run) -> tuple[int, int]:
 
 
 def check(*arguments: str) -> str:
-    result = CliRunner().invoke(cli.main, ["check", *arguments], prog_name="fsrace-lint")
+    result = CliRunner().invoke(main.main, ["check", *arguments], prog_name="fsrace-lint")
     assert "Traceback" not in result.output
     assert result.exit_code in (0, 1), result.output
     return result.stdout
@@ -168,7 +177,7 @@ class TestWhatItSaves:
         write({"a.py": before, "b.py": HAZARD, "helper.py": HELPER})
         checked()
         write({"a.py": after})
-        monkeypatch.setattr(pipeline.Run, "link", lambda _: pytest.fail("nothing has to be linked"))
+        monkeypatch.setattr(Run, "link", lambda _: pytest.fail("nothing has to be linked"))
         for _ in range(2):
             run, found = checked()
             told = [(finding.place.path, finding.code) for finding in found.outcome.findings]
@@ -193,7 +202,7 @@ class TestWhatItSaves:
             {"a.py": f"\n{HAZARD}"},
             {"a.py": f"{HAZARD}# why\n", "new.py": CLEAN},
             {"broken.py": "def  # why\n"},
-            {f"c{number}.py": f"{CLEAN}# why\n" for number in range(memory.FEW + 1)},
+            {f"c{number}.py": f"{CLEAN}# why\n" for number in range(project_cache.FEW + 1)},
         ],
         ids=["another", "moved", "new", "broken", "many"],
     )
@@ -201,7 +210,7 @@ class TestWhatItSaves:
         self, after: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settle(monkeypatch)
-        several = {f"c{number}.py": CLEAN for number in range(memory.FEW + 1)}
+        several = {f"c{number}.py": CLEAN for number in range(project_cache.FEW + 1)}
         write({"a.py": HAZARD, "helper.py": HELPER, "broken.py": "def", **several})
         checked()
         write(after)
@@ -219,7 +228,7 @@ class TestWhatItSaves:
         run, _ = checked()
         assert (hits(run), len(parsed)) == ((0, 1), 1)
         monkeypatch.setattr(source, "digest_of", lambda _: pytest.fail("the new times are known"))
-        assert pipeline.Run(load(Path.cwd()), (), memory=opened()).files.keys() == {"a.py"}
+        assert Run(load(Path.cwd()), (), memory=opened()).files.keys() == {"a.py"}
 
     def test_a_report_that_shows_fixes_parses_nothing(
         self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
@@ -292,7 +301,7 @@ class TestWhatItSaves:
 
     def test_files_of_another_run_are_kept(self, here: Path) -> None:
         write({"a.py": HAZARD, "tests/test_a.py": CLEAN})
-        result = CliRunner().invoke(cli.main, ["check", "--include-tests"])
+        result = CliRunner().invoke(main.main, ["check", "--include-tests"])
         assert result.exit_code == 1
         write({"a.py": CLEAN})
         checked()
@@ -366,13 +375,13 @@ class TestItNeverChangesWhatIsFound:
         settle(monkeypatch)
         write({"a.py": HAZARD, "b.py": CLEAN})
         checked()
-        real = pipeline.Run.check
+        real = Run.check
 
         def late(run: Run, **options: Any) -> Checked:
             write({"a.py": f"\n\n{HAZARD}"})
             return real(run, **options)
 
-        monkeypatch.setattr(pipeline.Run, "check", late)
+        monkeypatch.setattr(Run, "check", late)
         run, found = checked()
         assert run.memory is None
         (finding,) = found.outcome.findings
@@ -602,8 +611,8 @@ class TestDamage:
         judged = run.check_file("a.py", [])
         bad = msgspec.structs.replace(judged, kept=tuple(change(one) for one in judged.kept))
         assert run.memory is not None
-        evil = memory.Verdicts(run, run.memory.results)
-        evil.stored = memory.Stored()
+        evil = project_cache.Verdicts(run, run.memory.results)
+        evil.stored = project_cache.Stored()
         evil.put("a.py", bad)
         assert run.memory.results is not None
         run.memory.results.put(evil.key, b"")
@@ -691,10 +700,10 @@ class TestTheFolder:
         """A run in which the cache is not written finds the same, and says why if it is asked."""
         write({"a.py": HAZARD})
         fresh = check("--no-cache")
-        result = CliRunner().invoke(cli.main, ["check", "--verbose"])
+        result = CliRunner().invoke(main.main, ["check", "--verbose"])
         assert result.stdout == fresh
         assert f".fsrace_cache is not written: {why}" in result.stderr
-        quiet = CliRunner().invoke(cli.main, ["check"])
+        quiet = CliRunner().invoke(main.main, ["check"])
         assert (quiet.stdout, quiet.stderr) == (fresh, "")
 
     @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
@@ -726,9 +735,13 @@ class TestTheFolder:
     def test_what_killed_runs_have_left(self, here: Path) -> None:
         write({"a.py": HAZARD})
         checked()
-        name = [sys.executable, "-c", "from fsrace_lint import leftovers; print(leftovers.name())"]
+        name = [
+            sys.executable,
+            "-c",
+            "from fsrace_lint.files.atomic_write import stale_temporaries as s; print(s.name())",
+        ]
         dead = subprocess.run(name, capture_output=True, text=True, check=True).stdout.strip()
-        left, written = here / ".fsrace_cache" / dead, here / ".fsrace_cache" / leftovers.name()
+        left, written = here / ".fsrace_cache" / dead, here / ".fsrace_cache" / stale_temporaries.name()
         left.write_text("")
         written.write_text("")
         write({"a.py": CLEAN})
@@ -738,7 +751,7 @@ class TestTheFolder:
 
 class TestTheCommand:
     def run(self, *arguments: str, code: int = 0) -> str:
-        result = CliRunner().invoke(cli.main, ["cache", *arguments], prog_name="fsrace-lint")
+        result = CliRunner().invoke(main.main, ["cache", *arguments], prog_name="fsrace-lint")
         assert result.exit_code == code, result.output
         return result.output
 
@@ -773,7 +786,7 @@ class TestTheCommand:
         assert "no such file or folder" in self.run("info", "missing", code=2)
         (here / "pyproject.toml").write_text("[tool.fsrace-lint]\nprofil = 1\n")
         assert "unknown key `profil`" in self.run("info", code=2)
-        result = CliRunner().invoke(cli.main, ["check", "--no-cache", "--cache-dir=x"])
+        result = CliRunner().invoke(main.main, ["check", "--no-cache", "--cache-dir=x"])
         assert (result.exit_code, "do not go together" in result.output) == (2, True)
 
 
@@ -865,8 +878,8 @@ class TestTheCatalogIsRemembered:
 
     def test_by_another_program_it_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.after(monkeypatch, HAZARD)
-        monkeypatch.setattr(cache.version, "FORMAT", cache.version.FORMAT + 1)
-        monkeypatch.setattr(cache.version, "CONTENTS", {})
+        monkeypatch.setattr(store.version, "FORMAT", store.version.FORMAT + 1)
+        monkeypatch.setattr(store.version, "CONTENTS", {})
         assert self.after(monkeypatch, f"{HAZARD}#\n")[1]
 
 
@@ -877,7 +890,7 @@ def test_what_a_run_loads_where_all_is_known(text: str, code: int, form: str) ->
     """A run that finds the files older than the one before thought notes that, so it may be a later one."""
     write({"a.py": text, "b.py": CLEAN})
     command = [sys.executable, "-c", LOADED, f"--format={form}"]
-    ours = ("rules", "project", "catalog", "facts", "fixes", "explore")
+    ours = ("rules", "analysis", "catalog", "syntax", "fixes", "explore")
     heavy = ("libcst", "rich", "flake8", "pathspec", *(f"fsrace_lint.{name}" for name in ours))
     seen: list[list[str]] = []
     while len(seen) < 5 and [] not in seen:
@@ -979,7 +992,7 @@ def test_flake8_finds_the_same_with_it() -> None:
         return sorted(done.stdout.splitlines())
 
     def known() -> bool:
-        return pipeline.Run(load(Path.cwd()), (), memory=opened()).verdicts.know(["m0.py", "m5.py"])
+        return Run(load(Path.cwd()), (), memory=opened()).verdicts.know(["m0.py", "m5.py"])
 
     first = flake8()
     assert Path(".fsrace_cache").is_dir()
@@ -993,4 +1006,4 @@ def test_flake8_finds_the_same_with_it() -> None:
     assert known()
     check()
     assert flake8() == first
-    assert cache.Version.of() is not None
+    assert store.Version.of() is not None

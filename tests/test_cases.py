@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from support.mdtest import Case
 
-    from fsrace_lint.pipeline import Checked
+    from fsrace_lint.pipeline.run import Checked
 
 CASES = collect(FIXTURES)
 UPDATE = os.environ.get("FSRACE_UPDATE_CASES") == "1"

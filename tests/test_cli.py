@@ -18,9 +18,12 @@ from click.testing import CliRunner
 from support import commands
 from support.cli import HAZARD, reported, run, start, write
 
-from fsrace_lint import __version__, catalog, cli, pipeline, rules
+from fsrace_lint import __version__, catalog, rules
 from fsrace_lint.catalog import CatalogError
-from fsrace_lint.terminal import is_colored
+from fsrace_lint.cli import main
+from fsrace_lint.cli.terminal import is_colored
+from fsrace_lint.pipeline import check, repair
+from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +68,7 @@ class TestHelp:
     @pytest.mark.parametrize("arguments", [(), *[(name,) for name in COMMANDS]])
     def test_every_option_is_explained(self, arguments: tuple[str, ...]) -> None:
         assert run(*arguments, "-h", code=0).stdout == run(*arguments, "--help", code=0).stdout
-        command = commands.every()[arguments[0]] if arguments else cli.main
+        command = commands.every()[arguments[0]] if arguments else main.main
         assert command.help
         for parameter in command.params:
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
@@ -73,7 +76,7 @@ class TestHelp:
     def test_examples_work(self) -> None:
         write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD})
         tried = 0
-        for command in (cli.main, *commands.every().values()):
+        for command in (main.main, *commands.every().values()):
             for line in (command.epilog or "").splitlines():
                 if line.startswith("  fsrace-lint "):
                     words = line.strip().partition("   ")[0].split()
@@ -357,7 +360,7 @@ class TestFix:
 
     def test_a_fix_that_cannot_be_written(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD})
-        monkeypatch.setattr(pipeline, "write", lambda *_: "is read-only")
+        monkeypatch.setattr(repair, "write", lambda *_: "is read-only")
         assert run("fix", code=1).stderr.splitlines() == [
             "a.py:4:5: FSR101 not fixed: is read-only",
             "Fixed 0 problems in 0 files; 1 left.",
@@ -424,10 +427,10 @@ class TestWrongUsage:
 
 class TestFailures:
     def test_a_bug_of_ours(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def failing(self: pipeline.Run) -> None:
+        def failing(self: Run) -> None:
             raise ValueError("two\nlines")
 
-        monkeypatch.setattr(pipeline.Run, "link", failing)
+        monkeypatch.setattr(Run, "link", failing)
         write({"a.py": HAZARD})
         result = run("check", code=2)
         assert result.stdout == ""
@@ -437,13 +440,13 @@ class TestFailures:
         assert "FSRACE_DEBUG=1" in result.stderr
 
     def test_a_bug_of_ours_for_us(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def failing(self: pipeline.Run) -> None:
+        def failing(self: Run) -> None:
             raise ValueError("oh no")
 
-        monkeypatch.setattr(pipeline.Run, "link", failing)
+        monkeypatch.setattr(Run, "link", failing)
         monkeypatch.setenv("FSRACE_DEBUG", "1")
         write({"a.py": HAZARD})
-        result = CliRunner().invoke(cli.main, ["check"])
+        result = CliRunner().invoke(main.main, ["check"])
         assert isinstance(result.exception, ValueError)
 
     def test_a_broken_catalog(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,19 +476,20 @@ class TestFailures:
         def interrupted(*arguments: object, **options: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(pipeline, "check", interrupted)
+        monkeypatch.setattr(check, "check", interrupted)
         assert run("check", code=130).output == ""
 
     @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX does")
     def test_a_real_interrupt(self) -> None:
         program = """
             import os, signal
-            from fsrace_lint import cli, pipeline
+            from fsrace_lint.cli import main
+            from fsrace_lint.pipeline import check
 
             # what runs in the background of a shell begins with it ignored
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            pipeline.check = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGINT)
-            cli.main(["check"])
+            check.check = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGINT)
+            main.main(["check"])
             """
         command = [sys.executable, "-c", dedent(program)]
         done = subprocess.run(command, capture_output=True, check=False)

@@ -21,15 +21,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsrace_lint import __main__ as program
-from fsrace_lint import cli
-from fsrace_lint.cache import Version
-from fsrace_lint.daemon import client, wire
-from fsrace_lint.pipeline import EndedError, Kept
+from fsrace_lint.cli import main
+from fsrace_lint.cli.daemon import client, wire
+from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.store import Version
+from fsrace_lint.pipeline.warm import Kept
 
 if sys.platform == "win32":
     pytest.skip("there is no daemon on Windows", allow_module_level=True)
 
-from fsrace_lint.daemon import process
+from fsrace_lint.cli.daemon import process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,7 +147,7 @@ def answered(daemon: process.Daemon, verb: str, *args: str) -> tuple[list[tuple[
 
 def alike(args: list[str]) -> tuple[bytes, bytes, bytes]:
     """What a process of its own says."""
-    found = CliRunner().invoke(cli.main, ["check", "--no-cache", *args])
+    found = CliRunner().invoke(main.main, ["check", "--no-cache", *args])
     return found.stdout_bytes, found.stderr_bytes, b"%d" % found.exit_code
 
 
@@ -506,7 +507,7 @@ class TestTheClient:
 
     def test_loads_next_to_nothing(self, here: Path) -> None:
         """To start is most of what a check takes that is answered."""
-        ours = "from fsrace_lint.daemon import client; client.call('status', [])"
+        ours = "from fsrace_lint.cli.daemon import client; client.call('status', [])"
         loaded = []
         for code in ("pass", ours):
             command = [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"]
@@ -514,7 +515,8 @@ class TestTheClient:
             loaded.append({*found.stdout.split()})
         new = loaded[1] - loaded[0]
         assert {name for name in new if name.startswith("fsrace_lint")} == {
-            "fsrace_lint", "fsrace_lint.daemon", "fsrace_lint.daemon.client", "fsrace_lint.daemon.wire",
+            "fsrace_lint", "fsrace_lint.cli", "fsrace_lint.cli.daemon",
+            "fsrace_lint.cli.daemon.client", "fsrace_lint.cli.daemon.wire",
         }  # fmt: skip
         others = {name.partition(".")[0].strip("_") for name in new} - {"fsrace_lint"}
         assert others <= {

@@ -17,7 +17,7 @@ from support.differential import FOLDER, PLACE, Difference, called, differences,
 from support.mdtest import Case, collect, run
 from support.sampling import bound
 
-from fsrace_lint import pipeline
+from fsrace_lint.pipeline import repair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -281,7 +281,7 @@ USUAL: Final = (
 def fixes_of(case: Case, folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Give the programs of a case that a safe fix changes, and how its functions are called."""
     found, checked = run(case.write(folder))
-    for patch in pipeline.repair(found, checked, unsafe=False, comments=False):
+    for patch in repair.repair(found, checked, unsafe=False, comments=False):
         before, after = patch.before.decode(), patch.after.decode()
         for finding in patch.applied:
             spelled = finding.fix.path if finding.fix is not None else ""

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsrace_lint import catalog
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.project.queries import Project, link_module
-from fsrace_lint.source import Source, decode
+from fsrace_lint.analysis.program.modules import link_module
+from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.files.source import Source, decode
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.project.order.divergence import Divergence
+    from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
 
 
 LATEST = """

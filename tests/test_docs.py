@@ -17,7 +17,7 @@ from support import ROOT, commands, pages, shown
 from support.commands import bash
 from support.pages import DOCS, Block
 
-from fsrace_lint import cli
+from fsrace_lint.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ ELSEWHERE = {
 }
 FLAGS = {
     flag
-    for command in (cli.main, *commands.every().values())
+    for command in (main.main, *commands.every().values())
     for option in command.params
     for flag in (*option.opts, *option.secondary_opts, "--help", "--version")
 }

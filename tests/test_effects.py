@@ -10,17 +10,17 @@ import pytest
 from support.linked import project
 
 from fsrace_lint import catalog
+from fsrace_lint.analysis.accesses.effects import Effects
+from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.catalog import Effect, argument
 from fsrace_lint.catalog import flags as flags_of
-from fsrace_lint.facts import model as m
-from fsrace_lint.facts.spell import spell
-from fsrace_lint.project.acts.effects import Effects
-from fsrace_lint.project.names.given import given
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.project.model import Act
+    from fsrace_lint.analysis.accesses.model import Act
 
 HEAD = """\
 import bz2, codecs, gzip, io, lzma

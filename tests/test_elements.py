@@ -6,8 +6,8 @@ import pytest
 from support.linked import facts as facts_of
 from support.linked import marked, project
 
-from fsrace_lint.facts.annotations import EACH, VALUE, parts_of
-from fsrace_lint.facts.spell import spell
+from fsrace_lint.syntax.annotations import EACH, VALUE, parts_of
+from fsrace_lint.syntax.unparse import spell
 
 IMPORTS = "from lib import *\nfrom typing import *\nfrom typing import cast\n"
 

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 from support import FIXTURES, ROOT
 
-from fsrace_lint import cli, explore
+from fsrace_lint import explore
+from fsrace_lint.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +124,7 @@ def prove(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Run]:
     def run(command: str) -> Run:
         name = Path(command.partition("::")[0]).stem
         monkeypatch.delitem(sys.modules, name, raising=False)
-        done = CliRunner().invoke(cli.main, shlex.split(f"prove {INCIDENTS.relative_to(ROOT)}/{command}"))
+        done = CliRunner().invoke(main.main, shlex.split(f"prove {INCIDENTS.relative_to(ROOT)}/{command}"))
         monkeypatch.delitem(sys.modules, name, raising=False)
         assert results, done.output
         return Run(done.exit_code, done.stdout, results[-1])

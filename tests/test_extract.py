@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.linked import facts, source
 
-from fsrace_lint.facts import bounds
-from fsrace_lint.facts import model as m
-from fsrace_lint.facts.annotations import class_names
-from fsrace_lint.facts.expressions import FSTRING_POSITIONS_ARE_EXACT
-from fsrace_lint.facts.extract import Extractor, SyntaxProblem, extract
-from fsrace_lint.facts.names import dotted, last_name
-from fsrace_lint.facts.newer import hint, located
-from fsrace_lint.facts.spell import LONGEST, spell
-from fsrace_lint.source import of_text
-from fsrace_lint.spans import Span
+from fsrace_lint.files.source import of_text
+from fsrace_lint.files.spans import Span
+from fsrace_lint.syntax import limits
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.annotations import class_names
+from fsrace_lint.syntax.ast_names import dotted, last_name
+from fsrace_lint.syntax.expressions import FSTRING_POSITIONS_ARE_EXACT
+from fsrace_lint.syntax.extract import Extractor, SyntaxProblem, extract
+from fsrace_lint.syntax.unparse import LONGEST, spell
+from fsrace_lint.syntax.unsupported_syntax import hint, located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,7 +257,7 @@ def test_try_star() -> None:
 
 def test_every_kind_of_statement_is_read() -> None:
     """A kind that Python adds must be thought about: left out, its calls are lost."""
-    from fsrace_lint.facts.extract import STATEMENTS
+    from fsrace_lint.syntax.extract import STATEMENTS
 
     known = {kind.__name__ for kind in STATEMENTS}
     assert {kind.__name__ for kind in ast.stmt.__subclasses__()} - known <= {"Pass", "TypeAlias"}
@@ -807,7 +807,7 @@ class TestBounds:
     """What would take for ever, or more frames than Python has, is said of the file and not tried."""
 
     def test_a_long_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "MOST_STATEMENTS", 5)
+        monkeypatch.setattr(limits, "MOST_STATEMENTS", 5)
         facts("def f():\n" + "    x()\n" * 5)
         found = problem("a = 1\nclass C:\n    def f(self):\n" + "        x()\n" * 6)
         assert (found.line, found.column) == (3, 1)
@@ -817,18 +817,18 @@ class TestBounds:
         )
 
     def test_statements_in_suites_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "MOST_STATEMENTS", 3)
+        monkeypatch.setattr(limits, "MOST_STATEMENTS", 3)
         facts("if a:\n    x()\n    y()\n")
         assert "the code of the file has 4 statements" in problem("if a:\n    x()\n    y()\n    z()\n").reason
 
     def test_many_tests(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "MOST_TESTS", 3)
+        monkeypatch.setattr(limits, "MOST_TESTS", 3)
         text = "if a:\n    x()\nassert b\ntry:\n    y()\nfinally:\n    z()\n"
         facts(text)
         assert "has 7 statements and 4 tests" in problem(f"{text}assert c\n").reason
 
     def test_a_function_in_a_function_counts_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "MOST_STATEMENTS", 3)
+        monkeypatch.setattr(limits, "MOST_STATEMENTS", 3)
         facts("def f():\n    def g():\n        a()\n        b()\n    c()\n    d()\n")
 
     @pytest.mark.parametrize(("before", "behind"), [("", ".a"), ("not ", ""), ("b if c else ", "")])

@@ -17,14 +17,15 @@ from hypothesis import strategies as st
 from support import ROOT
 from support.sampling import bound
 
-from fsrace_lint import placing, rules
-from fsrace_lint.findings import Applicability, Finding, Fix, Idiom, Severity
+from fsrace_lint import rules
+from fsrace_lint.files import atomic_write
+from fsrace_lint.files.source import Columns, Source, decode
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Applicability, Finding, Fix, Idiom, Severity
 from fsrace_lint.fixes import Patch, Surroundings, Verify, repair
 from fsrace_lint.fixes.apply import write
 from fsrace_lint.fixes.recipe import Change, Edit, Target
 from fsrace_lint.fixes.recipes import RECIPES, load
-from fsrace_lint.source import Columns, Source, decode
-from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -911,7 +912,7 @@ def test_a_failure_leaves_the_file_and_no_temporary(
         raise error
 
     monkeypatch.setattr(os, call, fail)
-    monkeypatch.setattr(placing, "swap", lambda one, other: False)
+    monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
     with pytest.raises(type(error)):
         write(patch)
     assert patch.file.read_bytes() == b"old\n"
@@ -925,7 +926,7 @@ def test_the_temporary_file_says_who_made_it(patch: Patch, monkeypatch: pytest.M
         seen.append(new.name)
         return False
 
-    monkeypatch.setattr(placing, "swap", watch)
+    monkeypatch.setattr(atomic_write, "swap", watch)
     assert write(patch) is None
     (name,) = seen
     assert name.startswith(".")

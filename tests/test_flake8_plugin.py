@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 from support import ROOT, template
 
-from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.daemon.asking import Told
+from fsrace_lint import rules
+from fsrace_lint.cli.daemon.findings import Told
+from fsrace_lint.config import settings
 from fsrace_lint.flake8_plugin import Plugin
+from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,10 +232,10 @@ class TestTheSameAsTheCommandLine:
         """flake8 hands the files to its processes in an order of its own."""
         folder = ROOT / "examples"
         chosen = settings.with_overrides(settings.load(folder, rules.names()), profile="strict")
-        files = list(pipeline.Run(chosen, ()).files)
+        files = list(Run(chosen, ()).files)
 
         def run(order: list[str]) -> dict[str, list[object]]:
-            fresh = pipeline.Run(chosen, ())
+            fresh = Run(chosen, ())
             return {name: list(fresh.check_file(name, []).kept) for name in order}
 
         shuffled = random.Random(1).sample(files, len(files))
@@ -495,16 +497,16 @@ class TestOptions:
         project(tmp_path, SEVERAL)
         program = """
             import multiprocessing, sys
-            from fsrace_lint.project import queries
+            from fsrace_lint.analysis.queries.project import Project
             from flake8.main.cli import main
 
-            link = queries.Project.__init__
+            link = Project.__init__
 
             def counted(*arguments, **named):
                 print("linked", file=sys.stderr, flush=True)
                 link(*arguments, **named)
 
-            queries.Project.__init__ = counted
+            Project.__init__ = counted
             multiprocessing.set_start_method("fork")
             main(["--isolated", "--select=FSR", "--exit-zero", sys.argv[1], "."])
             """

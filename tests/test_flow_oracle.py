@@ -33,19 +33,19 @@ from hypothesis import strategies as st
 from support.sampling import bound
 
 from fsrace_lint import catalog
-from fsrace_lint.facts import model as m
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.project.callers.linker import Linker
-from fsrace_lint.project.flow.processes import ALL, MAIN, NOBODY
-from fsrace_lint.project.names.modules import link_module
-from fsrace_lint.source import Source, decode
+from fsrace_lint.analysis.callgraph.function_flows import Linker
+from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, NOBODY
+from fsrace_lint.analysis.program.modules import link_module
+from fsrace_lint.files.source import Source, decode
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType
 
-    from fsrace_lint.project.flow.states import Literal
+    from fsrace_lint.analysis.dataflow.abstract_state import Literal
 
 Node: TypeAlias = "tuple[Any, ...]"
 """A statement or a test: its kind, then its parts."""

@@ -11,9 +11,12 @@ import fuzz_inputs
 import fuzz_targets
 import pytest
 
-from fsrace_lint import pipeline, rules, source, suppress
+from fsrace_lint import rules
+from fsrace_lint.config.settings import Settings
+from fsrace_lint.files import source
+from fsrace_lint.findings import suppressions
 from fsrace_lint.pipeline import comments
-from fsrace_lint.settings import Settings
+from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +86,7 @@ FOUND = {
 
 def test_the_order_of_files_says_nothing(tmp_path: Path) -> None:
     """Of several signs that many processes run a line, the first is told: in the order of the names."""
-    run = pipeline.Run(Settings(tmp_path, profile="strict"), [], whole=True)
+    run = Run(Settings(tmp_path, profile="strict"), [], whole=True)
     read = [source.decode(data, tmp_path / name, tmp_path) for name, data in FOUND.items()]
     sources = [one for one in read if isinstance(one, source.Source)]
     findings = [run.with_sources(*order).check().outcome.findings for order in (sources, sources[::-1])]
@@ -103,5 +106,5 @@ def test_the_order_of_files_says_nothing(tmp_path: Path) -> None:
 def test_a_comment_says_nothing_new_without_a_code(text: str, is_made: bool, tmp_path: Path) -> None:
     read = source.decode(text.encode(), tmp_path / "a.py", tmp_path)
     assert isinstance(read, source.Source)
-    unused = suppress.apply(read, (), lambda _code: True, rules.codes()).unused
+    unused = suppressions.apply(read, (), lambda _code: True, rules.codes()).unused
     assert (comments.alone(read, unused[0]) is not None) is is_made

@@ -24,23 +24,25 @@ from support.editor import Editor, session
 from support.html import elements, parsed, said
 from support.outcomes import finding, fix, source
 
-from fsrace_lint import cache, cli, report
-from fsrace_lint.cache import seal as sealing
+from fsrace_lint import report
+from fsrace_lint.cli import main
+from fsrace_lint.engine import store
+from fsrace_lint.engine.parallel import extraction as parallel_extraction
+from fsrace_lint.engine.store import seal as sealing
 from fsrace_lint.explore import explore
-from fsrace_lint.facts import extract as extraction
-from fsrace_lint.findings import Applicability, Related, Silenced, Step, Suppression, Witness
-from fsrace_lint.pipeline import extracting
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Applicability, Related, Silenced, Step, Suppression, Witness
 from fsrace_lint.report import Options, Outcome, Problem, render
 from fsrace_lint.report.diff import for_the_eyes, unified
 from fsrace_lint.report.words import visible
-from fsrace_lint.spans import Place, Span
+from fsrace_lint.syntax import extract as extraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from click.testing import Result
 
-    from fsrace_lint.source import Source
+    from fsrace_lint.files.source import Source
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -50,7 +52,7 @@ NEEDS_POSIX: Final = pytest.mark.skipif(os.name != "posix", reason="links, modes
 
 
 def run(*arguments: str, code: int) -> Result:
-    result = CliRunner().invoke(cli.main, arguments, prog_name="fsrace-lint")
+    result = CliRunner().invoke(main.main, arguments, prog_name="fsrace-lint")
     assert result.exit_code == code, result.output
     return result
 
@@ -585,7 +587,7 @@ def parsed_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return real(read)
 
     monkeypatch.setattr(extraction, "extract", extract)
-    monkeypatch.setattr(extracting, "extract", extract)
+    monkeypatch.setattr(parallel_extraction, "extract", extract)
     return seen
 
 
@@ -694,9 +696,9 @@ class TestPlantedCaches:
         check(code=1)
         (file,) = Path(".fsrace_cache").glob("facts*")
         whole = file.read_bytes()
-        version = cache.Version.of()
+        version = store.Version.of()
         assert version is not None
-        index = cache.PackedFacts(cache.Folder(file.parent), version, file.name).index
+        index = store.PackedFacts(store.Folder(file.parent), version, file.name).index
         heads = range(index.offset, index.offset + index.length)  # of no use where all facts are read
         for at in (at for at in range(90, len(whole), 40) if at not in heads):
             file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
@@ -842,7 +844,7 @@ class TestLinks:
         link.symlink_to(target)
         named = "link/new" if kind == "folder" else "link"
         for name in (named, str(Path(named).absolute())):
-            result = CliRunner().invoke(cli.main, [part.format(name) for part in command])
+            result = CliRunner().invoke(main.main, [part.format(name) for part in command])
             # what is none of ours is left alone before it is known to be behind a link
             is_left = "--write" in command[1] or command == ("vendor", "{}")
             assert result.exit_code in ({1, 2} if is_left else {2})
@@ -855,7 +857,7 @@ class TestLinks:
         write({"a.py": HAZARD, "real/x": ""})
         Path("link").symlink_to("real")
         Path("real/named").symlink_to("there")
-        CliRunner().invoke(cli.main, [part.format("link/named") for part in command])
+        CliRunner().invoke(main.main, [part.format("link/named") for part in command])
         assert Path("real/there").stat().st_size > 0
         assert Path("link").is_symlink()
         assert Path("real/named").is_symlink()
@@ -869,7 +871,7 @@ class TestLinks:
 
     def test_a_name_elsewhere_is_believed(self, command: tuple[str, ...], outside: Path) -> None:
         write({"a.py": HAZARD})
-        CliRunner().invoke(cli.main, [part.format(outside / "new") for part in command])
+        CliRunner().invoke(main.main, [part.format(outside / "new") for part in command])
         assert (outside / "new").stat().st_size > 0
 
 

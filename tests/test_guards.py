@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from support.linked import SITE, project, runs
 
-from fsrace_lint.project.flow.processes import Runs
+from fsrace_lint.analysis.dataflow.process_set import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

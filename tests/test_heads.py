@@ -13,24 +13,26 @@ from support import ROOT
 from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from support.unfiltered import modules
 
-from fsrace_lint import catalog, pipeline, rules, settings
-from fsrace_lint.cache import Folder, PackedFacts, Row, Version
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.heads import Gathered, Head, PackedHead, head_of
-from fsrace_lint.facts.model import LAMBDA, FileFacts
-from fsrace_lint.pipeline import Cached
-from fsrace_lint.project.names.heads import Heads
-from fsrace_lint.project.names.imports import ModuleTable
-from fsrace_lint.project.names.mentions import Mentions
-from fsrace_lint.project.names.tables import Headed, Tables
-from fsrace_lint.project.queries import Project
-from fsrace_lint.source import digest_of, of_text
+from fsrace_lint import catalog, rules
+from fsrace_lint.analysis.program.candidate_callers import Mentions
+from fsrace_lint.analysis.program.imports import ModuleTable
+from fsrace_lint.analysis.program.tables import Headed, Tables
+from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.config import settings
+from fsrace_lint.engine.name_index import Heads
+from fsrace_lint.engine.name_index_entry import Gathered, Head, PackedHead, head_of
+from fsrace_lint.engine.store import Folder, PackedFacts, Row, Version
+from fsrace_lint.files.source import digest_of, of_text
+from fsrace_lint.pipeline import check
+from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import LAMBDA, FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.pipeline import Checked, Run
-    from fsrace_lint.project.names.modules import LinkedClass, Module
+    from fsrace_lint.analysis.program.modules import LinkedClass, Module
+    from fsrace_lint.pipeline.run import Checked, Run
 
 GUARDED: Final = """\
 import os
@@ -149,7 +151,7 @@ def write(files: Mapping[str, str]) -> None:
 def checked(*paths: str, cached: Cached = Cached.FACTS) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths or (".",)]
     load = settings.load(Path.cwd(), rules.names())
-    ((run, found),) = pipeline.check(named, lambda _: load, cache=cached)
+    ((run, found),) = check.check(named, lambda _: load, cache=cached)
     return run, found
 
 

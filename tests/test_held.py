@@ -14,12 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import write
 
-from fsrace_lint import pipeline, rules, settings, source
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.pipeline import Cached, Observer
-from fsrace_lint.pipeline.workers import NAMES, PLAIN, Sending
-from fsrace_lint.source import Source
+import fsrace_lint
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.engine.parallel.progress import Observer
+from fsrace_lint.engine.parallel.workers import NAMES, PLAIN, Sending
+from fsrace_lint.files import source
+from fsrace_lint.files.source import Source
+from fsrace_lint.pipeline import check
+from fsrace_lint.pipeline.files import ChangedError, File
+from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("here")
 
-PACKAGE = Path(source.__file__).parent
+PACKAGE = Path(fsrace_lint.__file__).parent
 CLEAN = "def f(a):\n    return a.b\n"
 RACE = "import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 COMMENT = "def f(a):\n    return a.b  # NoQA: FSR101\n"
@@ -145,7 +151,7 @@ class TestSending:
 
 
 def look(*, lean: bool = True, observer: Observer | None = None) -> tuple[Run, Checked]:
-    (found,) = pipeline.check(
+    (found,) = check.check(
         [Path.cwd()],
         lambda _: settings.load(Path.cwd(), rules.names()),
         cache=Cached.NOT,
@@ -182,7 +188,7 @@ class TestLean:
         Path("clean.py").write_text("x = 1\n")
         checked = look()[1]
         Path("clean.py").write_text("x = 2\n")
-        with pytest.raises(pipeline.ChangedError):
+        with pytest.raises(ChangedError):
             _ = checked.sources["clean.py"]
 
     @pytest.mark.parametrize("name", ["race.py", "comment.py"])
@@ -208,7 +214,7 @@ class TestLean:
 
     def test_text_of_an_editor_is_never_forgotten(self) -> None:
         write(self.FILES)
-        file = pipeline.files.File.of(source.of_text(CLEAN, Path("no.py").absolute(), Path.cwd()))
+        file = File.of(source.of_text(CLEAN, Path("no.py").absolute(), Path.cwd()))
         file.release()
         assert file.source.text == CLEAN
 
@@ -222,19 +228,21 @@ def test_facts_of_workers_share_their_names() -> None:
     program = """
 import os
 from pathlib import Path
-from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.pipeline import extracting
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.engine.parallel import extraction
+from fsrace_lint.pipeline.run import Run
 
 root = Path.cwd()
-run = pipeline.Run(settings.load(root, rules.names()), sorted(root.glob("*.py")), whole=True, jobs=2)
-real, parent, here = extracting.extract, os.getpid(), []
+run = Run(settings.load(root, rules.names()), sorted(root.glob("*.py")), whole=True, jobs=2)
+real, parent, here = extraction.extract, os.getpid(), []
 
 def extract(source):
     here.extend([source] if os.getpid() == parent else [])
     return real(source)
 
-extracting.extract = extract
-found = extracting.extracted([file.source for file in run.files.values()], 2, run.observer)
+extraction.extract = extract
+found = extraction.extracted([file.source for file in run.files.values()], 2, run.observer)
 names = [one.functions[5].body[0].value.name for one in found]
 print(len(names), len(set(map(id, names))), names[0], len(here))
 """

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from support.linked import project
 
-from fsrace_lint.facts import model as m
-from fsrace_lint.project.callers.edges import Edges
-from fsrace_lint.project.callers.propagate import Propagation
-from fsrace_lint.project.flow.processes import ALL
-from fsrace_lint.project.names.values import Selected, Unknown, Value, merge
+from fsrace_lint.analysis.callgraph.call_graph import Edges
+from fsrace_lint.analysis.callgraph.entry_states import Propagation
+from fsrace_lint.analysis.dataflow.process_set import ALL
+from fsrace_lint.analysis.values.abstract_values import Selected, Unknown, Value, merge
+from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pytest
 
-    from fsrace_lint.project.callers.edges import Edge
-    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.analysis.callgraph.call_graph import Edge
+    from fsrace_lint.analysis.program.modules import LinkedFunction
 
 CALLED = """\
     import torch.distributed as dist

@@ -17,15 +17,15 @@ from support.html import elements, only, parsed, said
 from support.outcomes import OUTCOMES, finding, fix, place, source
 
 from fsrace_lint import rules
-from fsrace_lint.findings import Applicability, Related, Severity, Step, Witness
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Applicability, Related, Severity, Step, Witness
 from fsrace_lint.report import Edit, Options, Outcome, Preview, Problem, RuleInfo, Tool, render
-from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from xml.etree.ElementTree import Element
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.findings.finding import Finding
 
 pytestmark = pytest.mark.usefixtures("here")
 

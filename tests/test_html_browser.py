@@ -10,9 +10,9 @@ from support import browser as browsers
 from support.browser import Browser, Tab
 from support.outcomes import finding, fix, source
 
-from fsrace_lint.findings import Applicability, Severity, Step, Witness
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Applicability, Severity, Step, Witness
 from fsrace_lint.report import Edit, Options, Outcome, Preview, RuleInfo, Tool, render
-from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

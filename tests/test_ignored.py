@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.sampling import bound
 
-from fsrace_lint import gitignore
+from fsrace_lint.files import gitignore
 
 if TYPE_CHECKING:
     from pathlib import Path

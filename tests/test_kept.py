@@ -17,17 +17,20 @@ from support.sampling import bound
 from support.settled import LONG_AGO, settle, write
 from support.warm import check, keeping
 
-from fsrace_lint import pipeline, rules, settings, source
-from fsrace_lint.facts import extract as extraction
-from fsrace_lint.pipeline import ChangedError, Kept, NotKeptError
-from fsrace_lint.pipeline.kept import FEW, MOST
-from fsrace_lint.project.names.heads import FIELDS, Heads
-from fsrace_lint.status import Status
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.engine.name_index import FIELDS, Heads
+from fsrace_lint.files import source
+from fsrace_lint.files.stat_signature import Status
+from fsrace_lint.pipeline import check as checking
+from fsrace_lint.pipeline.files import ChangedError
+from fsrace_lint.pipeline.warm import FEW, MOST, Kept, NotKeptError
+from fsrace_lint.syntax import extract as extraction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.pipeline import Checked
+    from fsrace_lint.pipeline.run import Checked
 
 pytestmark = pytest.mark.usefixtures("thawed")
 
@@ -188,7 +191,7 @@ class TestWhatIsNotKept:
         os.chdir("inner")
         chosen = settings.load(here, rules.names())
         with pytest.raises(NotKeptError):
-            pipeline.check([Path("b.py")], lambda _: chosen, kept=kept)
+            checking.check([Path("b.py")], lambda _: chosen, kept=kept)
 
     def test_many_files(self, here: Path) -> None:
         names = [f"m{number}.py" for number in range(FEW + 1)]

@@ -11,7 +11,10 @@ from textwrap import dedent
 
 import pytest
 
-from fsrace_lint import discover, pipeline, rules, settings
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.pipeline import check as checking
+from fsrace_lint.pipeline import discover
 
 PREPARE = """\
     import os
@@ -43,7 +46,7 @@ def recipes(tmp_path: Path) -> Path:
 
 
 def check(*named: Path) -> list[tuple[str, int]]:
-    results = pipeline.check(named, lambda path: settings.load(settings.find_root(path), rules.names()))
+    results = checking.check(named, lambda path: settings.load(settings.find_root(path), rules.names()))
     (checked,) = [checked for _, checked in results]
     return [
         (Path(finding.place.path).name, finding.place.span.line)
@@ -72,7 +75,7 @@ def test_the_file_is_reported_once_under_its_own_name(recipes: Path) -> None:
 def test_a_link_that_is_named_means_the_file(recipes: Path) -> None:
     (recipes / "one" / "train.py").unlink()
     (recipes / "two" / "train.py").unlink()
-    run, checked = pipeline.check(
+    run, checked = checking.check(
         [recipes / "two" / "prepare.py"],
         lambda path: settings.load(settings.find_root(path), rules.names()),
     )[0]

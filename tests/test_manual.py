@@ -20,8 +20,11 @@ from support.mdtest import Case, parse
 from support.mdtest import run as check
 from support.rule_pages import CASES, HAZARDS, LOADED, code, example, shown
 
-from fsrace_lint import manual, pipeline, rules, settings
-from fsrace_lint.findings import Applicability
+from fsrace_lint import rules
+from fsrace_lint.cli import manual
+from fsrace_lint.config import settings
+from fsrace_lint.findings.finding import Applicability
+from fsrace_lint.pipeline import check as checking
 from fsrace_lint.rules.references import ABOUT, CWES, HELPED
 
 if TYPE_CHECKING:
@@ -162,7 +165,7 @@ def storage(case: Case, folder: Path, filesystem: str) -> set[tuple[object, ...]
     chosen = msgspec.structs.replace(
         settings.load(root, rules.names()), filesystem=filesystem, profile="strict"
     )
-    ((_, checked),) = pipeline.check([root], lambda _: chosen)
+    ((_, checked),) = checking.check([root], lambda _: chosen)
     return {
         (found.code, found.place.span, Path(found.place.path).name, found.strict, found.fix)
         for found in checked.outcome.findings

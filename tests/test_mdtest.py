@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.mdtest import Case, CaseError, collect, failures, parse
 
-from fsrace_lint import pipeline
+from fsrace_lint.pipeline import check, repair
 from fsrace_lint.report import Problem
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.fixes import Patch
-    from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.pipeline.run import Checked, Run
 
 HAZARD = """\
 import os
@@ -262,12 +262,12 @@ class TestFixes:
         assert ":1: fixing it again changes it again" in found
 
     def test_a_fix_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pipeline, "write", lambda *_: "is read-only")
+        monkeypatch.setattr(repair, "write", lambda *_: "is read-only")
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF)
         assert ":1: main.py was not written: is read-only" in found
 
     def test_a_failure_of_the_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = pipeline.check
+        real = check.check
 
         def broken(*args: object) -> list[tuple[Run, Checked]]:
             import msgspec
@@ -276,7 +276,7 @@ class TestFixes:
             outcome = msgspec.structs.replace(checked.outcome, errors=(Problem("main.py", "a rule failed"),))
             return [(run, msgspec.structs.replace(checked, outcome=outcome))]
 
-        monkeypatch.setattr(pipeline, "check", broken)
+        monkeypatch.setattr(check, "check", broken)
         assert problems(tmp_path, py("a = 1")) == [":1: main.py: a rule failed"]
 
 
@@ -284,16 +284,16 @@ def bend(monkeypatch: pytest.MonkeyPatch, change: object) -> None:
     """Let every repair give another text."""
     import msgspec
 
-    real = pipeline.repair
+    real = repair.repair
 
-    def repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
+    def another(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
         patches = real(run, checked, unsafe=unsafe)
         return [
             msgspec.structs.replace(patch, after=change(patch.before.decode()).encode())  # type: ignore[operator]
             for patch in patches
         ]
 
-    monkeypatch.setattr(pipeline, "repair", repair)
+    monkeypatch.setattr(repair, "repair", another)
 
 
 class TestUpdate:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from support.unfiltered import project
 
-from fsrace_lint.project.names import further
-from fsrace_lint.project.names.tables import aliases_in
+from fsrace_lint.analysis.program import alias_closure
+from fsrace_lint.analysis.program.tables import aliases_in
 
 if TYPE_CHECKING:
-    from fsrace_lint.project.names.mentions import Mentions
-    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.analysis.program.candidate_callers import Mentions
+    from fsrace_lint.analysis.program.modules import LinkedFunction
 
 SOURCE = """\
 def meant():
@@ -180,7 +180,7 @@ def test_a_class_that_derives_from_one_of_its_name_is_called_by_that_name() -> N
 def test_further_names_end_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch, most: int, known: set[str]
 ) -> None:
-    monkeypatch.setattr(further, "MOST", most)
+    monkeypatch.setattr(alias_closure, "MOST", most)
     mentions, _ = linked(
         {"main.py": "from shutil import copytree\n\ncopies = copytree\na = b = c = copies\n"}
     )

@@ -15,13 +15,13 @@ from support.mdtest import Case, collect, run
 from support.metamorphic import CHANGES, SUFFIX, WHOLE, Files
 from support.sampling import bound, drawn
 
-from fsrace_lint import pipeline
+from fsrace_lint.pipeline import repair
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.spans import Span
+    from fsrace_lint.files.spans import Span
+    from fsrace_lint.findings.finding import Finding
 
 EVERY: Final = bound(120, 30)
 """Of so many cases one is changed in each way, drawn anew for each commit; all of them take minutes."""
@@ -197,8 +197,8 @@ COMMUTING: Final = ("unparsed", "commented", "with an unrelated function", "rena
 def fixed(root: Path, *, unsafe: bool) -> dict[str, str]:
     """Give the files of a project as they are once it is fixed."""
     found, checked = run(root)
-    for patch in pipeline.repair(found, checked, unsafe=unsafe):
-        assert pipeline.write(patch) is None
+    for patch in repair.repair(found, checked, unsafe=unsafe):
+        assert repair.write(patch) is None
     return {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in root.rglob("*.py")}
 
 

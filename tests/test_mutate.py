@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OF_LIBRARY = "mutation_operators = []\n"
-ROOMS = ("facts", "project", "rules")
+ROOMS = ("analysis", "engine", "rules", "syntax")
 CODE = '''\
 """A room."""
 
@@ -53,7 +53,7 @@ def unseen() -> int:
     return 7
 '''
 TEST = """\
-from fsrace_lint.facts.numbers import is_small, limits, noted
+from fsrace_lint.syntax.numbers import is_small, limits, noted
 
 
 def test_limits():
@@ -89,7 +89,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / "fsrace_lint" / room).mkdir(parents=True)
         (root / "fsrace_lint" / room / "__init__.py").write_text("", "utf-8")
     (root / "fsrace_lint" / "__init__.py").write_text("", "utf-8")
-    (root / "fsrace_lint" / "facts" / "numbers.py").write_text(CODE, "utf-8")
+    (root / "fsrace_lint" / "syntax" / "numbers.py").write_text(CODE, "utf-8")
     (root / "tests").mkdir()
     (root / "tests" / "test_numbers.py").write_text(TEST, "utf-8")
     (root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n", "utf-8")
@@ -171,4 +171,4 @@ def test_tests_find_changes_or_do_not(project: Path) -> None:
         ("return None", "survived", True),
     ]
     shown = run(project, "show", "mutants/0.jsonl")
-    assert shown.startswith("facts: 7 changes;")
+    assert "\nsyntax: 7 changes;" in shown

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from support import commands
 from support.cli import HAZARD, run, write
 
-from fsrace_lint import cli, rules
+from fsrace_lint import rules
+from fsrace_lint.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ FAMILY = ["FSR1", "fsr10", "FSR", "ALL", "all", "fsr101,Check-Then-Delete", "FSR
 
 def found(*arguments: str) -> list[str]:
     """The codes that are found in a file with two hazards."""
-    result = CliRunner().invoke(cli.main, ["check", "--format=json", *arguments], prog_name="fsrace-lint")
+    result = CliRunner().invoke(main.main, ["check", "--format=json", *arguments], prog_name="fsrace-lint")
     assert result.exit_code in (0, 1), result.output
     return [row["code"] for row in json.loads(result.stdout)["findings"]]
 

@@ -20,7 +20,8 @@ from support.cli import CODE as TWO
 from support.cli import reported, run, write
 from support.sampling import bound
 
-from fsrace_lint import noqa, rules
+from fsrace_lint import rules
+from fsrace_lint.findings import noqa
 from fsrace_lint.pipeline import comments
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -276,16 +277,16 @@ class TestTakingOut:
         assert Path("a.py").read_bytes() == text.encode("latin-1")
 
     def test_a_file_that_was_changed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from fsrace_lint import pipeline
+        from fsrace_lint.pipeline import repair
 
         write({"a.py": "x = 1  # noqa: FSR101\n"})
-        whole = pipeline.write
+        whole = repair.write
 
         def late(*patch: Any) -> str | None:
             write({"a.py": "x = 2\n"})
             return whole(*patch)
 
-        monkeypatch.setattr(pipeline, "write", late)
+        monkeypatch.setattr(repair, "write", late)
         assert "changed by somebody else" in run("fix", code=1).stderr
         assert Path("a.py").read_text() == "x = 2\n"
 

@@ -17,11 +17,13 @@ from click.testing import CliRunner
 from support.bad_input import GOOD, check, posix
 from support.cli import HAZARD
 
-from fsrace_lint import cli, discover, placing, source
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
+from fsrace_lint.cli import main
+from fsrace_lint.files import atomic_write, source
 from fsrace_lint.fixes import apply
+from fsrace_lint.pipeline import discover
 from fsrace_lint.report import FORMATS
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +83,7 @@ DEEP: Final = {
 
 
 def run(*arguments: str, code: int) -> str:
-    result = CliRunner().invoke(cli.main, arguments)
+    result = CliRunner().invoke(main.main, arguments)
     assert result.exit_code == code, (result.output, result.exc_info)
     assert "Traceback" not in result.output
     assert "internal failure" not in result.output
@@ -113,9 +115,10 @@ class TestNesting:
         Path("chain.py").write_text(f"{HAZARD}{text}\n")
         program = """
 from pathlib import Path
-from fsrace_lint import fixes, source
-from fsrace_lint.findings import Applicability, Finding, Fix, Idiom, Severity
-from fsrace_lint.spans import Place, Span
+from fsrace_lint import fixes
+from fsrace_lint.files import source
+from fsrace_lint.findings.finding import Applicability, Finding, Fix, Idiom, Severity
+from fsrace_lint.files.spans import Place, Span
 span = Span(4, 5, 4, 18)
 fix = Fix("exist-ok", span, Applicability.SAFE, "")
 finding = Finding("FSR101", "x", "x", Place("chain.py", span), "f", Severity.ERROR, "evident", fix=fix)
@@ -175,7 +178,7 @@ print(made.refusal)
     @pytest.mark.parametrize(("size", "code"), [(4_900_000, "FSR101"), (10_000_000, "FSR001")])
     def test_megabytes(self, size: int, code: str) -> None:
         Path("big.py").write_text("x = '" + "a" * size + "'\n" + HAZARD)
-        rows = json.loads(CliRunner().invoke(cli.main, ["check", "--format=json", "--no-cache"]).stdout)
+        rows = json.loads(CliRunner().invoke(main.main, ["check", "--format=json", "--no-cache"]).stdout)
         assert [(row["path"], row["code"]) for row in rows["findings"]] == [
             ("big.py", code),
             ("good.py", "FSR101"),
@@ -311,7 +314,7 @@ class TestKinds:
     @pytest.mark.parametrize("name", ["pipe.py", "socket.py", "null.py"])
     @pytest.mark.parametrize("command", [("check",), ("fix",), ("fix", "--diff")])
     def test_named(self, name: str, command: tuple[str, ...]) -> None:
-        result = CliRunner().invoke(cli.main, [*command, name, "good.py"])
+        result = CliRunner().invoke(main.main, [*command, name, "good.py"])
         assert result.exit_code == 1, result.output
         if command == ("check",):
             assert f"{name}:1:1: FSR001 " in result.stdout
@@ -322,7 +325,7 @@ class TestKinds:
 
     @pytest.mark.parametrize("name", ["one.py", "socket.py"])
     def test_as_a_report(self, name: str) -> None:
-        result = CliRunner().invoke(cli.main, ["check", f"--output-file={name}", "good.py"])
+        result = CliRunner().invoke(main.main, ["check", f"--output-file={name}", "good.py"])
         assert result.exit_code == 2
         assert f"Error: {name} cannot be written: " in result.stderr
         assert "internal failure" not in result.stderr
@@ -396,7 +399,7 @@ class TestInTheMeantime:
             return found
 
         monkeypatch.setattr(discover, "look", looked)
-        result = CliRunner().invoke(cli.main, [*command])
+        result = CliRunner().invoke(main.main, [*command])
         assert result.exit_code == 1 or (command == ("fix",) and change is _emptied and result.exit_code == 0)
         assert "Traceback" not in result.output
         if command[0] == "check":
@@ -411,7 +414,7 @@ class TestInTheMeantime:
     ) -> None:
         target = Path("target.py").absolute()
         target.write_text(HAZARD)
-        exchange = placing.exchange
+        exchange = atomic_write.exchange
 
         def late(file: Path, before: bytes, after: bytes, *, below: Path | None = None) -> None:
             if file == target:

@@ -14,14 +14,14 @@ from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from support.sampling import bound
 from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
-from fsrace_lint.project.callers.arguments import Arguments
-from fsrace_lint.project.memo import Circle, Memo
+from fsrace_lint.analysis.callgraph.parameter_values import Arguments
+from fsrace_lint.engine.query_cache import Circle, Memo
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.project.flow.states import Event
-    from fsrace_lint.project.names.modules import LinkedFunction
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.modules import LinkedFunction
 
 
 def differing(files: dict[str, str]) -> list[str]:

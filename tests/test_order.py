@@ -11,11 +11,13 @@ from support import ROOT
 from support.mdtest import collect
 from support.unfiltered import project
 
-from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.project.flow.processes import ALL, MAIN
-from fsrace_lint.project.memo import Memo
-from fsrace_lint.project.names.resolve import Resolver
-from fsrace_lint.project.trail import Followed
+from fsrace_lint import rules
+from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN
+from fsrace_lint.analysis.values.resolve import Resolver
+from fsrace_lint.config import settings
+from fsrace_lint.engine.depth_budget import Followed
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,15 +25,15 @@ if TYPE_CHECKING:
 
     from support.mdtest import Case
 
-    from fsrace_lint.project.flow.states import Event
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.queries.project import Project
 
 SEVERAL_FILES = [case for case in collect(ROOT / "tests" / "fixtures") if len(case.files) > 1]
 
 
 def found(root: Path, reverse: bool) -> dict[str, list[tuple[str, int, str]]]:
     chosen = settings.with_overrides(settings.load(root, rules.names()), profile="strict")
-    run = pipeline.Run(chosen, ())
+    run = Run(chosen, ())
     order: Iterable[str] = reversed(list(run.files)) if reverse else list(run.files)
     return {
         path: [(f.code, f.place.span.line, f.evidence) for f in run.check_file(path, []).kept]

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from support.linked import project
 from support.sampling import bound
 
-from fsrace_lint.facts import model as m
-from fsrace_lint.project.model import Reach
-from fsrace_lint.project.paths.normalize import Paths
+from fsrace_lint.analysis.accesses.model import Reach
+from fsrace_lint.analysis.paths.path_normal_form import Paths
+from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from fsrace_lint.project.names.values import Scope
-    from fsrace_lint.project.paths import forms as normal
+    from fsrace_lint.analysis.paths import abstract_path as normal
+    from fsrace_lint.analysis.values.abstract_values import Scope
 
 HEAD = """\
 import os

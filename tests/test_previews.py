@@ -16,15 +16,17 @@ from support import EXAMPLES
 from support.cli import run, write
 from support.sarif import sarif
 
-from fsrace_lint import fixes, pipeline, rules, settings
-from fsrace_lint.findings import Applicability, Finding
-from fsrace_lint.pipeline import previewing
+from fsrace_lint import fixes, rules
+from fsrace_lint.config import settings
+from fsrace_lint.files.spans import Span
+from fsrace_lint.findings.finding import Applicability, Finding
+from fsrace_lint.pipeline import check, merge
+from fsrace_lint.pipeline import preview as previewing
 from fsrace_lint.report.edits import applied, between
-from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
+    from fsrace_lint.files.source import Source
     from fsrace_lint.report import Preview
-    from fsrace_lint.source import Source
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -114,7 +116,7 @@ def replaced(text: str, regions: list[dict[str, int]], texts: list[str]) -> str:
 
 def alone(path: str) -> tuple[Source, dict[Finding, fixes.Patch]]:
     """Repair a file once for each of its findings, by what the command `fix` uses too."""
-    ((ran, checked),) = pipeline.check([Path(path)], lambda it: settings.load(it.parent, rules.names()))
+    ((ran, checked),) = check.check([Path(path)], lambda it: settings.load(it.parent, rules.names()))
     source = checked.sources[path]
     surroundings = fixes.Surroundings(lambda span: ran.idiom(source.relative, span), "fsrace_lint.safe")
     found = {}
@@ -241,7 +243,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
 
 
 def surroundings_of_it() -> fixes.Surroundings:
-    ((ran, _),) = pipeline.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
+    ((ran, _),) = check.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
     return fixes.Surroundings(lambda span: ran.idiom("train.py", span), "fsrace_lint.safe")
 
 
@@ -293,8 +295,8 @@ class TestParts:
 
 class TestPreview:
     def previews(self) -> dict[str, Preview]:
-        results = pipeline.check([Path()], lambda it: settings.load(it, rules.names()))
-        checked = pipeline.preview(results, pipeline.merge([one for _, one in results]))
+        results = check.check([Path()], lambda it: settings.load(it, rules.names()))
+        checked = previewing.preview(results, merge.merge([one for _, one in results]))
         assert checked.outcome.previews is not None
         return {f.code: preview for f, preview in checked.outcome.previews.items()}
 

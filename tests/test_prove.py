@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from fsrace_lint.cli import main
+from fsrace_lint.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,18 +19,10 @@ from rich.cells import cell_len
 from support import ROOT
 from support.outcomes import OUTCOMES, REASONS, finding, fix, place, silenced, source
 
-from fsrace_lint.findings import (
-    Applicability,
-    Finding,
-    Related,
-    Severity,
-    Silenced,
-    Step,
-    Witness,
-)
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Silenced, Step, Witness
 from fsrace_lint.report import FORMATS, Options, Outcome, Problem, render
 from fsrace_lint.report.diff import for_the_eyes, unified
-from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from pathlib import Path

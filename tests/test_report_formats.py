@@ -21,13 +21,14 @@ from support.cli import HAZARD, write
 from support.outcomes import OUTCOMES, finding, fix, source
 from support.sarif import SCHEMA, VALIDATOR, sarif
 
-from fsrace_lint import __version__, cli, report, rules
-from fsrace_lint.findings import Applicability, Finding, Related, Severity, Step, Witness
+from fsrace_lint import __version__, report, rules
+from fsrace_lint.cli import main
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Step, Witness
 from fsrace_lint.report import Options, Outcome, Problem, RuleInfo, Tool, render
 from fsrace_lint.report.fingerprints import fingerprints
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.pages import paragraphs
-from fsrace_lint.spans import Place, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ PAIR: Final = Witness(
 
 
 def run(*arguments: str, code: int) -> Result:
-    result = CliRunner().invoke(cli.main, ("check", *arguments), prog_name="fsrace-lint")
+    result = CliRunner().invoke(main.main, ("check", *arguments), prog_name="fsrace-lint")
     assert result.exit_code == code, result.output
     return result
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.cli import HAZARD, run, write
 
-from fsrace_lint import committed
+from fsrace_lint.files import git_clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,14 +176,14 @@ class TestAFile:
 
     def test_that_is_changed_after_git_was_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         commit({"a.py": HAZARD})
-        whole = committed.uncommitted
+        whole = git_clean.uncommitted
 
         def late(held: dict[Path, bytes]) -> dict[Path, str]:
             found = whole(held)
             changed()
             return found
 
-        monkeypatch.setattr(committed, "uncommitted", late)
+        monkeypatch.setattr(git_clean, "uncommitted", late)
         assert "changed by somebody else" in run("fix", "--require-clean", code=1).stderr
 
     def test_for_comments(self) -> None:

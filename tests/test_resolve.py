@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from support.linked import SITE, marked, project, runs
 
-from fsrace_lint.project.flow.processes import Runs
-from fsrace_lint.project.names import resolve
-from fsrace_lint.project.names.modules import LinkedClass, LinkedFunction, module_name
-from fsrace_lint.project.names.values import Scope, Value
+from fsrace_lint.analysis.dataflow.process_set import Runs
+from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, module_name
+from fsrace_lint.analysis.values import resolve
+from fsrace_lint.analysis.values.abstract_values import Scope, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.facts import model as m
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.syntax import model as m
 
 LIB = "def f(): pass\nclass C:\n    def m(self): pass\n    @staticmethod\n    def s(): pass\nvalue = 1\n"
 

@@ -16,16 +16,18 @@ from support import ROOT
 from support.mdtest import collect, run
 from support.rule_pages import CASES, HAZARDS, LOADED, code, example, project, shown
 
-from fsrace_lint import cli, pipeline, rules, terminal
-from fsrace_lint.findings import Applicability, Finding, Idiom
+from fsrace_lint import rules
+from fsrace_lint.cli import main, terminal
+from fsrace_lint.files.spans import Span
+from fsrace_lint.findings.finding import Applicability, Finding, Idiom
 from fsrace_lint.fixes.recipes import RECIPES
+from fsrace_lint.pipeline import repair
 from fsrace_lint.rules.remedies import SKETCH
-from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.rules import LoadedRule
 
 DOCS = ROOT / "docs" / "rules"
@@ -115,11 +117,11 @@ class TestPages:
             return
         assert fix.recipe in RECIPES
         unsafe = fix.applicability is Applicability.UNSAFE
-        (patch,) = pipeline.repair(found, checked, unsafe=unsafe)
+        (patch,) = repair.repair(found, checked, unsafe=unsafe)
         assert [refusal.reason for refusal in patch.refused] == []
         if unsafe:
             assert patch.applied == (finding,)
-            assert pipeline.write(patch) is None
+            assert repair.write(patch) is None
             assert codes(root) == []
         else:
             assert patch.after.decode() == example(loaded, "Good")
@@ -217,7 +219,7 @@ class TestRuleFailure:
         )
         root = project(tmp_path, "value = 1\n")
         with pytest.raises(SystemExit) as left:
-            cli.main(["check", str(root)], standalone_mode=False)
+            main.main(["check", str(root)], standalone_mode=False)
         assert left.value.code == terminal.FAILED
 
 

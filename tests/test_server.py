@@ -18,19 +18,23 @@ from support import ROOT
 from support.editor import START, Editor, capabilities, session, uri
 from support.settled import settle, write
 
-from fsrace_lint import pipeline, rules, settings, source
-from fsrace_lint.facts import heads
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.engine import name_index_entry
+from fsrace_lint.engine.parallel.progress import Observer
+from fsrace_lint.files import source
+from fsrace_lint.integrations.server.analysis import Analysis, Where
+from fsrace_lint.integrations.server.answers import Document, Wishes
+from fsrace_lint.integrations.server.positions import Text
+from fsrace_lint.integrations.server.sessions import Result, Session
+from fsrace_lint.integrations.server.worker import Answer, SupersededError, Worker
+from fsrace_lint.pipeline.run import Run
 from fsrace_lint.report.edits import between
-from fsrace_lint.server.analysis import Analysis, Where
-from fsrace_lint.server.answers import Document, Wishes
-from fsrace_lint.server.positions import Text
-from fsrace_lint.server.sessions import Result, Session
-from fsrace_lint.server.worker import Answer, SupersededError, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.facts.model import FileFacts
+    from fsrace_lint.syntax.model import FileFacts
 
 HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
 FIXED = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
@@ -445,7 +449,7 @@ class TestDocuments:
 
 def all_known(file: Path, root: Path) -> str:
     """Write a baseline that holds all that is found in a file."""
-    seen = pipeline.Run(settings.load(root, rules.names()), [file]).check().seen
+    seen = Run(settings.load(root, rules.names()), [file]).check().seen
     entries = [{**known_by._asdict(), "count": count} for known_by, count in seen.reported.items()]
     return json.dumps({**json.loads(NOTHING_KNOWN), "findings": entries})
 
@@ -974,12 +978,12 @@ def test_a_change_ends_the_making_of_a_fix(here: Path) -> None:
     assert analysis.repair(file, found, calm, unsafe=False) is not None
 
 
-def read(folder: Path) -> pipeline.Run:
+def read(folder: Path) -> Run:
     chosen = settings.load(folder, rules.names())
-    return pipeline.Run(chosen, [])
+    return Run(chosen, [])
 
 
-def codes(run: pipeline.Run, name: str) -> list[str]:
+def codes(run: Run, name: str) -> list[str]:
     return [finding.code for finding in run.check_file(name, []).kept]
 
 
@@ -988,7 +992,7 @@ def test_work_ends_where_it_is_told(here: Path) -> None:
     run = read(here)
     steps: list[int] = []
 
-    class Canceling(pipeline.Observer):
+    class Canceling(Observer):
         def pulse(self) -> None:
             steps.append(1)
             if len(steps) == left:
@@ -1016,12 +1020,12 @@ def test_names_of_a_file_are_gathered_once_for_all_that_is_linked(
 ) -> None:
     gathered: list[FileFacts] = []
 
-    class Counted(heads.Gathered):
+    class Counted(name_index_entry.Gathered):
         def __init__(self, facts: FileFacts) -> None:
             gathered.append(facts)
             super().__init__(facts)
 
-    monkeypatch.setattr(heads, "Gathered", Counted)
+    monkeypatch.setattr(name_index_entry, "Gathered", Counted)
     (here / "a.py").write_text(HAZARD)
     (here / "b.py").write_text("from a import *\n")
     run = read(here)
@@ -1038,7 +1042,7 @@ def test_only_code_is_linked_anew(here: Path) -> None:
     run = read(here)
     linked = run.link()
 
-    def changed(text: str) -> pipeline.Run:
+    def changed(text: str) -> Run:
         return run.with_sources(source.of_text(text, here / "a.py", here))
 
     assert changed(HAZARD + "# more\n").link() is linked

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from support import ROOT
 
 from fsrace_lint import catalog
-from fsrace_lint import globs as patterns
-from fsrace_lint.globs import Glob, matcher
-from fsrace_lint.settings import (
+from fsrace_lint.config.settings import (
     KEYS,
     Settings,
     SettingsError,
@@ -24,6 +22,8 @@ from fsrace_lint.settings import (
     normalize_selectors,
     with_overrides,
 )
+from fsrace_lint.files import globs as patterns
+from fsrace_lint.files.globs import Glob, matcher
 
 RULES = {
     "FSR001": "unreadable-source",
@@ -378,7 +378,7 @@ def test_the_root_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_without_a_marker_the_folder_is_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fsrace_lint.settings.ROOT_MARKERS", ("no-such-marker",))
+    monkeypatch.setattr("fsrace_lint.config.settings.ROOT_MARKERS", ("no-such-marker",))
     (tmp_path / "x.py").touch()
     assert find_root(tmp_path) == tmp_path
     assert find_root(tmp_path / "x.py") == tmp_path

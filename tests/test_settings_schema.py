@@ -16,7 +16,7 @@ from support.sampling import bound
 from support.schema import SCHEMA, TABLE_VALUES, refusal, tables
 
 from fsrace_lint import catalog
-from fsrace_lint.settings import KEYS
+from fsrace_lint.config.settings import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path

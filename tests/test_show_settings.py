@@ -13,8 +13,9 @@ from support.cli import HAZARD, run, write
 from support.sampling import bound
 from support.schema import refusal, tables
 
-from fsrace_lint import baseline, rules
-from fsrace_lint.settings import KEYS, load
+from fsrace_lint import rules
+from fsrace_lint.config.settings import KEYS, load
+from fsrace_lint.findings import baseline
 
 if TYPE_CHECKING:
     from pathlib import Path

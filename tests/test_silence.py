@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from support.mdtest import relative
 
-from fsrace_lint import pipeline, rules, settings
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.pipeline import check as checking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fsrace_lint.findings import Finding, Silenced
+    from fsrace_lint.files.spans import Place
+    from fsrace_lint.findings.finding import Finding, Silenced
     from fsrace_lint.report import Outcome
-    from fsrace_lint.spans import Place
 
 MYLIB = """\
 [[tool.fsrace-lint.catalog.effect]]
@@ -96,7 +98,7 @@ def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 def check(root: Path, *, profile: str = "default", **changes: object) -> Outcome:
     chosen = settings.with_overrides(settings.load(root, rules.names()), profile=profile, **changes)
-    ((_, checked),) = pipeline.check([root], lambda _: chosen, silenced=True)
+    ((_, checked),) = checking.check([root], lambda _: chosen, silenced=True)
     assert checked.outcome.errors == ()
     return checked.outcome
 
@@ -1200,7 +1202,7 @@ def test_what_is_not_listed(code: str, tmp_path: Path) -> None:
 
 def test_nothing_is_listed_unless_asked(tmp_path: Path) -> None:
     write(tmp_path, {"main.py": "os.mkdir('d')\n"})
-    ((_, checked),) = pipeline.check([tmp_path], lambda _: settings.load(tmp_path, rules.names()))
+    ((_, checked),) = checking.check([tmp_path], lambda _: settings.load(tmp_path, rules.names()))
     assert checked.outcome.silenced is None
 
 

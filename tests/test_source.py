@@ -14,10 +14,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from fsrace_lint.discover import find, is_test_path, leaves_out
-from fsrace_lint.settings import Settings
-from fsrace_lint.source import LARGEST, Columns, Source, Unreadable, decode, read
-from fsrace_lint.spans import Span
+from fsrace_lint.config.settings import Settings
+from fsrace_lint.files.source import LARGEST, Columns, Source, Unreadable, decode, read
+from fsrace_lint.files.spans import Span
+from fsrace_lint.pipeline.discover import find, is_test_path, leaves_out
 
 
 def tree(root: Path, *names: str) -> Path:
@@ -377,7 +377,7 @@ class TestFind:
                 raise PermissionError(13, "Permission denied")
             return scandir(folder)
 
-        monkeypatch.setattr("fsrace_lint.source.os.scandir", refuse)
+        monkeypatch.setattr("fsrace_lint.files.source.os.scandir", refuse)
         monkeypatch.chdir(tmp_path)
         first, second, third = find([tmp_path], Settings(root=tmp_path))
         assert (first, third) == (tmp_path / "a.py", tmp_path / "d.py")

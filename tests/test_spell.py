@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fsrace_lint.facts import model as m
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.facts.spell import LONGEST, spell
-from fsrace_lint.source import of_text
+from fsrace_lint.files.source import of_text
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
+from fsrace_lint.syntax.unparse import LONGEST, spell
 
 SAME = (
     *("a", "a.b", "a.b()", "a[0]", "a(b, c=d, **e)", "'x'", "None", "(a,)", "()", "(a, b)", "[a]", "{a, b}"),

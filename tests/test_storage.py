@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fsrace_lint.project.paths.forms import Path, Symbol
-from fsrace_lint.project.paths.storage import Storage
+from fsrace_lint.analysis.paths.abstract_path import Path, Symbol
+from fsrace_lint.analysis.paths.storage import Storage
 
 
 def path(*pieces: str | Symbol) -> Path:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sampling import bound
 
-from fsrace_lint import noqa, suppress
-from fsrace_lint.findings import Applicability, Finding, Fix, Severity
-from fsrace_lint.source import Source, decode
-from fsrace_lint.spans import Place, Span
-from fsrace_lint.suppress import Suppressed, apply
+from fsrace_lint.files.source import Source, decode
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings import noqa, suppressions
+from fsrace_lint.findings.finding import Applicability, Finding, Fix, Severity
+from fsrace_lint.findings.suppressions import Suppressed, apply
 
 
 def source(text: str) -> Source:
@@ -229,7 +229,7 @@ def test_files_without_a_comment_are_not_taken_apart(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("fsrace_lint.noqa.tokenize.generate_tokens", fail)
+    monkeypatch.setattr("fsrace_lint.findings.noqa.tokenize.generate_tokens", fail)
     assert run("mkdir(d)  # no\n", finding(1)).kept == (finding(1),)
     assert run("x = 1  # noqa: E501\n").kept == ()
     with pytest.raises(AssertionError):
@@ -257,7 +257,7 @@ def test_a_file_without_comments_for_us_is_not_taken_apart(text: str, is_found: 
     findings = [finding(1), finding(2, "FSR201")] if is_found else []
     quick = apply(source(text), findings, lambda _: True, names)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(suppress, "is_for_us", lambda *_: True)
+        patched.setattr(suppressions, "is_for_us", lambda *_: True)
         slow = apply(source(text), findings, lambda _: True, names)
     assert quick == slow
 

@@ -18,7 +18,7 @@ from support import FIXTURES
 from support.mdtest import collect, name, relative, run
 from support.rule_pages import HAZARDS, code, shown
 
-from fsrace_lint.findings import Applicability
+from fsrace_lint.findings.finding import Applicability
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from support.mdtest import Case
 
-    from fsrace_lint.findings import Finding, Fix
-    from fsrace_lint.pipeline import Checked
+    from fsrace_lint.files.spans import Place
+    from fsrace_lint.findings.finding import Finding, Fix
+    from fsrace_lint.pipeline.run import Checked
     from fsrace_lint.rules import LoadedRule
-    from fsrace_lint.spans import Place
 
 RECORD: Final = FIXTURES / "told.txt"
 PAGES: Final[dict[str, LoadedRule]] = {code(loaded): loaded for loaded in HAZARDS}

@@ -6,8 +6,8 @@ import functools
 
 import pytest
 
-from fsrace_lint.project.memo import Circle, Circles
-from fsrace_lint.project.trail import Met, Settled, Trail
+from fsrace_lint.engine.depth_budget import Met, Settled, Trail
+from fsrace_lint.engine.query_cache import Circle, Circles
 
 DEEPEST = 16
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from support.linked import project
 
-import fsrace_lint.project
-from fsrace_lint.facts import model as m
-from fsrace_lint.project.names.values import Either, Scope, Unknown, Value, expressions_of, merge
-from fsrace_lint.project.records import Record
+import fsrace_lint.analysis
+from fsrace_lint.analysis.values.abstract_values import Either, Scope, Unknown, Value, expressions_of, merge
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.project.names.modules import LinkedFunction
-    from fsrace_lint.project.names.values import Binding
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding
 
 
 def function() -> LinkedFunction:
@@ -80,7 +80,7 @@ def below(kind: type[Record]) -> Iterator[type[Record]]:
 
 
 def test_records_never_change() -> None:
-    for found in pkgutil.walk_packages(fsrace_lint.project.__path__, "fsrace_lint.project."):
+    for found in pkgutil.walk_packages(fsrace_lint.analysis.__path__, "fsrace_lint.analysis."):
         importlib.import_module(found.name)
     records = list(below(Record))
     assert len(records) > 50

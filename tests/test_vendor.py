@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from fsrace_lint import __version__, cli, vendor
-from fsrace_lint.vendor import Copy
+from fsrace_lint import __version__
+from fsrace_lint.cli import main
+from fsrace_lint.integrations import vendor
+from fsrace_lint.integrations.vendor import Copy
 
-SAFE = Path(vendor.__file__).with_name("safe.py")
+SAFE = Path(vendor.__file__).parents[1] / "safe.py"
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.main, ["vendor", *map(str, arguments)])
+    return CliRunner().invoke(main.main, ["vendor", *map(str, arguments)])
 
 
 def test_a_copy_is_the_helpers_below_their_version_and_digest(tmp_path: Path) -> None:
@@ -108,7 +110,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_a_copy_is_clean(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nhelper-module = "fs_safe"\n')
     run(tmp_path)
-    result = CliRunner().invoke(cli.main, ["check", str(tmp_path)])
+    result = CliRunner().invoke(main.main, ["check", str(tmp_path)])
     assert result.stdout.startswith("No filesystem races found"), result.stdout
     assert result.exit_code == 0
 
@@ -119,10 +121,10 @@ def test_a_fix_that_brings_the_helpers_says_so(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(f"import shutil\n{hazard}")
     arguments = ["fix", "--unsafe-fixes", "--diff", str(tmp_path)]
     (tmp_path / "pyproject.toml").write_text("")
-    told = CliRunner().invoke(cli.main, arguments)
+    told = CliRunner().invoke(main.main, arguments)
     assert "+from fsrace_lint.safe import" in told.stdout
     assert "Note: 1 file would import fsrace_lint.safe. `fsrace-lint vendor` and" in told.stderr
     (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nhelper-module = "fs_safe"\n')
-    own = CliRunner().invoke(cli.main, arguments)
+    own = CliRunner().invoke(main.main, arguments)
     assert "+from fs_safe import" in own.stdout
     assert "Note: " not in own.stderr

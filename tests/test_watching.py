@@ -16,11 +16,14 @@ from jsonschema import Draft202012Validator
 from support import ROOT
 from support.cli import HAZARD, read_terminal, run, start, write
 
-from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.commands import watching
-from fsrace_lint.commands.watching import Watch
-from fsrace_lint.discover import find
-from fsrace_lint.settings import Settings
+from fsrace_lint import rules
+from fsrace_lint.cli.commands import progress_bar
+from fsrace_lint.cli.commands.progress_bar import Watch
+from fsrace_lint.config import settings
+from fsrace_lint.config.settings import Settings
+from fsrace_lint.engine.parallel.progress import Observer
+from fsrace_lint.pipeline import check, repair
+from fsrace_lint.pipeline.discover import find
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -191,7 +194,7 @@ class TestStatistics:
     def test_time_is_booked_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is done in another room meanwhile is that room's; a room within itself is one."""
         now = [0.0]
-        monkeypatch.setattr(f"{watching.__name__}.perf_counter", lambda: now[0])
+        monkeypatch.setattr(f"{progress_bar.__name__}.perf_counter", lambda: now[0])
         watch = Watch(PLAIN, color=None)
         with watch.room("repair"):
             now[0] += 1
@@ -209,7 +212,7 @@ class TestProgress:
     @pytest.fixture
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         now = [0.0]
-        monkeypatch.setattr(f"{watching.__name__}.monotonic", lambda: now[0])
+        monkeypatch.setattr(f"{progress_bar.__name__}.monotonic", lambda: now[0])
         monkeypatch.setenv("TERM", "xterm")
         return now
 
@@ -280,7 +283,7 @@ class TestProgress:
     def test_a_real_run_tells_every_file(self, here: Path) -> None:
         """A run tells how many files a stage has, and then of each of them."""
 
-        class Counts(pipeline.Observer):
+        class Counts(Observer):
             def __init__(self) -> None:
                 self.stages: list[list[Any]] = []
 
@@ -294,8 +297,8 @@ class TestProgress:
         (here / "d.py").write_bytes(b"\xff")
         counts = Counts()
         chosen = settings.load(here, rules.names())
-        ((ran, checked),) = pipeline.check([here], lambda _: chosen, observer=counts)
-        pipeline.repair(ran, checked, unsafe=False)
+        ((ran, checked),) = check.check([here], lambda _: chosen, observer=counts)
+        repair.repair(ran, checked, unsafe=False)
         assert counts.stages == [
             ["Reading", 4, 4],
             ["Extracting", 3, 3],

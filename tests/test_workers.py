@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import read_terminal, run, start, write
 
-from fsrace_lint import pipeline
-from fsrace_lint.pipeline import SILENT, machine, workers
-from fsrace_lint.pipeline.workers import SHARE, Task
+from fsrace_lint.engine.parallel import machine, workers
+from fsrace_lint.engine.parallel.progress import SILENT
+from fsrace_lint.engine.parallel.workers import SHARE, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +34,9 @@ forking = pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="nothin
 
 HEAD = """
 import json, os, signal, sys, time
-from fsrace_lint.pipeline import workers
-from fsrace_lint.pipeline.observer import SILENT, Observer
-from fsrace_lint.pipeline.workers import SHARE, Task
+from fsrace_lint.engine.parallel import workers
+from fsrace_lint.engine.parallel.progress import SILENT, Observer
+from fsrace_lint.engine.parallel.workers import SHARE, Task
 
 PARENT = os.getpid()
 ITEMS = list(range(40))
@@ -307,8 +307,8 @@ class TestProcessors:
     def test_those_that_this_process_may_use(self) -> None:
         if not hasattr(os, "sched_setaffinity"):
             pytest.skip("processors are not chosen on this system")
-        text = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from fsrace_lint import"
-        text += " pipeline; print(pipeline.cpus())"
+        text = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from"
+        text += " fsrace_lint.engine.parallel.machine import cpus; print(cpus())"
         assert subprocess.check_output([sys.executable, "-c", text]) == b"1\n"
 
     @pytest.mark.parametrize(
@@ -322,14 +322,14 @@ class TestProcessors:
         monkeypatch.setattr(machine, "QUOTA", here / "cpu.max")
         if text is not None:
             write({"cpu.max": text})
-        assert pipeline.cpus() == expected
+        assert machine.cpus() == expected
 
 
 @pytest.mark.parametrize("is_on", [True, False])
 def test_what_was_on_is_on_again(is_on: bool) -> None:
     (gc.enable if is_on else gc.disable)()
     try:
-        with contextlib.suppress(KeyboardInterrupt), pipeline.uncollected():
+        with contextlib.suppress(KeyboardInterrupt), machine.uncollected():
             assert not gc.isenabled()
             raise KeyboardInterrupt
         assert gc.isenabled() is is_on
@@ -339,7 +339,7 @@ def test_what_was_on_is_on_again(is_on: bool) -> None:
 
 def test_what_a_run_leaves_is_old_at_once_and_not_held_on_to() -> None:
     gc.collect()
-    with pipeline.uncollected():
+    with machine.uncollected():
         made: list[object] = []
     assert not any(each is made for each in gc.get_objects(generation=0))
     assert gc.get_freeze_count() == 0
@@ -349,7 +349,7 @@ def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
     made: list[list[int]] = [[] for _ in range(machine.OF_PYTHON)]
     gc.freeze()
     try:
-        with pipeline.uncollected():
+        with machine.uncollected():
             pass
         assert gc.get_freeze_count() > len(made)
     finally:
@@ -357,12 +357,12 @@ def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("pipeline.uncollected", "")]
+    ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("machine.uncollected", "")]
 )
 def test_nothing_is_looked_through_at_the_end(around: str, expected: str) -> None:
     program = f"""
         import contextlib
-        from fsrace_lint import pipeline
+        from fsrace_lint.engine.parallel import machine
 
         class Round:
             def __init__(self):
@@ -379,8 +379,9 @@ def test_nothing_is_looked_through_at_the_end(around: str, expected: str) -> Non
 
 KILLING = """
 import os, signal
-from fsrace_lint import cli, rules
-from fsrace_lint.pipeline import workers
+from fsrace_lint import rules
+from fsrace_lint.cli.main import main
+from fsrace_lint.engine.parallel import workers
 from fsrace_lint.pipeline.run import Run
 
 PARENT, real, forked = os.getpid(), Run.check_file, []
@@ -391,26 +392,26 @@ def check_file(run, relative, problems):
     return real(run, relative, problems)
 
 Run.check_file = check_file
-cli.main()
+main()
 """
 LEADING = """
 import os
-from fsrace_lint import cli
-from fsrace_lint.project.acts import sites
+from fsrace_lint.cli.main import main
+from fsrace_lint.analysis.accesses import accesses
 
-real = sites.leading
+real = accesses.leading
 
 def leading(*arguments):
     print("sought in", os.getpid(), flush=True)
     return real(*arguments)
 
-sites.leading = leading
+accesses.leading = leading
 print("begun in", os.getpid(), flush=True)
-cli.main()
+main()
 """
 SLEEPING = """
 import os, time
-from fsrace_lint import cli
+from fsrace_lint.cli.main import main
 from fsrace_lint.pipeline.run import Run
 
 PARENT, real = os.getpid(), Run.check_file
@@ -422,11 +423,12 @@ def check_file(*arguments):
     return real(*arguments)
 
 Run.check_file = check_file
-cli.main()
+main()
 """
 FAILING = """
 import msgspec, sys
-from fsrace_lint import cli, rules
+from fsrace_lint import rules
+from fsrace_lint.cli.main import main
 
 def failing(project):
     if project.targets[0].relative.endswith(("m3.py", "m8.py")):
@@ -437,7 +439,7 @@ LOADED = tuple(
     msgspec.structs.replace(x, check=failing) if x.rule.code == "FSR201" else x for x in rules.load()
 )
 rules.load = lambda: LOADED
-cli.main()
+main()
 """
 
 
@@ -478,11 +480,10 @@ class TestCheck:
         assert {"extract", "query", "suppress"} < {*rooms[1]}
 
     def test_progress_on_a_terminal_does_not_keep_it_in_one_process(self, large_project: Path) -> None:
-        text = (
-            "from fsrace_lint import cli; from fsrace_lint.commands import watching; watching.PATIENCE = 0\n"
-        )
+        text = "from fsrace_lint.cli import main\nfrom fsrace_lint.cli.commands import progress_bar\n"
+        text += "progress_bar.PATIENCE = 0\n"
         text += (
-            "import os; real = os.fork; os.fork = lambda: os.write(1, b'forked\\n') and real(); cli.main()"
+            "import os; real = os.fork; os.fork = lambda: os.write(1, b'forked\\n') and real(); main.main()"
         )
         ours, theirs = os.openpty()
         command = [sys.executable, "-c", text, "check", "--format=json", "--jobs=2"]

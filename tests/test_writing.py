@@ -19,12 +19,23 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from support.cli import HAZARD, run, write
 
-from fsrace_lint import cli, leftovers, pipeline, placing
+from fsrace_lint.cli import main
 from fsrace_lint.explore import explore
-from fsrace_lint.placing import ObstacleError, dressing, exchange, put, swapping
+from fsrace_lint.files import atomic_write
+from fsrace_lint.files.atomic_write import (
+    ObstacleError,
+    exchange,
+    metadata,
+    put,
+    rename_exchange,
+    stale_temporaries,
+)
+from fsrace_lint.pipeline import comments, repair
+from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -51,7 +62,7 @@ def file(here: Path) -> Path:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways in which a file gets its place: as the system can, and as all can."""
     if request.param == "renamed":
-        monkeypatch.setattr(placing, "swap", lambda one, other: False)
+        monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
     elif not can_swap():
         pytest.skip("files cannot change places here")
     return str(request.param)
@@ -61,7 +72,7 @@ def can_swap() -> bool:
     with contextlib.suppress(OSError):
         Path("one").write_text("1")
         Path("two").write_text("2")
-        return swapping.swap(Path("one"), Path("two")) and Path("one").read_text() == "2"
+        return rename_exchange.swap(Path("one"), Path("two")) and Path("one").read_text() == "2"
     return False
 
 
@@ -70,7 +81,7 @@ def entries() -> set[str]:
 
 
 def temporary(process: int, place: str = "") -> Path:
-    return Path(f".fsrace-lint.{place or leftovers.here()}.{process}.0123456789abcdef.tmp")
+    return Path(f".fsrace-lint.{place or stale_temporaries.here()}.{process}.0123456789abcdef.tmp")
 
 
 class TestWhatIsKept:
@@ -95,7 +106,7 @@ class TestWhatIsKept:
 
         monkeypatch.setattr(os, "fchown", refuse)
         with Path("b").open("wb") as stream, pytest.raises(ObstacleError, match=whose):
-            dressing.dress(stream.fileno(), Path("b"), file, os.stat_result(values))
+            metadata.dress(stream.fileno(), Path("b"), file, os.stat_result(values))
 
     def test_a_mode_that_is_silently_not_given_is_refused(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
@@ -288,7 +299,7 @@ class TestSomebodyElse:
     ) -> None:
         if not can_swap():
             pytest.skip("files cannot change places here")
-        monkeypatch.setattr(placing, "swap", before(swapping.swap, act, file))
+        monkeypatch.setattr(atomic_write, "swap", before(rename_exchange.swap, act, file))
         with pytest.raises(ObstacleError, match="in the meantime"):
             exchange(file, OLD, NEW)
         assert tree() == made(act, file)
@@ -299,9 +310,9 @@ class TestSomebodyElse:
     ) -> None:
         if late and not can_swap():
             pytest.skip("files cannot change places here")
-        monkeypatch.setattr(placing, "swap", lambda one, other: False)
-        step = before(swapping.swap if late else os.fsync, lambda file: file.chmod(0o755), file)
-        monkeypatch.setattr(*((placing, "swap") if late else (os, "fsync")), step)
+        monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
+        step = before(rename_exchange.swap if late else os.fsync, lambda file: file.chmod(0o755), file)
+        monkeypatch.setattr(*((atomic_write, "swap") if late else (os, "fsync")), step)
         with pytest.raises(ObstacleError, match="changed by somebody else"):
             exchange(file, OLD, NEW)
         assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (OLD, 0o755)
@@ -312,8 +323,8 @@ class TestSomebodyElse:
             pytest.skip("files cannot change places here")
         with file.open("wb", buffering=0) as stream:
             stream.write(OLD)
-            late = before(placing.sync_folder, lambda _: stream.write(THEIRS), file)
-            monkeypatch.setattr(placing, "sync_folder", late)
+            late = before(atomic_write.sync_folder, lambda _: stream.write(THEIRS), file)
+            monkeypatch.setattr(atomic_write, "sync_folder", late)
             with pytest.raises(ObstacleError, match="changed by somebody else"):
                 exchange(file, OLD, NEW)
         assert (file.read_bytes(), entries()) == (OLD + THEIRS, {"a.py"})
@@ -326,7 +337,7 @@ class TestSomebodyElse:
         def act(file: Path) -> None:
             file.write_bytes(next(texts))
 
-        monkeypatch.setattr(placing, "swap", before(swapping.swap, act, file, left=2))
+        monkeypatch.setattr(atomic_write, "swap", before(rename_exchange.swap, act, file, left=2))
         with pytest.raises(ObstacleError, match=r"a text of his is now in a\.py\.fsrace-lint\..*\.saved"):
             exchange(file, OLD, NEW)
         (saved,) = entries() - {"a.py"}
@@ -366,7 +377,7 @@ class TestLeftovers:
         temporary(process, place).write_bytes(OLD)
         now = time.time()
         monkeypatch.setattr(time, "time", lambda: now + age)
-        leftovers.sweep(Path())
+        stale_temporaries.sweep(Path())
         assert temporary(process, place).exists() == stays
 
     def test_what_is_none_of_ours_stays(self) -> None:
@@ -381,7 +392,7 @@ class TestLeftovers:
             Path(name).touch()
         temporary(DEAD).symlink_to("pyproject.toml")
         temporary(DEAD + 1).mkdir()
-        leftovers.sweep(Path())
+        stale_temporaries.sweep(Path())
         assert entries() == names | {str(temporary(DEAD)), str(temporary(DEAD + 1))}
 
     def test_what_another_user_left_stays(self) -> None:
@@ -389,7 +400,7 @@ class TestLeftovers:
             pytest.skip("only root gives files away")
         temporary(DEAD).touch()
         os.chown(temporary(DEAD), 12345, -1)
-        leftovers.sweep(Path())
+        stale_temporaries.sweep(Path())
         assert temporary(DEAD).exists()
 
     @pytest.mark.parametrize("write_it", [lambda file: put(file, NEW), lambda file: exchange(file, OLD, NEW)])
@@ -441,7 +452,7 @@ def stopping(step: Callable[[], None]) -> None:
         return call
 
     sys.addaudithook(watch)
-    for where, name in ((os, "fsync"), (os, "close"), (os, "fstat"), (os, "replace"), (placing, "swap")):
+    for where, name in ((os, "fsync"), (os, "close"), (os, "fstat"), (os, "replace"), (atomic_write, "swap")):
         setattr(where, name, stopped(getattr(where, name)))
 
 
@@ -462,7 +473,7 @@ def child(act: Callable[[], object]) -> int:
 
 
 def fixing() -> None:
-    cli.main(["fix", "--no-cache", "--quiet"], prog_name="fsrace-lint")
+    main.main(["fix", "--no-cache", "--quiet"], prog_name="fsrace-lint")
 
 
 @forking
@@ -502,7 +513,7 @@ class TestKilled:
         assert left > 5, "and a kill leaves a file beside"
 
     def killed_at(self, number: int) -> None:
-        whole, left = pipeline.write, [number]
+        whole, left = repair.write, [number]
 
         def step() -> None:
             if left[0] == 0:
@@ -517,7 +528,7 @@ class TestKilled:
                 stopping(step)
             return whole(*patch)
 
-        setattr(pipeline, "write", write_it)  # noqa: B010  # nobody sees the child
+        setattr(repair, "write", write_it)  # noqa: B010  # nobody sees the child
         fixing()
 
     def test_such_a_test_sees_a_naive_write(self) -> None:
@@ -558,7 +569,7 @@ class TestTheDisk:
         file.chmod(0o640)
         failed = None
         with monkeypatch.context() as broken:
-            broken.setattr(placing, "swap", lambda one, other: False)
+            broken.setattr(atomic_write, "swap", lambda one, other: False)
             broken.setattr(os, step, fail)
             try:
                 act(file, NEW)
@@ -716,7 +727,7 @@ class TestLinks:
 
     def test_a_file_that_becomes_a_link(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD})
-        monkeypatch.setattr(pipeline, "write", before(pipeline.write, moved, Path("a.py")))
+        monkeypatch.setattr(repair, "write", before(repair.write, moved, Path("a.py")))
         assert "FSR101 not fixed: was replaced by a link in the meantime" in run("fix", code=1).stderr
         assert (Path("a.py").is_symlink(), Path("theirs").read_text()) == (True, HAZARD)
 
@@ -727,7 +738,7 @@ class TestLinks:
             folder.rename("elsewhere")
             folder.symlink_to("../elsewhere")
 
-        monkeypatch.setattr(pipeline, "write", before(pipeline.write, act, Path("project/pkg")))
+        monkeypatch.setattr(repair, "write", before(repair.write, act, Path("project/pkg")))
         assert "leads out of the project" in run("fix", "project", code=1).stderr
         assert Path("elsewhere/a.py").read_text() == HAZARD
 
@@ -745,15 +756,20 @@ class TestReadAgain:
 
     @pytest.mark.parametrize("name", ["a.py", "b.py", "c.py"])
     @pytest.mark.parametrize(
-        ("arguments", "step"),
+        ("arguments", "module", "step"),
         [
-            (("fix",), "repair"),
-            (("fix", "--unsafe-fixes", "a.py"), "repair"),
-            (("check", "--add-noqa"), "add_noqa"),
+            (("fix",), repair, "repair"),
+            (("fix", "--unsafe-fixes", "a.py"), repair, "repair"),
+            (("check", "--add-noqa"), comments, "add_noqa"),
         ],
     )
     def test_a_file_that_changes_while_repairs_are_made(
-        self, name: str, arguments: tuple[str, ...], step: str, monkeypatch: pytest.MonkeyPatch
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        module: ModuleType,
+        step: str,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """What is known from the cache is not held, and would be read only now."""
         write(self.FILES)
@@ -761,8 +777,8 @@ class TestReadAgain:
             os.utime(known, (1_500_000_000, 1_500_000_000))
         run("check", code=1)
         later = "import os\n\n# theirs\n"
-        act = before(getattr(pipeline, step), lambda file: write({str(file): later}), Path(name))
-        monkeypatch.setattr(pipeline, step, act)
+        act = before(getattr(module, step), lambda file: write({str(file): later}), Path(name))
+        monkeypatch.setattr(module, step, act)
         done = run(*arguments, code=1 if name == "a.py" else 0)
         assert "internal failure" not in done.stderr
         assert ("changed by somebody else in the meantime" in done.stderr) == (name == "a.py")
@@ -771,9 +787,9 @@ class TestReadAgain:
 
     def test_one_that_changes_while_they_are_judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write(self.FILES)
-        whole = pipeline.Run.everything
+        whole = Run.everything
         theirs = before(whole, lambda file: write({str(file): "# theirs\n"}), Path("a.py"))
-        monkeypatch.setattr(pipeline.Run, "everything", theirs)
+        monkeypatch.setattr(Run, "everything", theirs)
         assert "changed by somebody else in the meantime" in run("fix", code=1).stderr
         assert Path("a.py").read_text() == "# theirs\n"
 
@@ -814,7 +830,7 @@ class TestTwoAtOnce:
     @pytest.mark.parametrize("crash", ["none", "kill"])
     def test_every_order(self, crash: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the system cannot let files change places: such a call could not be stopped."""
-        monkeypatch.setattr(placing, "swap", lambda one, other: False)
+        monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
         most = 40 if crash == "none" else 25
         explore(
             replace_it, setup=old_file, check=is_whole, crash=crash, preemptions=1, max_schedules=most
@@ -835,4 +851,4 @@ def is_whole(root: Path) -> None:
     assert (root / "a.py").read_bytes() in (OLD, NEW, THEIRS)
     assert stat.S_IMODE((root / "a.py").stat().st_mode) == 0o640
     others = {entry.name for entry in root.iterdir()} - {"a.py"}
-    assert all(leftovers.NAME.fullmatch(name) for name in others)
+    assert all(stale_temporaries.NAME.fullmatch(name) for name in others)

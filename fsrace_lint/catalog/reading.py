@@ -12,7 +12,7 @@ import msgspec
 from fsrace_lint.catalog.arguments import argument, flags
 from fsrace_lint.catalog.entries import CatalogError, Entry, Returns
 from fsrace_lint.catalog.kinds import KINDS
-from fsrace_lint.mistakes import did_you_mean, in_toml_words
+from fsrace_lint.config.suggestions import did_you_mean, in_toml_words
 
 if sys.version_info >= (3, 11):
     import tomllib

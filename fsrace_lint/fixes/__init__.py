@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import libcst as cst
 import msgspec
 
-from fsrace_lint.findings import Applicability, Finding, Fix
+from fsrace_lint.files.source import LARGEST, Source, Unreadable, decode, split_lines
+from fsrace_lint.findings.finding import Applicability, Finding, Fix
 from fsrace_lint.fixes.imports import add_imports
 from fsrace_lint.fixes.nodes import within
 from fsrace_lint.fixes.parts import Parts, Replaced
@@ -19,10 +20,9 @@ from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
 from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target
 from fsrace_lint.fixes.recipes import load
 from fsrace_lint.fixes.tree import Tree
-from fsrace_lint.source import LARGEST, Source, Unreadable, decode, split_lines
 
 if TYPE_CHECKING:
-    from fsrace_lint.spans import Span
+    from fsrace_lint.files.spans import Span
 
 __all__ = ["Alone", "Patch", "Refusal", "Replaced", "Surroundings", "Verify", "alone", "repair"]
 

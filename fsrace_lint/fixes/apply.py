@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.placing import ObstacleError, exchange
+from fsrace_lint.files.atomic_write import ObstacleError, exchange
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import libcst as cst
 import msgspec
 from libcst.helpers import get_full_name_for_node
 
+from fsrace_lint.files.spans import Span
 from fsrace_lint.fixes.nodes import within
-from fsrace_lint.spans import Span
 
 Import: TypeAlias = cst.Import | cst.ImportFrom
 

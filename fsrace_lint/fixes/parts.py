@@ -19,8 +19,8 @@ from fsrace_lint.fixes.tree import Places, Tree, Whole
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsrace_lint.findings import Fix
-    from fsrace_lint.source import Source
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.findings.finding import Fix
 
 _STRETCH: Final = 16_384
 """How many characters, at least, are looked through for names at a time."""

@@ -12,7 +12,7 @@ from fsrace_lint.fixes.recipe import RefusalError
 from fsrace_lint.fixes.tree import Tree
 
 if TYPE_CHECKING:
-    from fsrace_lint.source import Source
+    from fsrace_lint.files.source import Source
 
 TOO_DEEP: Final = "the code is nested too deeply"
 BOM: Final = b"\xef\xbb\xbf"

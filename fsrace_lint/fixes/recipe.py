@@ -8,9 +8,9 @@ from typing import Any
 import libcst as cst
 import msgspec
 
-from fsrace_lint.findings import Fix, Idiom
+from fsrace_lint.files.spans import Span
+from fsrace_lint.findings.finding import Fix, Idiom
 from fsrace_lint.fixes.tree import Tree
-from fsrace_lint.spans import Span
 
 
 class RefusalError(Exception):

@@ -9,9 +9,9 @@ import libcst as cst
 import msgspec
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from fsrace_lint.files.spans import Span
 from fsrace_lint.fixes.names import Names, Standing
 from fsrace_lint.fixes.nodes import parents
-from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

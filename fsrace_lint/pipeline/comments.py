@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint import noqa, rules, suppress
-from fsrace_lint.baseline import ABOUT_THE_TOOL
-from fsrace_lint.source import Source, decode
+from fsrace_lint import rules
+from fsrace_lint.files.source import Source, decode
+from fsrace_lint.findings import noqa, suppressions
+from fsrace_lint.findings.baseline import ABOUT_THE_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.findings.finding import Finding
     from fsrace_lint.fixes import Patch, Refusal
     from fsrace_lint.pipeline.judging import Judged
     from fsrace_lint.pipeline.run import Checked, Run
@@ -33,7 +34,7 @@ def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
     Returns:
         The patches with this on top, and those of further files, in the order of the files.
     """
-    told = [finding for finding in checked.outcome.findings if finding.code == suppress.CODE]
+    told = [finding for finding in checked.outcome.findings if finding.code == suppressions.CODE]
     by_path = {patch.path: patch for patch in patches}
     made = (_repaired(checked.sources[patch.path], patch.after) for patch in patches if _changes(patch))
     repaired = [source for source in made if source is not None]

@@ -7,18 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from fsrace_lint import cache, source, suppress
-from fsrace_lint.source import Source, Unreadable
-from fsrace_lint.status import Status
+from fsrace_lint.engine import store
+from fsrace_lint.files import source
+from fsrace_lint.files.source import Source, Unreadable
+from fsrace_lint.files.stat_signature import Status
+from fsrace_lint.findings import suppressions
 
 if TYPE_CHECKING:
-    from fsrace_lint.cache import PackedFacts
-    from fsrace_lint.discover import Found
-    from fsrace_lint.facts.extract import SyntaxProblem
-    from fsrace_lint.facts.heads import Gathered, PackedHead
-    from fsrace_lint.facts.model import FileFacts
-    from fsrace_lint.pipeline.run import Run
-    from fsrace_lint.settings import Settings
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.engine.name_index_entry import Gathered, PackedHead
+    from fsrace_lint.engine.store import PackedFacts
+    from fsrace_lint.pipeline.discover import Found
+    from fsrace_lint.syntax.extract import SyntaxProblem
+    from fsrace_lint.syntax.model import FileFacts
 
 
 class ChangedError(Exception):
@@ -118,7 +119,7 @@ class File:
     def release(self) -> None:
         """Forget the source, where it can be read again, but for what is asked of every file."""
         if self._source is not None and self.status is not None:
-            self._may_suppress = suppress.may_suppress(self._source.data)
+            self._may_suppress = suppressions.may_suppress(self._source.data)
             self._source = None
 
     @property
@@ -129,7 +130,7 @@ class File:
             ChangedError: The file is not what it was.
         """
         if self._may_suppress is None:
-            self._may_suppress = suppress.may_suppress(self.source.data)
+            self._may_suppress = suppressions.may_suppress(self.source.data)
         return self._may_suppress
 
     @property
@@ -180,7 +181,7 @@ class File:
         if packed is not None:
             return packed
         if self._head is None:
-            from fsrace_lint.facts.heads import Gathered  # noqa: PLC0415  # not needed where all is known
+            from fsrace_lint.engine.name_index_entry import Gathered  # noqa: PLC0415  # not needed where all is known
 
             self._head = Gathered(self.known_facts())
         return self._head
@@ -224,22 +225,22 @@ class File:
         known = None if self._packed is None else self._packed.parsed(self.relative, self.digest)
         return not _is_problem(self.facts) if known is None else known
 
-    def row(self) -> cache.Row:
+    def row(self) -> store.Row:
         """Give what is to be remembered."""
         if self._facts is None or not self._is_new:
-            return cache.Row(self.relative, self.status, self.digest)
+            return store.Row(self.relative, self.status, self.digest)
         parsed = not _is_problem(self._facts)
-        return cache.Row(self.relative, self.status, self.digest, self._facts, parsed)
+        return store.Row(self.relative, self.status, self.digest, self._facts, parsed)
 
 
 def _extracted(read: Source) -> FileFacts | SyntaxProblem:
-    from fsrace_lint.facts.extract import extract  # noqa: PLC0415  # not needed where all is remembered
+    from fsrace_lint.syntax.extract import extract  # noqa: PLC0415  # not needed where all is remembered
 
     return extract(read)
 
 
 def _is_problem(facts: FileFacts | SyntaxProblem) -> bool:
-    from fsrace_lint.facts.extract import SyntaxProblem  # noqa: PLC0415  # not needed where all is remembered
+    from fsrace_lint.syntax.extract import SyntaxProblem  # noqa: PLC0415  # not needed where all is remembered
 
     return isinstance(facts, SyntaxProblem)
 
@@ -310,18 +311,22 @@ class Reader:
     """Reads the files of a project, and leaves unread what is as it was."""
 
     def __init__(
-        self, settings: Settings, packed: PackedFacts | None = None, before: Run | None = None
+        self,
+        settings: Settings,
+        packed: PackedFacts | None = None,
+        known: Mapping[str, File] | None = None,
+        since: int = 0,
     ) -> None:
         """Prepare for a project.
 
         Args:
             settings: Its settings.
             packed: What is remembered of it.
-            before: A run of it in the same folder, whose files are known.
+            known: The files that an earlier run in the same folder has read, by relative path.
+            since: When that run looked at the folders, in nanoseconds.
         """
         self._root, self._packed = settings.root, packed
-        self._known: dict[str, File] = {} if before is None else before.files
-        self._since = 0 if before is None else before.listings.since
+        self._known, self._since = known or {}, since
         try:
             self._here = str(Path.cwd())
         except OSError:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint import fingerprints, suppress
-from fsrace_lint.baseline import ABOUT_THE_TOOL
-from fsrace_lint.findings import Finding, Silenced, Suppression
-from fsrace_lint.fingerprints import Key
+from fsrace_lint.findings import fingerprints, suppressions
+from fsrace_lint.findings.baseline import ABOUT_THE_TOOL
+from fsrace_lint.findings.finding import Finding, Silenced, Suppression
+from fsrace_lint.findings.fingerprints import Key
 from fsrace_lint.report import Problem
 from fsrace_lint.report.lines import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-    from fsrace_lint.baseline import Baseline
-    from fsrace_lint.source import Source
-    from fsrace_lint.spans import Span
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.files.spans import Span
+    from fsrace_lint.findings.baseline import Baseline
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def judge(
     # not needed where it is known what came of a file
     from fsrace_lint import rules  # noqa: PLC0415
 
-    judged = suppress.apply(source, sorted(findings, key=Finding.sort_key), active, rules.codes())
+    judged = suppressions.apply(source, sorted(findings, key=Finding.sort_key), active, rules.codes())
     lines = Lines({source.path: source})
 
     def key(finding: Finding) -> Key:

@@ -6,33 +6,33 @@ import copy
 import functools
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint import baseline, discover, fingerprints, source
-from fsrace_lint.discover import Found
-from fsrace_lint.findings import Finding, Idiom, Silenced, Suppression
+from fsrace_lint.engine.parallel.progress import SILENT, Observer
+from fsrace_lint.files.source import Source, Unreadable
+from fsrace_lint.findings import baseline, fingerprints
+from fsrace_lint.findings.finding import Finding, Idiom, Silenced, Suppression
+from fsrace_lint.pipeline import discover
+from fsrace_lint.pipeline.discover import Found
 from fsrace_lint.pipeline.files import File, Reader, Sources
 from fsrace_lint.pipeline.judging import Looked
-from fsrace_lint.pipeline.memory import Cached, Verdicts, keep, remembering
-from fsrace_lint.pipeline.observer import SILENT, Observer
+from fsrace_lint.pipeline.project_cache import Verdicts
 from fsrace_lint.report import Outcome, Problem
-from fsrace_lint.source import Source, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
-    from fsrace_lint.pipeline.ahead import Ahead
+    from fsrace_lint.analysis.program.modules import Module
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.files.spans import Span
     from fsrace_lint.pipeline.judging import Judged
-    from fsrace_lint.pipeline.kept import Kept
-    from fsrace_lint.pipeline.memory import Memory
-    from fsrace_lint.project.names.heads import Heads
-    from fsrace_lint.project.names.modules import Module
-    from fsrace_lint.project.queries import Project
-    from fsrace_lint.settings import Settings
-    from fsrace_lint.spans import Span
+    from fsrace_lint.pipeline.precompute import Ahead
+    from fsrace_lint.pipeline.project_cache import Memory
 
 _ORDER: Final = "FSR4"
 """The family of rules about the order of processes."""
@@ -104,7 +104,9 @@ class Run:
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
         observer.stage("Reading", len(every) - len(self.links))
         own = [item for item in every.values() if item.relative not in self.links]
-        self._read(own, asked, Reader(settings, None if memory is None else memory.packed, before))
+        packed = None if memory is None else memory.packed
+        known, since = ({}, 0) if before is None else (before.files, before.listings.since)
+        self._read(own, asked, Reader(settings, packed, known, since))
         self.heads: Heads | None = None if before is None else before.heads
         """The heads of the files, as they were linked last."""
         self.ahead: Ahead | None = None if before is None else before.ahead
@@ -186,7 +188,7 @@ class Run:
         return [looked[relative] for relative in self.targets]
 
     def _judge(self, unknown: Sequence[str], *, silenced: bool) -> dict[str, Looked]:
-        from fsrace_lint.pipeline.workers import Task  # noqa: PLC0415  # not needed where all is known
+        from fsrace_lint.engine.parallel.workers import Task  # noqa: PLC0415  # not needed where all is known
 
         look = Task(functools.partial(self._look, silenced=silenced), Looked, "query", one_first=True)
         sizes = [self.files[relative].size for relative in unknown]
@@ -205,19 +207,19 @@ class Run:
     def _unread(self) -> list[Finding]:
         if not self.unreadable:
             return []
-        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: needed for their names
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: needed for their names
 
-        return linking.unreadable(self.unreadable, self.settings)
+        return project_link.unreadable(self.unreadable, self.settings)
 
     def _unresolved(self) -> dict[str, int]:
-        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where nobody asks
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where nobody asks
 
-        return linking.statistics(self.link()[1])
+        return project_link.statistics(self.link()[1])
 
     def _silenced(self, relative: str, judged: Judged) -> Iterable[Silenced]:
-        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where nobody asks
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where nobody asks
 
-        return linking.silenced(self, relative, judged)
+        return project_link.silenced(self, relative, judged)
 
     def _seen(self, results: Sequence[Judged]) -> baseline.Seen:
         parsed = (name for name in self.targets if self.files[name].parsed)
@@ -244,9 +246,9 @@ class Run:
         known = self.verdicts.get(relative)
         if known is None:
             before = len(problems)
-            from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where it is known
+            from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where it is known
 
-            known = linking.judged(self, relative, problems)
+            known = project_link.judged(self, relative, problems)
             if len(problems) == before:
                 self.verdicts.put(relative, known)
         return known
@@ -261,9 +263,9 @@ class Run:
         Returns:
             As `check_file`.
         """
-        from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: needed for their names
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: needed for their names
 
-        return linking.judged_of(self, relative, found)
+        return project_link.judged_of(self, relative, found)
 
     def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
         """Give what all rules find, whether they are selected or not.
@@ -295,10 +297,10 @@ class Run:
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:
-            from fsrace_lint.pipeline import linking  # noqa: PLC0415  # the rules: not needed where it is known
+            from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where it is known
 
             with self.observer.room("link"):
-                self._linked = linking.linked(self)
+                self._linked = project_link.linked(self)
         return self._linked
 
     def narrowed(self, relative: str) -> Run:
@@ -332,72 +334,6 @@ class Run:
         changed = [(old, files[name]) for name, old in self.files.items() if old is not files[name]]
         same = [old.facts == new.facts for old, new in changed]
         return self._linked if all(same) else None
-
-
-def check(
-    paths: Sequence[Path],
-    load_settings: Callable[[Path], Settings],
-    *,
-    force_exclude: bool = False,
-    silenced: bool = False,
-    suppressed: bool = False,
-    counted: bool = False,
-    cache: Cached = Cached.NOT,
-    observer: Observer = SILENT,
-    jobs: int = 1,
-    lean: bool = False,
-    kept: Kept | None = None,
-) -> list[tuple[Run, Checked]]:
-    """Check files and folders.
-
-    Args:
-        paths: What the user named; each belongs to the project it lies in.
-        load_settings: Gives the settings for a path.
-        force_exclude: Whether the exclusions hold for what is named too.
-        silenced: Whether to list the sites that are no findings too.
-        suppressed: Whether to list what comments suppress and the baseline holds too.
-        counted: Whether to count what linking could not resolve.
-        cache: What may be taken from the cache of a project, and left there.
-        observer: Is told how far it is.
-        jobs: The most processes to use.
-        lean: Whether sources may be forgotten once they are taken apart: for a run that is only reported.
-        kept: The projects that this process keeps, and does not read anew; then no cache is used.
-
-    Returns:
-        The run and its result for each project, in the order in which they were named.
-
-    Raises:
-        BaselineError: The settings name a baseline that cannot be used.
-        NotKeptError: A project is not among those that are kept, or too much is asked of it.
-        ChangedError: A file of such a project was changed meanwhile.
-    """
-    projects: dict[Settings, list[Path]] = {}
-    for path in paths:
-        projects.setdefault(load_settings(path), []).append(path)
-    results = []
-    for settings, named in projects.items():
-        with observer.room("find"):
-            told = observer.leaves_out if observer.curious else None
-            found = discover.look(named, settings, force_exclude=force_exclude, told=told)
-        top = source.absolute_path(settings.root)
-        whole = top in map(source.absolute_path, named)
-
-        def judged(run: Run) -> tuple[Run, Checked]:
-            run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
-            return run, run.check(silenced=silenced, suppressed=suppressed, counted=counted)
-
-        def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
-            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "lean": lean}  # noqa: B023  # called at once
-            run, result = judged(Run(settings, found, observer, **how))  # noqa: B023  # called at once
-            if memory is not None:
-                keep(memory, run, observer)
-            return run, result
-
-        if kept is None:
-            results.append(remembering(checked, settings, cache, observer, lean=lean))
-        else:
-            results.append(judged(kept.run(settings, found, observer, whole=whole)))
-    return results
 
 
 def _shown(outcome: Outcome) -> set[str]:

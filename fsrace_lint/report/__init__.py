@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.findings import Finding, Severity, Silenced, Suppression
-from fsrace_lint.spans import Span
+from fsrace_lint.files.spans import Span
+from fsrace_lint.findings.finding import Finding, Severity, Silenced, Suppression
 
 if TYPE_CHECKING:
-    from fsrace_lint.source import Source
+    from fsrace_lint.files.source import Source
 
 
 class Problem(msgspec.Struct, frozen=True):

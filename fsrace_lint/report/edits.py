@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.files.spans import Span
 from fsrace_lint.report import Edit
-from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,12 +6,12 @@ import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fsrace_lint.fingerprints import Key, key
+from fsrace_lint.findings.fingerprints import Key, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.findings.finding import Finding
     from fsrace_lint.report.lines import Lines
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.findings.finding import Finding, Severity
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsrace_lint.files.source import Source
     from fsrace_lint.report import Options, Outcome, Problem
-    from fsrace_lint.source import Source
 
 LEVELS: Final[Mapping[Severity, str]] = MappingProxyType(
     {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.findings.finding import Finding, Severity
 from fsrace_lint.report.fingerprints import fingerprints
 from fsrace_lint.report.json import written
 from fsrace_lint.report.lines import Lines
@@ -14,9 +14,9 @@ from fsrace_lint.report.words import visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsrace_lint.files.source import Source
     from fsrace_lint.report import Options, Outcome
     from fsrace_lint.report.json import Json
-    from fsrace_lint.source import Source
 
 SEVERITIES: Final[Mapping[Severity, str]] = MappingProxyType(
     {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}

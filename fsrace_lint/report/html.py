@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.findings import Applicability, Severity
+from fsrace_lint.findings.finding import Applicability, Severity
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.page import rulebook
 from fsrace_lint.report.page.changes import change, pill
@@ -21,9 +21,9 @@ from fsrace_lint.report.words import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.findings.finding import Finding
     from fsrace_lint.report import Options, Outcome, Preview
-    from fsrace_lint.source import Source
 
 _ALL_OPEN: Final = 3
 """Up to so many findings, all are shown in full."""

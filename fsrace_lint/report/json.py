@@ -13,10 +13,10 @@ from fsrace_lint.report.words import LOG_COMMAND
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.findings import Finding, Fix, Related, Silenced, Suppression, Witness
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.files.spans import Place
+    from fsrace_lint.findings.finding import Finding, Fix, Related, Silenced, Suppression, Witness
     from fsrace_lint.report import Options, Outcome
-    from fsrace_lint.source import Source
-    from fsrace_lint.spans import Place
 
 VERSION: Final = 1
 _STEERING: Final = re.compile(rf"[^\x00-\x7e]|{LOG_COMMAND.pattern}")

@@ -12,9 +12,9 @@ from fsrace_lint.report.words import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.findings.finding import Finding
     from fsrace_lint.report import Options, Outcome, Problem
-    from fsrace_lint.source import Source
 
 TOOL: Final = "fsrace-lint"
 PASSED: Final = "no filesystem races found"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fsrace_lint import source
+from fsrace_lint.files import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fsrace_lint.source import Source
-    from fsrace_lint.spans import Place
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.files.spans import Place
 
 
 class Lines:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from fsrace_lint.findings import Finding, Severity
+from fsrace_lint.findings.finding import Finding, Severity
 from fsrace_lint.report import RuleInfo
 from fsrace_lint.report.fingerprints import fingerprints
 from fsrace_lint.report.json import written
@@ -19,11 +19,11 @@ from fsrace_lint.report.words import visible
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsrace_lint.findings import Step, Witness
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.files.spans import Place, Span
+    from fsrace_lint.findings.finding import Step, Witness
     from fsrace_lint.report import Options, Outcome, Preview, Problem, Tool
     from fsrace_lint.report.json import Json
-    from fsrace_lint.source import Source
-    from fsrace_lint.spans import Place, Span
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/cos02/schemas/sarif-schema-2.1.0.json"
 ROOT: Final = "%SRCROOT%"

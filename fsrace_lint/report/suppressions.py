@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.findings import Suppression
+    from fsrace_lint.findings.finding import Suppression
     from fsrace_lint.report import Outcome
 
 

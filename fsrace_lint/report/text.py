@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fsrace_lint.findings import Applicability, Finding, Related, Severity, Silenced, Witness
+from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Silenced, Witness
 from fsrace_lint.report import measured
 from fsrace_lint.report.cells import cell_len, styled
 from fsrace_lint.report.lines import Lines
@@ -21,9 +21,9 @@ from fsrace_lint.report.words import count, visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.files.spans import Place, Span
     from fsrace_lint.report import Options, Outcome, Problem
-    from fsrace_lint.source import Source
-    from fsrace_lint.spans import Place, Span
 
 Line: TypeAlias = "list[tuple[str, str]]"
 

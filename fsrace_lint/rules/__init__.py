@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint.findings import Finding
-from fsrace_lint.project.queries import Project
+from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.findings.finding import Finding
 from fsrace_lint.rules.base import Rule
 
 if TYPE_CHECKING:

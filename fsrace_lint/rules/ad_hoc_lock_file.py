@@ -44,8 +44,8 @@ from fsrace_lint.rules.remedies import FILELOCK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR501", name="ad-hoc-lock-file", cwe=367, remedies=(FILELOCK,))
 

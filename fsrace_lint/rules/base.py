@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint.facts.spell import spell
-from fsrace_lint.findings import Applicability, Finding, Fix, Related, Severity, Step, Witness
-from fsrace_lint.project.model import Evidence, Site
+from fsrace_lint.analysis.accesses.model import Site
+from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.files.spans import Place
+from fsrace_lint.findings.finding import Applicability, Finding, Fix, Related, Severity, Step, Witness
 from fsrace_lint.rules.remedies import Remedy
-from fsrace_lint.spans import Place
+from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.project.acts.vanishing import Listing
-    from fsrace_lint.project.flow.states import Event
-    from fsrace_lint.project.model import AtCall, Misuse, Probe
-    from fsrace_lint.project.order.divergence import Divergence
-    from fsrace_lint.project.order.sequences import Step as Happening
+    from fsrace_lint.analysis.accesses.model import AtCall, Probe
+    from fsrace_lint.analysis.accesses.vanishing_files import Listing
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.synchronization.event_sequences import Step as Happening
+    from fsrace_lint.analysis.synchronization.model import Misuse
+    from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
 
 _SHOWN_CALLS: Final = 4
 

@@ -44,8 +44,8 @@ from fsrace_lint.rules.remedies import CHECK_IN_LOCK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_IN_LOCK,))
 

@@ -47,10 +47,10 @@ from fsrace_lint.rules.remedies import CREATING, PUBLISH_SYMLINK, for_creation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Probe, Site
-    from fsrace_lint.project.queries import Project
-    from fsrace_lint.spans import Span
+    from fsrace_lint.analysis.accesses.model import Probe, Site
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.files.spans import Span
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR102", name="check-then-create", cwe=367, remedies=CREATING)
 

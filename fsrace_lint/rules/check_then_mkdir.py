@@ -43,9 +43,9 @@ from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Probe, Site
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.accesses.model import Probe, Site
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
 

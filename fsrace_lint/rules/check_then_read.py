@@ -55,8 +55,8 @@ from fsrace_lint.rules.remedies import READ_AND_HANDLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR104", name="check-then-read", cwe=367, default_from=None, remedies=(READ_AND_HANDLE,))
 

@@ -49,8 +49,8 @@ from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR403", name="collective-under-file-check", cwe=833, remedies=(DECIDE_ON_MAIN,))
 

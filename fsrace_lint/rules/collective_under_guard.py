@@ -48,8 +48,8 @@ from fsrace_lint.rules.remedies import ALL_CALL_IT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR402", name="collective-under-guard", cwe=833, remedies=(ALL_CALL_IT,))
 

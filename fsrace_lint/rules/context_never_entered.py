@@ -44,8 +44,8 @@ from fsrace_lint.rules.remedies import ENTER_THE_CONTEXT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
     code="FSR410", name="context-never-entered", default_from=Evidence.NONE, remedies=(ENTER_THE_CONTEXT,)

@@ -49,9 +49,9 @@ from fsrace_lint.rules.remedies import LOCAL_GUARD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.order.elsewhere import Absence
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.analysis.synchronization.node_visibility import Absence
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR406", name="global-guard-on-local-path", remedies=(LOCAL_GUARD,))
 

@@ -47,9 +47,9 @@ from fsrace_lint.rules.remedies import GUARD_LATER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Site
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR404", name="guard-before-init", default_from=Evidence.EVIDENT, remedies=(GUARD_LATER,))
 

@@ -37,8 +37,8 @@ from fsrace_lint.rules.remedies import MKSTEMP, NAMING, OWN_FILE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR207", name="insecure-mktemp", cwe=377, default_from=Evidence.NONE, remedies=NAMING)
 

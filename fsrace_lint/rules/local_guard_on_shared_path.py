@@ -43,9 +43,9 @@ from fsrace_lint.rules.remedies import GLOBAL_GUARD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.order.per_node import PerNodeAct
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.analysis.synchronization.per_node import PerNodeAct
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR405", name="local-guard-on-shared-path", remedies=(GLOBAL_GUARD,))
 

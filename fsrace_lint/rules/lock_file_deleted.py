@@ -41,8 +41,8 @@ from fsrace_lint.rules.remedies import DROP_UNLINK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667, remedies=(DROP_UNLINK,))
 

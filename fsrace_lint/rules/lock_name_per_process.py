@@ -42,9 +42,9 @@ from fsrace_lint.rules.remedies import ONE_LOCK_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Lock
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.analysis.synchronization.model import Lock
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR505", name="lock-name-per-process", cwe=667, remedies=(ONE_LOCK_NAME,))
 

@@ -39,8 +39,8 @@ from fsrace_lint.rules.remedies import TIMEOUT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR503", name="lock-without-timeout", cwe=833, default_from=None, remedies=(TIMEOUT,))
 

@@ -44,8 +44,8 @@ from fsrace_lint.rules.remedies import EXIST_OK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.EVIDENT, remedies=(EXIST_OK,))
 

@@ -41,9 +41,9 @@ from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.order.polls import Poll
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.analysis.synchronization.polling import Poll
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR407", name="polling-for-path", remedies=(WAIT_IN_BARRIER,))
 _LONG: Final = 600  # seconds, as torch.distributed waits in a collective of NCCL

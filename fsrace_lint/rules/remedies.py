@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint.findings import Applicability, Fix
-from fsrace_lint.project.model import Reach, Site
+from fsrace_lint.analysis.accesses.model import Reach, Site
+from fsrace_lint.findings.finding import Applicability, Fix
 
 if TYPE_CHECKING:
-    from fsrace_lint.project.model import AtCall, Probe
-    from fsrace_lint.project.order.unordered import Unordered
-    from fsrace_lint.project.queries import Project
-    from fsrace_lint.spans import Span
+    from fsrace_lint.analysis.accesses.model import AtCall, Probe
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.analysis.synchronization.unordered_pairs import Unordered
+    from fsrace_lint.files.spans import Span
 
 _WRITING: Final = re.compile(
     r"_?(save|dump|write|store|export|record|log|persist|plot|serialize)(?=_|$|[A-Z])"

@@ -45,9 +45,9 @@ from fsrace_lint.rules.remedies import STAGE_BESIDE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.model import Site
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR208", name="rename-across-filesystems", default_from=None, remedies=(STAGE_BESIDE,))
 

@@ -48,9 +48,9 @@ from fsrace_lint.rules.remedies import DOWNLOAD_ONCE, LOCAL_GUARD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding, Fix
-    from fsrace_lint.project.model import Probe, Site
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.accesses.model import Probe, Site
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding, Fix
 
 RULE = Rule(code="FSR302", name="shared-download", remedies=(DOWNLOAD_ONCE, LOCAL_GUARD))
 

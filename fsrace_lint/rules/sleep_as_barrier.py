@@ -42,9 +42,9 @@ from fsrace_lint.rules.remedies import BARRIER_FOR_SLEEP
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.order.pauses import Pause
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.analysis.synchronization.sleeps import Pause
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
     code="FSR408", name="sleep-as-barrier", default_from=Evidence.EVIDENT, remedies=(BARRIER_FOR_SLEEP,)

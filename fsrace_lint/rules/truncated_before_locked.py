@@ -43,8 +43,8 @@ from fsrace_lint.rules.remedies import LOCK_THEN_TRUNCATE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.project.queries import Project
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR506", name="truncated-before-locked", cwe=367, remedies=(LOCK_THEN_TRUNCATE,))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from fsrace_lint import cli
+from fsrace_lint.cli import main
 
 GOOD = "good.py:4:5 FSR101 another process can create 'd' after the check on line 3"
 
@@ -26,8 +26,8 @@ class Told(NamedTuple):
 
 def check(*arguments: str) -> Told:
     """Run check in the text format too: it must say the same, and nothing may end in a traceback."""
-    result = CliRunner().invoke(cli.main, ["check", "--format=json", *arguments])
-    text = CliRunner().invoke(cli.main, ["check", *arguments])
+    result = CliRunner().invoke(main.main, ["check", "--format=json", *arguments])
+    text = CliRunner().invoke(main.main, ["check", *arguments])
     for one in (result, text):
         assert one.exception is None or isinstance(one.exception, SystemExit), one.exc_info
         assert "Traceback" not in one.output

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner, Result
 
-from fsrace_lint import cli
+from fsrace_lint.cli import main
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -27,7 +27,7 @@ def write(files: dict[str, str]) -> None:
 
 
 def run(*arguments: str, code: int) -> Result:
-    result = CliRunner().invoke(cli.main, arguments, prog_name="fsrace-lint")
+    result = CliRunner().invoke(main.main, arguments, prog_name="fsrace-lint")
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     return result

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 import jsonschema
 
-from fsrace_lint import cli
+from fsrace_lint.cli import main
 from support import ROOT
 
 if sys.version_info >= (3, 11):
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 def every() -> dict[str, click.Command]:
     """All commands of ours, which are loaded when they are asked for, by their names."""
-    context = click.Context(cli.main)
-    found = {name: cli.main.get_command(context, name) for name in cli.main.list_commands(context)}
+    context = click.Context(main.main)
+    found = {name: main.main.get_command(context, name) for name in main.main.list_commands(context)}
     return {name: command for name, command in found.items() if command is not None}
 
 
@@ -135,10 +135,10 @@ def split(command: str) -> list[list[str]]:
 
 def parse(words: list[str]) -> None:
     """Have the command line parse what follows `fsrace-lint`."""
-    command: click.Command = cli.main
+    command: click.Command = main.main
     arguments = words[1:]
     # a command keeps the option for help that its first context has
-    context = click.Context(command, info_name="fsrace-lint", **cli.main.context_settings)
+    context = click.Context(command, info_name="fsrace-lint", **main.main.context_settings)
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
         known = command.get_command(context, name)

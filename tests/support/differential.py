@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 from unittest import mock
 
-from fsrace_lint import pipeline
+from fsrace_lint.pipeline import repair
 from support.mdtest import run
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def repaired(folder: Path, text: str) -> Patch:
     (folder / "pyproject.toml").write_text("[tool.fsrace-lint]\n")
     (folder / "main.py").write_text(text)
     found, checked = run(folder)
-    patches = pipeline.repair(found, checked, unsafe=False)
+    patches = repair.repair(found, checked, unsafe=False)
     return patches[0] if patches else NOTHING_TO_FIX
 
 

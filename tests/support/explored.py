@@ -11,8 +11,8 @@ import types
 import warnings
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fsrace_lint import pipeline
 from fsrace_lint.explore import explore
+from fsrace_lint.pipeline import repair
 from support import FIXTURES, standins
 from support.mdtest import run
 from support.rule_pages import LOADED, example, project
@@ -98,7 +98,7 @@ def names(folder: str) -> set[str]:
 def fixed(case: Case, recipe: str, folder: Path) -> str:
     """Let `fix --unsafe` change a case, by this recipe and no other."""
     found, checked = run(project(folder, case.bad, case.profile))
-    (patch,) = pipeline.repair(found, checked, unsafe=True)
+    (patch,) = repair.repair(found, checked, unsafe=True)
     assert patch.refused == ()
     fixes = [finding.fix for finding in patch.applied if finding.fix is not None]
     assert fixes

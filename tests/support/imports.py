@@ -38,7 +38,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def our_module(name: str) -> str:
-    """The module of ours that an import reads: `fsrace_lint.facts.model.Name` is `facts.model`."""
+    """The module of ours that an import reads: `fsrace_lint.syntax.model.Name` is `facts.model`."""
     parts = name.split(".")[1:]
     while parts and ".".join(parts) not in MODULES:
         parts.pop()

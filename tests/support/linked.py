@@ -7,17 +7,18 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from fsrace_lint import catalog
-from fsrace_lint.facts import model as m
-from fsrace_lint.facts.extract import extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.project.queries import Project, link_module
-from fsrace_lint.source import Source, decode
+from fsrace_lint.analysis.program.modules import link_module
+from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.files.source import Source, decode
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.project.flow.processes import Runs
-    from fsrace_lint.project.flow.states import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.process_set import Runs
 
 
 SITE = "os.makedirs(out)"

@@ -28,15 +28,17 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsrace_lint import pipeline, rules, settings
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.pipeline import check, repair
 from fsrace_lint.report import diff
 from support import FIXTURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.findings import Finding
-    from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.pipeline.run import Checked, Run
 
 OUTPUTS: Final = ("diff", "text", "diff unsafe", "text unsafe")
 ERROR, MISS, FALSE_ALARM = "error", "known miss", "known false alarm"
@@ -186,7 +188,7 @@ def _file(case: Case, block: Block, path: str) -> File:
 
 def run(root: Path) -> tuple[Run, Checked]:
     """Check a project that lies in a folder, as the command line would."""
-    (result,) = pipeline.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
+    (result,) = check.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
     return result
 
 
@@ -245,7 +247,7 @@ def _fix(
     case: Case, root: Path, found: Run, checked: Checked, problems: list[str], *, unsafe: bool
 ) -> dict[str, str]:
     """Fix a case that was checked, write it, check it again, and fix it again; gives the two outputs."""
-    patches = pipeline.repair(found, checked, unsafe=unsafe)
+    patches = repair.repair(found, checked, unsafe=unsafe)
     where, shown, refused = case.place(case.line), "", ""
     expected = _places(checked.outcome.findings, root)
     for patch in patches:
@@ -255,7 +257,7 @@ def _fix(
             finding = refusal.finding
             refused += f"{path}:{finding.place.span.line}: {finding.code}: {refusal.reason}\n"
         expected -= _places(patch.applied, root)
-        reason = pipeline.write(patch)
+        reason = repair.write(patch)
         if reason is not None:
             problems.append(f"{where}: {path} was not written: {reason}")
     if not any(patch.applied for patch in patches):
@@ -264,7 +266,7 @@ def _fix(
     left = _places(checked.outcome.findings, root)
     for change, more in (("leaves or brings", left - expected), ("also hides", expected - left)):
         problems += [f"{where}: the fix {change} {code} in {path}" for path, code, _ in sorted(more)]
-    if any(patch.before != patch.after for patch in pipeline.repair(found, checked, unsafe=unsafe)):
+    if any(patch.before != patch.after for patch in repair.repair(found, checked, unsafe=unsafe)):
         problems.append(f"{where}: fixing it again changes it again")
     return {"diff": shown, "text": refused}
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fsrace_lint.findings import (
+from fsrace_lint.files.source import Source
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import (
     Applicability,
     Finding,
     Fix,
@@ -19,8 +21,6 @@ from fsrace_lint.findings import (
     Witness,
 )
 from fsrace_lint.report import Outcome, Problem
-from fsrace_lint.source import Source
-from fsrace_lint.spans import Place, Span
 
 
 def source(path: str, text: str) -> Source:

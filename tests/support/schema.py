@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fsrace_lint import catalog, rules
 from fsrace_lint.catalog import reading
-from fsrace_lint.settings import KEYS, SettingsError, load
+from fsrace_lint.config.settings import KEYS, SettingsError, load
 from support import ROOT
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.status import Status
+from fsrace_lint.files.stat_signature import Status
 
 if TYPE_CHECKING:
     import pytest

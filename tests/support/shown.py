@@ -20,7 +20,8 @@ import jsonschema
 import yaml
 from pre_commit import clientlib  # type: ignore[import-untyped]
 
-from fsrace_lint import catalog, rules, settings
+from fsrace_lint import catalog, rules
+from fsrace_lint.config import settings
 from support import ROOT
 from support.commands import (
     FOREIGN,

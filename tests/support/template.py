@@ -91,7 +91,7 @@ def serve(path: str) -> NoReturn:
             importlib.import_module(module.name)
     rules.load()
     catalog.load()
-    vars(sys.modules["fsrace_lint.server.sessions"])["DEBOUNCE"] = 0.02  # no one is typing
+    vars(sys.modules["fsrace_lint.integrations.server.sessions"])["DEBOUNCE"] = 0.02  # no one is typing
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # reap the supervisors

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
 from fsrace_lint import catalog, rules
-from fsrace_lint.facts.extract import SyntaxProblem, extract
-from fsrace_lint.facts.model import FileFacts
-from fsrace_lint.project.acts import sites
-from fsrace_lint.project.callers import edges
-from fsrace_lint.project.callers.leading import Leading
-from fsrace_lint.project.names.mentions import Mentions
-from fsrace_lint.project.order import sequences
-from fsrace_lint.project.order.misuses import Misuses
-from fsrace_lint.project.order.polls import Polls
-from fsrace_lint.project.queries import Project, link_module
-from fsrace_lint.project.queries.linked import Linked
-from fsrace_lint.source import of_text
+from fsrace_lint.analysis.accesses import accesses
+from fsrace_lint.analysis.callgraph import call_graph
+from fsrace_lint.analysis.callgraph.reaching_functions import Leading
+from fsrace_lint.analysis.program.candidate_callers import Mentions
+from fsrace_lint.analysis.program.modules import link_module
+from fsrace_lint.analysis.queries.linked import Linked
+from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.analysis.synchronization import event_sequences
+from fsrace_lint.analysis.synchronization.misused_helpers import Misuses
+from fsrace_lint.analysis.synchronization.polling import Polls
+from fsrace_lint.files.source import of_text
+from fsrace_lint.syntax.extract import SyntaxProblem, extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fsrace_lint.project.callers.propagate import Propagation
-    from fsrace_lint.project.names.modules import LinkedFunction, Module
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.program.modules import LinkedFunction, Module
 
 ROOT: Final = Path("/p")
 
@@ -81,8 +82,8 @@ def unfiltered() -> Iterator[None]:
             (Misuses, "_handing", property(_all_names)),
             (Polls, "_handing", property(_all_names)),
             (Linked, "each_acting", Linked.each),
-            (sites, "leading", _leads_everywhere),
-            (sequences, "leading", _leads_everywhere),
+            (accesses, "leading", _leads_everywhere),
+            (event_sequences, "leading", _leads_everywhere),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         yield
@@ -91,7 +92,7 @@ def unfiltered() -> Iterator[None]:
 @contextlib.contextmanager
 def all_followed(after: int) -> Iterator[None]:
     """Have all functions looked at once their callers were sought by `after` names for each of them."""
-    with mock.patch.object(edges, "COST_OF_FOLLOWING", after):
+    with mock.patch.object(call_graph, "COST_OF_FOLLOWING", after):
         yield
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsrace_lint import pipeline, rules, settings
-from fsrace_lint.pipeline import Kept
+from fsrace_lint import rules
+from fsrace_lint.config import settings
+from fsrace_lint.pipeline import check as checking
+from fsrace_lint.pipeline.warm import Kept
 
 if TYPE_CHECKING:
-    from fsrace_lint.pipeline import Checked, Run
+    from fsrace_lint.pipeline.run import Checked, Run
 
 
 def check(*paths: str, kept: Kept | None = None) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths]
-    ((run, found),) = pipeline.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
+    ((run, found),) = checking.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
     return run, found
 
 

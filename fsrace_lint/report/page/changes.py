@@ -6,19 +6,19 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsrace_lint.findings import Applicability
+from fsrace_lint.files.spans import Span
+from fsrace_lint.findings.finding import Applicability
 from fsrace_lint.report import Edit
 from fsrace_lint.report.edits import applied, lines_of, same
 from fsrace_lint.report.page.frames import code
 from fsrace_lint.report.page.markup import Markup, join, markup, prose, tag
-from fsrace_lint.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fsrace_lint.findings import Finding, Fix
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.findings.finding import Finding, Fix
     from fsrace_lint.report import Preview
-    from fsrace_lint.source import Source
 
 _MEANING: Final[Mapping[Applicability, str]] = {
     Applicability.SAFE: "`fsrace-lint fix` writes it.",

@@ -11,9 +11,9 @@ from fsrace_lint.report.words import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.files.spans import Place, Span
+    from fsrace_lint.findings.finding import Finding
     from fsrace_lint.report.lines import Lines
-    from fsrace_lint.spans import Place, Span
 
 _CONTEXT: Final = 2
 _LONGEST: Final = 12

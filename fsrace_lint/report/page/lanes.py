@@ -10,7 +10,7 @@ from fsrace_lint.report.page.markup import Markup, join, tag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsrace_lint.findings import Step, Witness
+    from fsrace_lint.findings.finding import Step, Witness
 
 _RAISED: Final = re.compile(r"[A-Z]\w*(?:Error|Exception|Timeout)\b")
 _COLORS: Final = 4

@@ -14,7 +14,7 @@ from fsrace_lint.report.words import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsrace_lint.findings import Finding
+    from fsrace_lint.findings.finding import Finding
     from fsrace_lint.report import Tool
     from fsrace_lint.report.pages import Part
 

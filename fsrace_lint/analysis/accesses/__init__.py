@@ -1,0 +1,1 @@
+"""File system accesses: effects of calls, their paths, the existence checks before them, their context."""

@@ -1,0 +1,205 @@
+"""How an act stands among the processes: who comes to it, what holds them apart, and who shares its path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from fsrace_lint.analysis.accesses.model import Reach
+from fsrace_lint.analysis.accesses.path_ownership import Ownership
+from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, runs
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name, unnegated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.analysis.accesses.model import Act, Site
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.process_set import Processes, Runs
+    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.paths.path_normal_form import Paths
+    from fsrace_lint.analysis.paths.storage import Storage
+
+Part = TypeVar("Part")
+
+_ONE: Final = frozenset(FIRST.values()) - {ALL}
+_ALL: Final = frozenset({"all", "each", "every"})
+
+
+class Surroundings:
+    """Tells of calls and paths what all callers bring, for every act that is seen there."""
+
+    def __init__(self, propagation: Propagation, paths: Paths, storage: Storage) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.propagation = propagation
+        self.ownership = Ownership(paths, propagation)
+        self._guards = propagation.linker.guards
+        self._paths, self._storage = paths, storage
+
+    def first_let_in(self, event: Event) -> str | None:
+        """Give the scope whose first process comes to a call before the others; None where none does."""
+        function = event.function
+        return self.propagation.protection.first(event) or self.propagation.context(function).first
+
+    def acting(self, act: Act, event: Event) -> Processes:
+        """Tell which processes do it, of those that come to the call."""
+        processes = self.propagation.processes(event)
+        if act.only is not None:
+            processes &= FIRST[act.only]
+        if act.condition is not None:
+            processes &= self._guards.split(act.condition, event.state.scope)[0]
+        return processes
+
+    def who_runs(self, event: Event, processes: Processes) -> Runs:
+        """Tell who does what some processes do at a call, with what all callers bring."""
+        function = event.function
+        entering = self.propagation.decorated(function) & self.propagation.context(function).processes
+        return runs(processes & entering)
+
+    def shared_by(self, path: Path | None, spelled: str) -> Reach:
+        """Tell who shares a path that is no process's own."""
+        named = self._storage.named(path, spelled)
+        if named is not None:
+            return Reach.SHARED if named else Reach.NODE
+        local = self._paths.node_local.holds(path) or self._storage.filesystem == "local"
+        return Reach.NODE if local else Reach.SHARED
+
+    def is_opened(self, event: Event) -> bool:
+        """Tell whether a setting says that all come to a call, else one does: `on_each_node or rank == 0`."""
+        for literal in event.state.literals:
+            test, truth = unnegated(literal.test, truth=literal.truth)
+            if isinstance(test, m.Boolean) and (test.operator == "or") == truth:
+                splits = [self._guards.split(side, literal.scope) for side in test.values]
+                who = {split[0 if truth else 1] for split in splits}
+                sides = (unnegated(side, truth=truth) for side in test.values)
+                if not who.isdisjoint(_ONE) and any(holds and _says_all(side) for side, holds in sides):
+                    return True
+        return False
+
+
+class _Found(Generic[Part]):
+    """A part that is found the first time that somebody asks for it, and kept in a slot of its own.
+
+    There are many sites, and of most only one or two parts are asked for.
+    """
+
+    def __init__(self, find: Callable[[SeenFromCall], Part]) -> None:
+        self._find = find
+        self._slot = f"_{find.__name__}"
+        self.__doc__ = find.__doc__
+
+    def __get__(self, standing: SeenFromCall, owner: type[SeenFromCall]) -> Part:
+        try:
+            found: Part = getattr(standing, self._slot)
+        except AttributeError:
+            found = self._find(standing)
+            setattr(standing, self._slot, found)
+        return found
+
+
+class SeenFromCall:
+    """How an act stands among the processes as it is seen from a call.
+
+    Each part is found when somebody asks for it: most acts are put aside by what they are and where they
+    stand, and to know what all callers bring takes longer than all else.
+    """
+
+    __slots__ = (
+        *("act", "below", "event", "origin", "path", "spelled", "surroundings"),
+        *("_caught", "_certain", "_first", "_locked", "_own", "_owned", "_processes", "_reach", "_runs"),
+    )
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        act: Act,
+        event: Event,
+        origin: Event,
+        path: Path | None,
+        spelled: str,
+        *,
+        below: Site | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        """Take what is known without a look at the callers.
+
+        Args:
+            surroundings: Tells of calls and paths what all callers bring.
+            act: The act.
+            event: The call.
+            origin: The call that does it.
+            path: Its path; a part of one counts only if that part is a process's own.
+            spelled: How the source spells that.
+            below: The same act as the function that `event` calls has it, where it calls one.
+            processes: Who does it, of those that come to the function, where that is known already.
+        """
+        self.surroundings = surroundings
+        self.act, self.event, self.origin = act, event, origin
+        self.path, self.spelled, self.below = path, spelled, below
+        if processes is not None:
+            self._processes = processes
+        if path is not None and path.is_part and not self.owned[0]:
+            self.path = None
+
+    @_Found
+    def processes(self) -> Processes:
+        """Who does it, of those that come to the function."""
+        if self.below is not None:
+            return self.below.own & self.surroundings.propagation.processes(self.event)
+        return self.surroundings.acting(self.act, self.event)
+
+    @_Found
+    def own(self) -> Processes:
+        """Who gets from the call to the act, before what the callers bring."""
+        return self.processes & self.surroundings.propagation.decorated(self.event.function)
+
+    @_Found
+    def runs(self) -> Runs:
+        """The answer with what the callers bring."""
+        return self.surroundings.who_runs(self.event, self.processes)
+
+    @_Found
+    def caught(self) -> frozenset[str]:
+        """The exceptions that are handled around it."""
+        propagation = self.surroundings.propagation
+        below = frozenset[str]() if self.below is None else self.below.caught
+        here = propagation.protection.caught(self.event)
+        return below | here | propagation.context(self.event.function).caught
+
+    @_Found
+    def locked(self) -> bool:
+        """Whether a lock between processes is held."""
+        propagation = self.surroundings.propagation
+        below = self.below is not None and self.below.locked
+        here = below or propagation.protection.locked(self.event)
+        return here or propagation.context(self.event.function).locked
+
+    @_Found
+    def first(self) -> str | None:
+        """The scope whose first process is let through before the others."""
+        below = None if self.below is None else self.below.first
+        return self.surroundings.first_let_in(self.event) or below
+
+    @_Found
+    def owned(self) -> tuple[bool, bool]:
+        """Whether its path is a process's own, and whether that is certain."""
+        return self.surroundings.ownership.of(self.path, self.event.function)
+
+    @_Found
+    def reach(self) -> Reach:
+        """Who shares its path."""
+        private, _ = self.owned
+        return Reach.PRIVATE if private else self.surroundings.shared_by(self.path, self.spelled)
+
+    @_Found
+    def certain(self) -> bool:
+        """Whether neither what its path holds nor a setting can keep processes apart."""
+        _, certain = self.owned
+        return certain and not any(map(self.surroundings.is_opened, {self.event, self.origin}))
+
+
+def _says_all(expr: m.Expr) -> bool:
+    """Tell whether a setting is named after all that do something."""
+    named = isinstance(expr, (m.Name, m.Attribute))
+    return named and not _ALL.isdisjoint(last_name(expr).lower().split("_"))

@@ -1,0 +1,195 @@
+"""What a call does to the filesystem, according to the catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.accesses.model import LOOKING, Act
+from fsrace_lint.analysis.accesses.shell_commands import HERE, fetched_to
+from fsrace_lint.analysis.program.modules import LinkedClass
+from fsrace_lint.analysis.program.symbols import Instance, Library, qualified_name
+from fsrace_lint.analysis.values.abstract_values import Argument as Passed
+from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
+from fsrace_lint.catalog import argument
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.candidate_callers import Mentions
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.catalog import Catalog, Effect
+
+_WRITING: Final = frozenset("waxcn+")
+_OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
+_PATHLIB_KEYWORDS: Final = frozenset(
+    {
+        "mode",
+        "parents",
+        "exist_ok",
+        "missing_ok",
+        "follow_symlinks",
+        "encoding",
+        "errors",
+        "newline",
+        "path",
+        "members",
+        "filter",
+        "pwd",
+        "numeric_owner",
+    }
+)
+_PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2, "mkdir": 1}
+
+
+class Effects:
+    """Reads calls as acts on the filesystem."""
+
+    def __init__(self, resolver: Resolver, catalog: Catalog, mentions: Mentions) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.catalog = catalog
+        self._known: dict[tuple[int, Scope], tuple[m.Call, Act | None]] = {}
+        known = catalog.last_names["effect"] | catalog.last_names["program"]
+        self.names = mentions.names_of_library(known)
+        """The names by which what has an effect may be called in the project."""
+
+    def looks(self, event: Event) -> bool:
+        """Tell whether a call asks the filesystem what is there."""
+        act = self.act(event.call, event.state.scope)
+        return act is not None and act.op in LOOKING
+
+    def act(self, call: m.Call, scope: Scope) -> Act | None:
+        """Tell what a call does to the filesystem, or None where it does nothing known."""
+        if last_name(call.function) not in self.names:
+            return None
+        key = id(call), scope
+        if key not in self._known:
+            # The call is held on to, so that its id is not given to another one.
+            self._known[key] = call, self._read(call, scope)
+        return self._known[key][1]
+
+    def _read(self, call: m.Call, scope: Scope) -> Act | None:
+        entity = self.resolver.entity(call.function, scope)
+        name = qualified_name(entity)
+        if name is None:
+            return self._unresolved(call, scope)
+        effect = self.catalog.exact("effect", name)
+        if effect is not None:
+            return self._effected(effect, call, name, scope)
+        if isinstance(entity, Library) and isinstance(call.function, m.Attribute):
+            effect = self.catalog.find("effect", name)
+            if effect is not None and effect.path != "self" and effect.op == "write":
+                return self._effected(effect, call, f"*.{call.function.name}", scope)
+        if self.catalog.exact("program", name) is not None:
+            return self._program(call, name, scope)
+        return None
+
+    def _unresolved(self, call: m.Call, scope: Scope) -> Act | None:
+        """A method whose name tells what it does, on an object that nothing else is known of."""
+        if not isinstance(call.function, m.Attribute):
+            return None
+        method, receiver = call.function.name, call.function.value
+        effect = self.catalog.exact("effect", f"*.{method}")
+        if effect is None or not _could_be(effect, method, call):
+            return None
+        owner = self.resolver.entity(receiver, scope)
+        if isinstance(owner, LinkedClass) or (
+            isinstance(owner, Instance) and isinstance(owner.of, LinkedClass)
+        ):
+            return None
+        if any(self.catalog.exact("object-store", part) is not None for part in _parts(receiver)):
+            return None
+        usual = self.catalog.exact("variable", last_name(receiver))
+        if usual is not None and usual.means == "trainer":
+            return None
+        return self._effected(effect, call, f"*.{method}", scope)
+
+    def _effected(self, effect: Effect, call: m.Call, name: str, scope: Scope) -> Act | None:
+        mode = given(call, effect.mode.partition("=")[0]) if effect.mode else None
+        return _act(effect, call, name, None if mode is None else self._usual(mode, scope))
+
+    def _usual(self, mode: m.Expr, scope: Scope) -> m.Expr:
+        """Give the value of a name, or what a parameter is where no caller gives it."""
+        bound = self.resolver.binding(mode.id, scope) if isinstance(mode, m.Name) else None
+        if isinstance(bound, Value):
+            return bound.expr
+        default = bound.parameter.default if isinstance(bound, Passed) else None
+        return mode if default is None else default
+
+    def _program(self, call: m.Call, name: str, scope: Scope) -> Act | None:
+        command = given(call, "0:args")
+        bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
+        command = bound.expr if isinstance(bound, Value) else command
+        found = None if command is None else fetched_to(command, given(call, ":cwd"))
+        return None if found is None else Act(found[0], found[1], name, tolerant=False)
+
+
+def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
+    """Tell whether a call looks as the method of that name is called: one of pathlib's, or with a path."""
+    if effect.path != "self" and method not in _PATHLIB_POSITIONS:
+        return given(call, effect.path) is not None
+    few = len(call.arguments) <= _PATHLIB_POSITIONS.get(method, 0)
+    return few and all(keyword.name in _PATHLIB_KEYWORDS for keyword in call.keywords)
+
+
+def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> Act | None:
+    mode = _mode(effect.mode, given_mode) if effect.mode else "w"
+    flags = set(words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
+    op = effect.op
+    if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
+        if "r" not in mode or effect.flags:
+            return None
+        op = "read"
+    path = given(call, effect.path)
+    default = argument(effect.path).default
+    if path is None and default:
+        path = m.Constant(default)
+    no_path = path is None and op not in {"extract", "list", "name"}
+    if no_path or not _is_asked_for(effect, call):
+        return None
+    tolerant = holds(effect.tolerant, call)
+    if op == "mkdir" and effect.tree and tolerant:
+        # a tree that is copied into what is there already replaces one file after the other
+        op, tolerant = "copy", False
+    return Act(
+        op=op,
+        path=HERE if path is None else path,
+        api=name,
+        tolerant=tolerant,
+        appends={"w", "x", "n"}.isdisjoint(mode) or "O_APPEND" in flags,
+        truncates="O_TRUNC" in flags if effect.flags else "w" in mode,
+        exclusive=holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
+        atomic=holds(effect.atomic, call),
+        synchronized=holds(effect.synchronized, call),
+        skips=holds(effect.skips, call),
+        only="global" if holds(effect.globally, call) else effect.guard,
+        condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
+        target=given(call, effect.target) if effect.target else None,
+        tree=effect.tree,
+    )
+
+
+def _is_asked_for(effect: Effect, call: m.Call) -> bool:
+    """Tell whether a call does it at all: what it does only on demand must be demanded."""
+    which = argument(effect.condition) if effect.condition else None
+    return which is None or which.default == "true" or given_for(call, which) is not None
+
+
+def _mode(text: str, mode: m.Expr | None) -> str:
+    if mode is None:
+        return argument(text).default
+    return mode.value if isinstance(mode, m.Constant) and isinstance(mode.value, str) else ""
+
+
+def _parts(expr: m.Expr) -> Iterable[str]:
+    while isinstance(expr, (m.Attribute, m.Call, m.Subscript)):
+        if isinstance(expr, m.Attribute):
+            yield expr.name
+        expr = expr.function if isinstance(expr, m.Call) else expr.value
+    if isinstance(expr, m.Name):
+        yield expr.id

@@ -1,0 +1,260 @@
+"""Existence tests whose outcome led to a site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.accesses.model import Probe
+from fsrace_lint.analysis.paths.abstract_path import Path
+from fsrace_lint.analysis.paths.callee_paths import seen_at_call
+from fsrace_lint.analysis.values.abstract_values import Selected, Value
+from fsrace_lint.analysis.values.call_arguments import arguments_of
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsrace_lint.analysis.accesses.effects import Effects
+    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+_ALIASES_DEPTH: Final = 4
+
+
+class _Answer(Record, frozen=True):
+    """An expression that came out one way; `implied` where the whole test could not come out so otherwise.
+
+    Where it is a listing, `entry` is the name that was looked for in it. `through` is the call of a
+    function of the project in which it is found, and the scope of that call; `said` is what that gave.
+    """
+
+    expr: m.Expr
+    scope: Scope
+    truth: bool
+    implied: bool = True
+    depth: int = 0
+    entry: Value | None = None
+    through: tuple[m.Call, Scope] | None = None
+    said: str = ""
+
+
+class Probes:
+    """Finds the tests before sites."""
+
+    def __init__(self, linker: Linker, effects: Effects) -> None:
+        """Prepare for a project."""
+        self.linker = linker
+        self.effects = effects
+
+    def wanting(self, site: Site) -> Probe | None:
+        """Give the nearest test before a site that makes what it found missing.
+
+        That may be a function of the project that is asked about the path, or about
+        the object whose method the site stands in: what it answers is taken to say so.
+        """
+        for literal in reversed(site.event.state.literals):
+            for call, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+                probe = self._probe(call, answer, literal, site.event.call)
+                if probe is not None and probe.absent and related(probe.path, site.path):
+                    return probe
+                if site.path is not None and self._asks_about(call, answer.scope, site.path):
+                    return replace(_made(call, site.path, answer, literal, site.event.call), absent=True)
+        return None
+
+    def _asks_about(self, call: m.Call, scope: Scope, path: Path) -> bool:
+        """Tell whether a function of the project looks for what it is given: this path, or a part of it."""
+        callee = self.linker.resolver.callee(call, scope)
+        if callee is None:
+            return False
+        given = [value for _, _, value in arguments_of(call)]
+        paths = (self.linker.paths.normalize(value, scope) for value in given)
+        on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
+        if not on_itself and not any(found is not None and related(found, path) for found in paths):
+            return False
+        return any(map(self.effects.looks, self.linker.events(callee)))
+
+    def before(self, event: Event) -> Iterator[Probe]:
+        """Give the existence tests that led to a call, nearest first, of whatever path."""
+        return self.among(event.state.literals, event.call)
+
+    def among(self, literals: Sequence[Literal], call: m.Call) -> Iterator[Probe]:
+        """Give the existence tests that some tests before a call consist of, nearest first."""
+        for literal in reversed(literals):
+            for asked, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+                probe = self._probe(asked, answer, literal, call)
+                if probe is not None:
+                    yield probe
+
+    def _calls(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
+        """Give the calls that a test consists of, and how each came out."""
+        match answer.expr:
+            case m.Call() as call:
+                yield call, answer
+                asked = replace(answer, said=str(answer.truth))
+                yield from self._returned(call, asked, lambda value: bool(value) == answer.truth)
+            case m.Not(value=value):
+                yield from self._calls(replace(answer, expr=value, truth=not answer.truth))
+            case m.Boolean(operator=operator, values=values):
+                implied = answer.implied and (operator == "and") == answer.truth
+                for value in values:
+                    yield from self._calls(replace(answer, expr=value, implied=implied))
+            case m.Walrus(value=value):
+                yield from self._calls(replace(answer, expr=value))
+            case m.Name() | m.Attribute() if answer.depth < _ALIASES_DEPTH:
+                yield from self._named(answer)
+            case m.Compare(left=left, operators=(operator,), rights=(right,)):
+                yield from self._compared(answer, left, operator, right)
+            case _:
+                return
+
+    def _named(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
+        bound = self.linker.guards.known(answer.expr, answer.scope)
+        if isinstance(bound, Value):
+            yield from self._calls(
+                replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
+            )
+        elif isinstance(bound, Selected):
+            yield from self._chosen(answer, bound, lambda value: bool(value) == answer.truth)
+
+    def _compared(
+        self, answer: _Answer, left: m.Expr, operator: str, right: m.Expr
+    ) -> Iterator[tuple[m.Call, _Answer]]:
+        holds = answer.truth == (operator in {"==", "is", "in"})
+        if operator in {"in", "not in"}:
+            yield from self._calls(replace(answer, expr=right, truth=holds, entry=Value(left, answer.scope)))
+        elif isinstance(right, m.Constant) and isinstance(right.value, bool):
+            yield from self._calls(replace(answer, expr=left, truth=right.value == holds))
+        elif right == m.Constant(None) and answer.depth < _ALIASES_DEPTH:
+            bound = self.linker.guards.known(left, answer.scope)
+            if isinstance(bound, Selected):
+                yield from self._chosen(answer, bound, lambda value: (value is None) == holds)
+            elif isinstance(bound, Value) and isinstance(bound.expr, m.Call) and holds:
+                asked = replace(answer, scope=bound.scope, said=str(None))
+                yield from self._returned(bound.expr, asked, lambda value: value is None)
+
+    def _chosen(
+        self, answer: _Answer, bound: Selected, fits: Callable[[object], bool]
+    ) -> Iterator[tuple[m.Call, _Answer]]:
+        """Give the calls in the test that chose what a name is bound to, by what it was then.
+
+        What is no constant, what was loaded for instance, is taken for neither None nor false, but
+        not surely so.
+        """
+        sides = [
+            side.expr if isinstance(side, Value) and isinstance(side.expr, m.Constant) else None
+            for side in (bound.then, bound.otherwise)
+        ]
+        may_be = [side is not None and fits(side.value) for side in sides]
+        implied = None not in sides
+        if not any(may_be):
+            may_be, implied = [side is None for side in sides], True
+        if may_be[0] != may_be[1]:
+            yield from self._calls(
+                replace(
+                    answer,
+                    expr=bound.test.expr,
+                    scope=bound.test.scope,
+                    truth=may_be[0],
+                    implied=answer.implied and implied,
+                    depth=answer.depth + 1,
+                )
+            )
+
+    def _returned(
+        self, call: m.Call, answer: _Answer, fits: Callable[[object], bool]
+    ) -> Iterator[tuple[m.Call, _Answer]]:
+        """Give the calls in what a function of the project returns, or in the tests that choose it.
+
+        Of several ways out it is left by one that returns a constant as it came out.
+        """
+        if answer.through is not None or answer.depth >= _ALIASES_DEPTH:
+            return
+        callee = self.linker.resolver.callee(call, answer.scope)
+        ways = () if callee is None else self.linker.exits(callee)
+        within = replace(answer, through=(call, answer.scope), depth=answer.depth + 1)
+        if len(ways) == 1 and ways[0].value is not None and not isinstance(ways[0].value, m.Constant):
+            yield from self._calls(replace(within, expr=ways[0].value, scope=ways[0].state.scope))
+            return
+        left = [way for way in ways if _is_constant(way.value) and fits(_constant(way.value))]
+        for way in left if len(left) == 1 < len(ways) else ():
+            for literal in reversed(way.state.literals):
+                told = replace(within, expr=literal.test, scope=literal.scope, truth=literal.truth)
+                yield from self._calls(replace(told, implied=False))
+
+    def _probe(self, call: m.Call, answer: _Answer, literal: Literal, then: m.Call) -> Probe | None:
+        act = self.effects.act(call, answer.scope)
+        if act is None or act.op != ("probe" if answer.entry is None else "list"):
+            return None
+        path = self.linker.paths.normalize(act.path, answer.scope)
+        if answer.entry is not None:
+            path = self._in_folder(path, answer.entry)
+        if answer.through is not None:
+            outer, scope = answer.through
+            path = seen_at_call(self.linker.paths, path, outer, scope, answer.scope.function)
+        if path is None:
+            return None
+        return _made(call, path, answer, literal, then, asks=act.api.rpartition(".")[2])
+
+    def _in_folder(self, folder: Path | None, entry: Value) -> Path | None:
+        """Give the path of what has a name in a folder."""
+        name = self.linker.paths.normalize(entry.expr, entry.scope)
+        return None if folder is None or name is None else Path.of((*folder.pieces(), "/", *name.pieces()))
+
+
+def _is_constant(value: m.Expr | None) -> bool:
+    """Tell whether a way out of a function returns a constant; None at the end of the code."""
+    return value is None or isinstance(value, m.Constant)
+
+
+def _constant(value: m.Expr | None) -> object:
+    return value.value if isinstance(value, m.Constant) else None
+
+
+def related(probed: Path, path: Path | None) -> bool:
+    """Tell whether a test of one path says something of another: of the same, or of what it lies in."""
+    if path is None:
+        return False
+    return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
+
+
+def _made(
+    call: m.Call, path: Path, answer: _Answer, literal: Literal, then: m.Call, *, asks: str = ""
+) -> Probe:
+    test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
+    if answer.through is not None:
+        call = answer.through[0]
+    return Probe(
+        span=call.span,
+        spelled=spell(call) if answer.entry is None else f"{spell(answer.entry.expr)} in {spell(call)}",
+        path=path,
+        absent=not answer.truth,
+        exit=literal.exit or _raised_otherwise(literal),
+        is_whole_test=test is call and answer.through is None,
+        guards_only_the_site=_guards_only(literal, then),
+        is_implied=answer.implied,
+        asks=asks,
+        answer=answer.said if answer.through is not None else str(answer.truth),
+    )
+
+
+def _raised_otherwise(literal: Literal) -> str:
+    """Tell whether the other side of a branch ends by raising."""
+    if literal.branch is None:
+        return ""
+    other = literal.branch.orelse if literal.truth else literal.branch.body
+    return "raise" if other and isinstance(other[-1], m.Raise) else ""
+
+
+def _guards_only(literal: Literal, call: m.Call) -> bool:
+    branch = literal.branch
+    if branch is None or literal.exit:
+        return False
+    taken, other = (branch.body, branch.orelse) if literal.truth else (branch.orelse, branch.body)
+    only = taken[0] if len(taken) == 1 and not other else None
+    return isinstance(only, (m.Evaluate, m.Return)) and only.value is call

@@ -1,0 +1,101 @@
+"""Files that are filled with what a server answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.values.abstract_values import Entered, Value, expressions_of
+from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+_DEEPEST: Final = 10
+_WHAT: Final = {
+    "write": "0",
+    "writelines": "0",
+    "write_bytes": "0:data",
+    "write_text": "0:data",
+    "copyfileobj": "0:fsrc",
+}
+"""The calls that fill a file, and which argument with."""
+_INTO_A_PATH: Final = frozenset({"write_bytes", "write_text"})
+_COPIED_TO: Final = "1:fdst"
+
+
+class Responses:
+    """Finds the calls that open a file, or write it, for what a server answered."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self._filled: dict[LinkedFunction, frozenset[int]] = {}
+
+    def fills(self, event: Event) -> bool:
+        """Tell whether a call opens a file, or writes it, for what a server answered."""
+        function = event.function
+        if _WHAT.keys().isdisjoint(function.facts.mentions):
+            return False
+        if function not in self._filled:
+            self._filled[function] = frozenset(map(id, self._calls(function)))
+        return id(event.call) in self._filled[function]
+
+    def _calls(self, function: LinkedFunction) -> Iterator[m.Expr]:
+        for event in self.linker.events(function):
+            call, scope = event.call, event.state.scope
+            name = last_name(call.function)
+            answer = given(call, _WHAT[name]) if name in _WHAT else None
+            if answer is None or not self._is_answer(answer, scope, 0):
+                continue
+            if name in _INTO_A_PATH:
+                yield call
+                continue
+            file = given(call, _COPIED_TO if name == "copyfileobj" else "self")
+            if file is not None:
+                yield from self._opened(file, scope)
+
+    def _opened(self, file: m.Expr, scope: Scope) -> Iterator[m.Expr]:
+        """Give the call that a file object comes from."""
+        bound = self.linker.guards.known(file, scope)
+        if isinstance(bound, Entered):
+            bound = bound.context
+        yield bound.expr if isinstance(bound, Value) else file
+
+    def _is_answer(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether a value is a response, or what is read from one."""
+        if depth > _DEEPEST:
+            return False
+        match expr:
+            case m.Name() | m.Attribute():
+                bound = self.linker.guards.known(expr, scope)
+                if bound is not None:
+                    return any(self._is_answer(v.expr, v.scope, depth + 1) for v in expressions_of(bound))
+                return isinstance(expr, m.Attribute) and self._is_answer(expr.value, scope, depth + 1)
+            case m.Call():
+                return self._is_answered(expr, scope, depth + 1)
+            case m.Constant() | m.Lambda():
+                return False
+            case _:
+                return any(self._is_answer(part, scope, depth + 1) for part in parts(expr))
+
+    def _is_answered(self, call: m.Call, scope: Scope, depth: int) -> bool:
+        """Tell whether a call asks a server, reads its answer, or only hands that on."""
+        name = self.linker.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
+        if self.catalog.find("response", name) is not None:
+            return True
+        callee = self.linker.resolver.callee(call, scope)
+        if callee is not None:
+            ways = self.linker.exits(callee)
+            return any(
+                way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1)
+                for way in ways
+            )
+        return any(self._is_answer(part, scope, depth + 1) for part in parts(call))

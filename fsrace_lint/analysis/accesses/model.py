@@ -1,0 +1,385 @@
+"""What is known of one act on the filesystem."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fsrace_lint.analysis.dataflow.process_set import Runs
+from fsrace_lint.analysis.paths.abstract_path import Path
+from fsrace_lint.files.spans import Place
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign, Trace
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.process_set import Processes
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.catalog import Op
+    from fsrace_lint.files.spans import Span
+
+
+class Reach(enum.Enum):
+    """Who shares a path."""
+
+    PRIVATE = "one process"
+    NODE = "the processes of one node"
+    SHARED = "all processes"
+
+
+ASKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
+"""The operations that change nothing: they ask the filesystem, and their answers can differ."""
+
+LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list"})
+"""Those of them that ask what is there."""
+
+_DIRECTORY_TESTS: Final = frozenset({"isdir", "is_dir"})
+_LINK_TESTS: Final = frozenset({"islink", "is_symlink"})
+_PRESENCE_TESTS: Final = _DIRECTORY_TESTS | {"exists", "lexists"}
+_KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_tarfile", "is_zipfile"}
+_ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
+
+
+class Act(Record, frozen=True):
+    """What one call does: the operation, and the path it is done to.
+
+    `tolerant` says that it accepts what another process did, `appends` that it
+    adds to a file and takes nothing away, `truncates` that it empties it, `exclusive` that it fails where the
+    path is there, `atomic` that the result appears whole or not at all,
+    `synchronized` that several processes may do it at once, `skips` that it does
+    nothing where the result is there. `only` is the scope
+    whose first process alone does it, whoever calls; `condition` is what says
+    whether this process does it; `target` the path that a rename makes; `tree`
+    that it copies or removes a directory with all that is in it.
+    """
+
+    op: Op
+    path: m.Expr
+    api: str
+    tolerant: bool
+    appends: bool = False
+    truncates: bool = False
+    exclusive: bool = False
+    atomic: bool = False
+    synchronized: bool = False
+    skips: bool = False
+    only: str | None = None
+    condition: m.Expr | None = None
+    target: m.Expr | None = None
+    tree: bool = False
+
+    @property
+    def spares_what_was_there(self) -> bool:
+        """Whether a reader never meets half of it: nothing is taken away, or it appears whole."""
+        return self.appends or self.exclusive or self.atomic or self.synchronized
+
+
+class AtCall:
+    """What is seen from a call, and reported there."""
+
+    __slots__ = ()
+
+    event: Event
+
+    @property
+    def span(self) -> Span:
+        """The call."""
+        return self.event.call.span
+
+    @property
+    def file(self) -> str:
+        """The path of the file it stands in, as reported."""
+        return self.event.function.module.path
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function it stands in."""
+        return self.event.function.facts.qualname
+
+    @property
+    def callee(self) -> str:
+        """The function called, as the source spells it."""
+        return spell(self.event.call.function)
+
+    @property
+    def written(self) -> str:
+        """The call as the source spells it."""
+        return spell(self.event.call)
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        return self.written
+
+
+class Standing(Protocol):
+    """How an act stands among the processes: what is known beyond the code around it."""
+
+    @property
+    def own(self) -> Processes:
+        """Who gets from the call to the act, before what the callers bring."""
+
+    @property
+    def runs(self) -> Runs:
+        """Who does it, with what the callers bring."""
+
+    @property
+    def caught(self) -> frozenset[str]:
+        """The exceptions that are handled around it, by name."""
+
+    @property
+    def locked(self) -> bool:
+        """Whether a lock between processes is held there."""
+
+    @property
+    def first(self) -> str | None:
+        """The scope whose first process is let through before the others."""
+
+    @property
+    def reach(self) -> Reach:
+        """Who shares its path."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether neither what its path holds nor a setting can keep processes apart."""
+
+
+class Site(AtCall, Record, frozen=True, eq=False):
+    """One filesystem act with everything known about it.
+
+    `event` is the call it is seen from, `origin` the call that does it: another
+    one where the path was handed through functions of the project. `path` is
+    None where nothing is known of it, `spelled` is how the source spells it.
+    `standing` finds what is known beyond the code around it, and with what all callers bring.
+    `trace` finds how several processes come to the function of `event`.
+    `settled` says that it is judged here whoever calls, though callers hand over a part of its path;
+    `callers` are the calls that do, and `sure` tells then whether it is certain.
+    `after` is what is made before it and leaves nothing to race for. `below` is the same act
+    as the function that `event` calls has it, where that is not the call that does it.
+    """
+
+    act: Act
+    event: Event
+    origin: Event
+    path: Path | None
+    spelled: str
+    standing: Standing
+    trace: Callable[[], Trace]
+    settled: bool = False
+    callers: tuple[Event, ...] = ()
+    sure: bool | None = None
+    after: Site | None = None
+    below: Site | None = None
+
+    @property
+    def caught(self) -> frozenset[str]:
+        """The exceptions that are handled around it, by name."""
+        return self.standing.caught
+
+    @property
+    def locked(self) -> bool:
+        """Whether a lock between processes is held there."""
+        return self.standing.locked
+
+    @property
+    def first(self) -> str | None:
+        """The scope whose first process is let through before the others."""
+        return self.standing.first
+
+    @property
+    def own(self) -> Processes:
+        """Who gets from `event` to `origin`, before what the callers bring."""
+        return self.standing.own
+
+    @property
+    def runs(self) -> Runs:
+        """Who does it, with what the callers bring."""
+        return self.standing.runs
+
+    @property
+    def reach(self) -> Reach:
+        """Who shares its path."""
+        return self.standing.reach
+
+    @property
+    def certain(self) -> bool:
+        """Whether neither what its path holds nor a setting can keep processes apart."""
+        return self.standing.certain if self.sure is None else self.sure
+
+    @property
+    def evidence(self) -> Evidence:
+        """How sure it is that several processes run it at all."""
+        return self.trace().evidence
+
+    @property
+    def way(self) -> tuple[Event, ...]:
+        """How several processes come to the function of `event`: the calls, nearest first."""
+        return self.trace().way
+
+    @property
+    def sign(self) -> Sign | None:
+        """What shows at the end of that way that they do."""
+        return self.trace().sign
+
+    @property
+    def chain(self) -> tuple[Event, ...]:
+        """The calls that lead from where it is seen to the one that does it, both among them."""
+        return (self.event,) if self.below is None else (self.event, *self.below.chain)
+
+    @property
+    def root(self) -> Site:
+        """The act as the function has it that does it."""
+        return self if self.below is None else self.below.root
+
+    @property
+    def differs_in_folder(self) -> bool:
+        """Whether what differs from process to process names a folder, not only a file in it."""
+        components = self.path.components if self.path is not None else ()
+        folders = components if self.act.op == "mkdir" else components[:-1]
+        return Path(folders).private
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether several processes can be here at once, at one path, and nothing holds them apart."""
+        if self.act.synchronized or self.after is not None:
+            return False
+        return self.runs_several and self.is_shared and not self.locked
+
+    @property
+    def runs_several(self) -> bool:
+        """Whether several processes of a node can be here at once."""
+        return self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes have this path."""
+        return self.reach is not Reach.PRIVATE
+
+    @property
+    def place(self) -> Place:
+        """Where the call stands."""
+        return Place(self.file, self.span)
+
+    @property
+    def can_be_made_twice(self) -> bool:
+        """Whether several processes can make this file, link or tree at once, and one fails or spoils it."""
+        act = self.act
+        if act.atomic or not self.is_contended or self.is_ordered:
+            return False
+        if act.op in {"write", "copy"}:
+            return not act.exclusive and not act.tolerant
+        fails = not self.tolerates("FileExistsError")
+        return fails if act.op == "link" else act.tree and (fails or act.tolerant)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each process has a path of its own."""
+        return self.reach is Reach.PRIVATE
+
+    @property
+    def is_one_of_group(self) -> bool:
+        """Whether one process of each group runs it, which is one of the job where there is one group."""
+        return self.runs is Runs.PER_GROUP
+
+    @property
+    def told(self) -> str:
+        """The call as a witness tells it."""
+        if self.event is not self.origin:
+            return self.written
+        arguments = self.event.call.arguments
+        if isinstance(self.event.call.function, m.Attribute) and self.spelled == spell(
+            self.event.call.function.value
+        ):
+            return f"{self.callee}()"
+        first = bool(arguments) and spell(arguments[0]) == self.spelled
+        return f"{self.callee}({'' if first else '..., '}{self.spelled})"
+
+    @property
+    def destination(self) -> str:
+        """The path, in words where it is the current directory."""
+        return "the current directory" if self.spelled == "'.'" else self.spelled
+
+    @property
+    def is_surely_a_path(self) -> bool:
+        """Whether the object whose method is called is known to be a path."""
+        return not self.act.api.startswith("*.")
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the first process is done here before any other begins: its test then sees the result."""
+        return self.first is not None
+
+    @property
+    def is_shared_by_nodes(self) -> bool:
+        """Whether processes of different nodes share its path."""
+        return self.reach is Reach.SHARED
+
+    def comes_after(self, other: Site) -> bool:
+        """Tell whether it stands behind another act, perhaps both in a function that one call leads to."""
+        if self.event is not other.event:
+            return self.span > other.span
+        one, two = self.origin, other.origin
+        return one.function is two.function and one.call.span > two.call.span
+
+    def handles(self, error: str) -> bool:
+        """Tell whether `error` is handled around it."""
+        return is_handled(error, self.caught)
+
+    def tolerates(self, error: str) -> bool:
+        """Tell whether losing the race does no harm here: `error` is accepted or handled."""
+        return self.act.tolerant or self.handles(error)
+
+
+def is_handled(error: str, caught: frozenset[str]) -> bool:
+    """Tell whether who catches some exceptions handles one."""
+    return error in caught or bool(caught & _ALWAYS_CATCHING)
+
+
+class Opening(Record, frozen=True, eq=False):
+    """A call that opens a file, and what it does to it."""
+
+    call: m.Call
+    act: Act
+    scope: Scope
+
+
+class Probe(Record, frozen=True, eq=False):
+    """An existence test whose outcome led to a site.
+
+    `absent` says that it found the path missing; `exit` how the code was left
+    where it came out otherwise (empty for a branch that does not raise). `is_whole_test` says that
+    the branch tests nothing else, `guards_only_the_site` that the branch holds
+    nothing but the site and has no `else`. `is_implied` says that the test cannot
+    come out that way otherwise; `asks` is the last name of what was called, `answer`
+    what it answered, as a witness tells it.
+    """
+
+    span: Span
+    spelled: str
+    path: Path
+    absent: bool
+    exit: str
+    is_whole_test: bool
+    guards_only_the_site: bool
+    is_implied: bool
+    asks: str
+    answer: str
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the code is given up where it came out otherwise."""
+        return self.exit in {"raise", "exit"}
+
+    @property
+    def asks_presence(self) -> bool:
+        """Whether it asks whether anything, or a directory, is there."""
+        return self.asks in _PRESENCE_TESTS
+
+    @property
+    def asks_kind(self) -> bool:
+        """Whether it asks what is there, so that it can be false of something that is."""
+        return self.asks in _KIND_TESTS

@@ -1,0 +1,153 @@
+"""Whether a path is a process's own, also by what the callers of a function pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.callgraph.parameter_values import differs, given_by
+from fsrace_lint.analysis.paths.abstract_path import PARENT, Symbol, handed_in
+from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.syntax import model as m
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.paths.path_normal_form import Paths
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+
+_DEEPEST: Final = 4
+
+
+class Ownership:
+    """Follows the paths of functions to what all callers pass for them."""
+
+    def __init__(self, paths: Paths, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.paths = paths
+        self.propagation = propagation
+        self._passes: Memo[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = Memo((False, False))
+        self._items: Memo[tuple[LinkedFunction, str, int], bool] = Memo(unknown=False)
+
+    def of(
+        self, path: Path | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
+    ) -> tuple[bool, bool]:
+        """Tell whether a path is a process's own, and whether that answer is certain.
+
+        A folder that an unknown caller hands over is taken for shared where the
+        name of the file in it is decided, here or by the function that it is passed to.
+
+        Args:
+            path: The path, as `function` has it.
+            function: The function.
+            depth: How many calls lead from it to the one that is asked about.
+            is_folder: Whether that one names a file in it.
+        """
+        if path is None:
+            return False, False
+        private, certain = path.private, path.certain
+        names_the_file = is_folder or path.names_its_last_part
+        private = private or any(
+            self._is_dealt_out(each, function, depth) or self._is_own_folder(each, function, depth)
+            for each in path.symbols()
+        )
+        for symbol in handed_in(path.symbols()):
+            parameter = self.paths.parameter_of(symbol, function)
+            if parameter is None or private:
+                certain = certain and names_the_file
+                continue
+            if not self.propagation.edges(function):
+                certain = certain and names_the_file
+                continue
+            private, passed_certain = self._passed(parameter, function, depth, is_folder=names_the_file)
+            certain = certain and passed_certain
+        return private, certain
+
+    def _is_own_folder(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether it is the folder of a file that is handed over, and each process has its own."""
+        inner = symbol.key[1] if symbol.key[0] == PARENT else ()
+        only = inner[0] if isinstance(inner, tuple) and len(inner) == 1 else ""
+        parameter = self.paths.parameter_of(only, function) if isinstance(only, Symbol) else None
+        if parameter is None or depth > _DEEPEST:
+            return False
+        edges = self.propagation.edges(function)
+        return bool(edges) and all(
+            self._is_in_own_folder(given_by(edge, parameter, function), edge.event.state.scope, depth)
+            for edge in edges
+        )
+
+    def _is_in_own_folder(self, file: m.Expr | None, scope: Scope, depth: int) -> bool:
+        """Tell whether the name of the folder of a file is a process's own, not only that of the file."""
+        folder = None if file is None else self.paths.folder(file, scope)
+        if folder is None or not folder.is_some_parent:
+            return self.of(folder, scope.function, depth + 1)[0]
+        folders = [self.paths.folder(*made) for made in self._made_by(folder)]
+        own = (each is not None and each.private and not each.is_some_parent for each in folders)
+        return bool(folders) and all(own)
+
+    def _made_by(self, folder: Path) -> Iterator[tuple[m.Expr, Scope]]:
+        """Give what the function returns that has made up the file in a folder."""
+        inner = next(iter(folder.symbols())).key[1]
+        made = inner[0].made_of if isinstance(inner, tuple) and isinstance(inner[0], Symbol) else None
+        if isinstance(made, Value) and isinstance(made.expr, m.Call):
+            callee = self.paths.resolver.callee(made.expr, made.scope)
+            ways = () if callee is None else self.propagation.linker.exits(callee)
+            yield from ((way.value, way.state.scope) for way in ways if way.value is not None)
+
+    def _is_dealt_out(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether a part of a path is made from the item of the work that each process is handed."""
+        if symbol.made_of is None:
+            return False
+        return self._is_of_item(symbol.made_of, function, depth)
+
+    def _is_of_item(self, made_of: Binding, function: LinkedFunction, depth: int) -> bool:
+        parameters = self.paths.dealt.parameters(made_of, function)
+        return any(self._is_item(parameter, function, depth) for parameter in parameters)
+
+    def _is_item(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
+        key = (function, parameter.name, depth)
+        return self._items.get(key, lambda: self._is_handed_items(parameter, function, depth))
+
+    def _is_handed_items(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
+        """Tell whether all callers hand over items, or what they have made from theirs."""
+        edges = self.propagation.edges(function) if depth <= _DEEPEST else ()
+        for edge in edges:
+            if differs(edge, parameter, function):
+                continue
+            value, scope = given_by(edge, parameter, function), edge.event.state.scope
+            if value is None or not self._is_of_item(Value(value, scope), scope.function, depth + 1):
+                return False
+        return bool(edges)
+
+    def _passed(
+        self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
+    ) -> tuple[bool, bool]:
+        """Join over the callers what they pass for a parameter: private only if it is for all."""
+        key = (function, parameter.name, depth, is_folder)
+        return self._passes.get(
+            key, lambda: self._join_passed(parameter, function, depth, is_folder=is_folder)
+        )
+
+    def _join_passed(
+        self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
+    ) -> tuple[bool, bool]:
+        answers = []
+        for edge in self.propagation.edges(function):
+            if depth > _DEEPEST:
+                return False, False
+            if differs(edge, parameter, function):
+                answers.append((True, True))
+                continue
+            value = given_by(edge, parameter, function)
+            if value is None and edge.handed:
+                return False, is_folder
+            if value is None:
+                answers.append((False, parameter.default is not None))
+                continue
+            scope = edge.event.state.scope
+            path = self.paths.normalize(value, scope)
+            answers.append(self.of(path, scope.function, depth + 1, is_folder=is_folder))
+        return all(private for private, _ in answers), all(certain for _, certain in answers)

@@ -1,0 +1,479 @@
+"""How sure it is that several processes run a function, and what shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign, Trace
+from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.infeasible_paths import excludes
+from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, SYNCHRONIZING
+from fsrace_lint.analysis.program.symbols import Instance, as_function
+from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
+from fsrace_lint.analysis.values.abstract_values import Either, Selected, Value, expressions_of
+from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.files.spans import Place
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.call_graph import Edge
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
+    from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.catalog.entries import Launch
+    from fsrace_lint.files.spans import Span
+
+_HELPERS_DEPTH: Final = 3
+_SETUP_DEPTH: Final = 1
+"""So many calls lead to a launch on demand that still shows several processes."""
+_WRAPPERS_DEPTH: Final = 1
+"""How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
+_CLASSES_DEPTH: Final = 1
+_RUN_BY_HAND: Final = frozenset(
+    {"demo", "demos", "examples", "example", "projects", "recipes", "scripts", "tools"}
+)
+_ASKED: Final = frozenset({"global", "local", "group", "worker"})
+
+_Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
+"""A function on the way, and the class of the object whose method it is there."""
+
+_Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
+"""A sign, and what was tested before it."""
+
+
+class _Step(NamedTuple):
+    """A call on the way.
+
+    `owner` is the class of the object whose method it stands in; `enters` says that the way goes on in the
+    function that it calls, and `called` is the class of the object whose method that is.
+    """
+
+    event: Event
+    owner: LinkedClass | None
+    enters: bool = False
+    called: LinkedClass | None = None
+
+
+class _Call(Record, frozen=True, eq=False):
+    """A call that leads on, or coordinates processes by itself.
+
+    `callee` is the function of the project that it runs, `meets` says that it synchronizes
+    processes, `launch` is what it starts or prepares them with.
+    """
+
+    event: Event
+    callee: LinkedFunction | None
+    meets: bool
+    launch: Launch | None
+
+    @property
+    def launches(self) -> bool:
+        """Whether it starts or prepares several processes in any case."""
+        return self.launch is not None and self.launch.certain
+
+
+class Evidences:
+    """Looks for signs of several processes in functions, their callers and the helpers they call."""
+
+    def __init__(self, linker: Linker, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.propagation = propagation
+        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], Trace] = {}
+        self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
+        self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._signs_of_order: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
+        self._coordinates: Memo[tuple[LinkedFunction, int], tuple[Event, ...]] = Memo(())
+
+    def trace(self, event: Event, *, by_one: bool = False) -> Trace:
+        """Tell how sure it is that several processes come to a call, and why.
+
+        Args:
+            event: The call.
+            by_one: Whether it is enough that one of several comes, as to what a crash alone can harm.
+
+        Returns:
+            How they come, and what shows that there are several.
+        """
+        tests = ((id(x.test), x.truth) for x in event.state.literals)
+        key = event.function, tuple(tests), by_one
+        if key not in self._traces:
+            self._traces[key] = self._find_trace(event, by_one=by_one)
+        return self._traces[key]
+
+    def _find_trace(self, event: Event, *, by_one: bool) -> Trace:
+        """Find the shortest way from a function with a sign, else from one that nobody calls.
+
+        A method is followed to those calls alone that can be on an object of its class,
+        and a sign counts only where a process can pass both it and the call. Nobody is
+        known to come where every call passes a constant that rules it out; nor, where some
+        ways hold apart the processes that take them, that several take another one.
+        """
+        start = _Step(event, event.function.owner)
+        ways: dict[_Step, tuple[Event, ...]] = {start: ()}
+        waiting = [start]
+        callers: dict[_Caller, tuple[Event, ...]] = {}
+        complete: set[_Caller] = set()
+        roots: list[_Caller] = []
+        alone: tuple[Event, ...] | None = None
+        apart = False
+        while waiting:
+            step = waiting.pop(0)
+            here, class_, way = step.event, step.owner, ways[step]
+            if self._runs_alone(here.function):
+                alone = way
+                continue
+            sign = self._sign(step) or self._sign_around(here, len(way))
+            if sign is not None:
+                return Trace(Evidence.EVIDENT, way, sign)
+            caller = here.function, class_
+            if caller in complete:
+                continue
+            ways_in, edges, some_apart = self._ways_to(here, by_one=by_one)
+            apart = apart or some_apart
+            if edges == ways_in:
+                complete.add(caller)
+            elif not edges:
+                alone = way
+                continue
+            callers.setdefault(caller, way)
+            if not ways_in:
+                roots.append(caller)
+            for edge in edges:
+                above = _above(edge, class_)
+                if above is not None and above not in ways:
+                    ways[above] = (*way, edge.event)
+                    waiting.append(above)
+        if not roots:
+            evidence = Evidence.PLAUSIBLE if alone is None else Evidence.NONE
+            return Trace(evidence, alone or (), None)
+        way = callers[roots[0]]
+        one_shot = all(self._is_one_shot(root) for root, _ in roots)
+        alone_here = one_shot and not any(self._may_launch(caller) for caller, _ in callers)
+        return Trace(Evidence.NONE if alone_here or apart else Evidence.PLAUSIBLE, way, None)
+
+    def _ways_to(self, event: Event, *, by_one: bool) -> tuple[tuple[Edge, ...], tuple[Edge, ...], bool]:
+        """Give the ways to a call, those that can show several processes, and if some hold them apart."""
+        propagation = self.propagation
+        if by_one:
+            edges = propagation.edges(event.function)
+            return edges, propagation.not_refuted(event, edges), False
+        ways_in = propagation.ways_in(event.function)
+        loose = propagation.loose(event.function, ways_in)
+        showing = propagation.not_refuted(event, propagation.as_many(event, loose))
+        return ways_in, showing, len(loose) < len(ways_in)
+
+    def _is_one_shot(self, root: LinkedFunction) -> bool:
+        """Tell whether a function that nobody calls belongs to what is run once, by hand.
+
+        That is a script, and whatever stands in a folder of the project for examples and the like. The
+        main part of a file in a package is a command of what is installed, which anybody may start beside
+        another one, unless a folder within is named after what is run by hand.
+        """
+        if root.module.relative.split("/")[0] in _RUN_BY_HAND:
+            return True
+        if not root.module.facts.is_script:
+            return False
+        if not self._is_packaged(root):
+            return True
+        by_hand = not _RUN_BY_HAND.isdisjoint(root.module.name.split("."))
+        return by_hand and root.index == 0 and not self.linker.resolver.importers(root.module)
+
+    def _is_packaged(self, function: LinkedFunction) -> bool:
+        """Tell whether a file belongs to a package, so that more than its own main part may use it."""
+        package = function.module.name.rpartition(".")[0]
+        return bool(package) and self.linker.table.exact(package) is not None
+
+    def _may_launch(self, function: LinkedFunction) -> bool:
+        """Tell whether a function calls what also runs on one device: a trainer, say."""
+        launches = (call.launch for call in self._calls_of(function))
+        return any(launch is not None and not launch.certain for launch in launches)
+
+    def _sign(self, step: _Step) -> Sign | None:
+        """Find what shows that several processes come to a call, in its own function.
+
+        What the call leads to shows it only where the way passes it.
+        """
+        event = step.event
+        entered = (
+            _place(event.function, event.call.span) if step.enters and not self._is_sign(event) else None
+        )
+        for sign, before in self._signs_of(event.function):
+            passed = sign.place != entered and not are_apart(before, event.state.literals)
+            if passed and not self._makes_another(sign, step):
+                return sign
+        return None
+
+    def _is_sign(self, event: Event) -> bool:
+        """Tell whether a call launches or synchronizes processes, whatever it leads to."""
+        return any(
+            call.event is event and (call.meets or call.launches) for call in self._calls_of(event.function)
+        )
+
+    def _makes_another(self, sign: Sign, step: _Step) -> bool:
+        """Tell whether a sign is that the object of a call is made, but in a branch for another class."""
+        called, scope = step.event.call.function, step.event.state.scope
+        on = called.value if step.called is not None and isinstance(called, m.Attribute) else None
+        for made in expressions_of(scope.get(on.id) if isinstance(on, m.Name) else None):
+            if isinstance(made.expr, m.Call) and _place(step.event.function, made.expr.span) == sign.place:
+                class_ = self.linker.resolver.class_of(self.linker.resolver.of_binding(made))
+                return class_ is not None and step.called not in class_.relatives
+        return False
+
+    def _signs_of(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give all signs in a function, each with what was tested before it."""
+        if function not in self._signs:
+            whole = (self._spawned(function), self._hooked(function), self._decorated(function))
+            everywhere: list[_Placed] = [(sign, ()) for sign in whole if sign is not None]
+            self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
+        return self._signs[function]
+
+    def _sign_around(self, event: Event, depth: int) -> Sign | None:
+        """Find what shows that several processes import a file, or have objects of the class of a method.
+
+        For a method that nobody calls, only tests of ranks and coordination count.
+        """
+        function = event.function
+        if function.index == 0:
+            imported = not any(map(_asks_for_main, event.state.literals))
+            return self._sign_of_importers(function.module) if imported else None
+        if function.owner is None or depth > _CLASSES_DEPTH:
+            return None
+        called = bool(self.propagation.ways_in(function))
+        for method in function.owner.methods.values():
+            if method is not function:
+                signs = self._ordered(method) or (self._asked(method) if called else ())
+                if signs:
+                    return signs[0][0]
+        return None
+
+    def _sign_of_importers(self, module: Module) -> Sign | None:
+        """Find what shows that several processes run a file that imports another, which they then run too."""
+        found, waiting = {module}, [module]
+        while waiting:
+            for importer in self.linker.resolver.importers(waiting.pop(0)):
+                if importer in found:
+                    continue
+                for sign, _ in self._signs_of(importer.functions[0]):
+                    return sign
+                found.add(importer)
+                waiting.append(importer)
+        return None
+
+    def _asked(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give where a function asks for a rank."""
+        if function not in self._signs_of_rank:
+            self._signs_of_rank[function] = tuple(self._find_asked(function))
+        return self._signs_of_rank[function]
+
+    def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
+        for event in self.linker.events(function):
+            asks = isinstance(event.call.function, (m.Name, m.Attribute)) and event.state.processes != MAIN
+            asks = asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED
+            if asks and not self._converts(event):
+                what = f"{spell(event.call)} asks for the number of the process"
+                yield _sign(function, event.call.span, what), event.state.literals
+
+    def _converts(self, event: Event) -> bool:
+        """Tell whether a call only converts a variable, as a launcher does with the number of a child."""
+        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        values = event.call.arguments[:1]
+        return name in TRANSPARENT and any(isinstance(value, (m.Name, m.Attribute)) for value in values)
+
+    def _ordered(self, function: LinkedFunction) -> tuple[_Placed, ...]:
+        """Give where a function tests ranks or coordinates processes."""
+        if function not in self._signs_of_order:
+            self._signs_of_order[function] = tuple(self._find_ordered(function))
+        return self._signs_of_order[function]
+
+    def _find_ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
+        flow = self.linker.flow(function)
+        for test in () if flow is None else flow.rank_tests:
+            yield _sign(function, test.span, "a test here tells the processes apart"), test.literals
+        for event in self._coordinating(function, 0):
+            called, leaf = spell(event.call.function), self._leaf(event, 0)
+            what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
+            yield _sign(function, event.call.span, what), event.state.literals
+
+    def _leaf(self, event: Event, depth: int) -> str:
+        """Spell the call of the framework that a call leads to."""
+        callee = self.linker.resolver.callee(event.call, event.state.scope)
+        inner = () if callee is None else self._coordinating(callee, depth + 1)
+        return self._leaf(inner[0], depth + 1) if inner else spell(event.call.function)
+
+    def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[Event, ...]:
+        """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
+        if depth > _HELPERS_DEPTH:
+            return ()
+        return self._coordinates.get((function, depth), lambda: tuple(self._finds(function, depth)))
+
+    def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
+        for call in self._calls_of(function):
+            near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
+            launches = call.launches and (depth <= near or not self._is_on_demand(call.event))
+            shows = launches or (depth <= _WRAPPERS_DEPTH and call.meets)
+            if shows or self._leads(call, depth + 1):
+                yield call.event
+
+    def _is_on_demand(self, event: Event) -> bool:
+        """Tell whether a call is made only where a test has told that there are several processes."""
+        for literal in event.state.literals:
+            for test, truth in _implied(literal.test, truth=literal.truth):
+                split = self.linker.guards.split(test, literal.scope)
+                if (split if truth else split[::-1]) == (ALL, MAIN):
+                    return True
+        return False
+
+    def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
+        """Give the calls in a function that may coordinate processes."""
+        if function not in self._calls:
+            self._calls[function] = tuple(self._find_calls(function))
+        return self._calls[function]
+
+    def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
+        resolver = self.linker.resolver
+        for event in self.linker.events(function):
+            entity = resolver.entity(event.call.function, event.state.scope)
+            name = None if isinstance(entity, Instance) else resolver.type_name(entity)
+            callee = as_function(entity)
+            meets = self._is_for_several(name or f"*.{last_name(event.call.function)}")
+            launch: Launch | None = self.catalog.find("launch", name)
+            if callee is not None or meets or launch is not None:
+                yield _Call(event, callee, meets, launch)
+
+    def _leads(self, call: _Call, depth: int) -> bool:
+        """Tell whether a function called coordinates processes, whatever constants the call passes."""
+        callee = call.callee
+        return callee is not None and any(
+            not excludes(call.event, callee, inner.state) for inner in self._coordinating(callee, depth)
+        )
+
+    def _is_for_several(self, name: str) -> bool:
+        """Tell whether a call synchronizes processes, and is not made in one alone or for a whole model."""
+        saver = self.catalog.find("collective-saver", name)
+        certain = saver is None or (saver.when == "always" and saver.certain)
+        return certain and self.catalog.is_any(SYNCHRONIZING, name)
+
+    def meets(self, event: Event) -> bool:
+        """Tell whether processes meet in a call, or in what it leads to."""
+        return any(event is meeting for meeting in self._coordinating(event.function, 0))
+
+    def is_shown_in_file(self, function: LinkedFunction) -> bool:
+        """Tell whether anything in the file of a function shows that there are several processes."""
+        inside = function.module.functions
+        return any(any(map(signs, inside)) for signs in (self._ordered, self._asked, self._signs_of))
+
+    def _runs_alone(self, function: LinkedFunction) -> bool:
+        """Tell whether a function fails in several processes, or asks a launcher for one, by its number."""
+        flow = self.linker.flow(function)
+        if flow is not None and flow.alone:
+            return True
+        for found in self._calls_of(function):
+            if found.launch is not None and found.launch.count:
+                call, scope = found.event.call, found.event.state.scope
+                count = given(call, found.launch.count)
+                if count is not None and self._is_one(Value(count, scope)) and not _asks_for_nodes(call):
+                    return True
+        return False
+
+    def _is_one(self, number: Binding | None) -> bool:
+        """Tell whether a number is 1, wherever it is written out."""
+        match number:
+            case Value(expr=m.Name() | m.Attribute() as name, scope=scope):
+                return self._is_one(self.linker.guards.known(name, scope))
+            case Value(expr=expr):
+                return expr == m.Constant(1)
+            case Selected(then=then, otherwise=otherwise):
+                return self._is_one(then) and self._is_one(otherwise)
+            case Either(options=options):
+                return all(map(self._is_one, options))
+            case _:
+                return False
+
+    def _spawned(self, function: LinkedFunction) -> Sign | None:
+        for edge in self.propagation.edges(function):
+            if edge.starts_several:
+                event = edge.event
+                what = f"{spell(event.call.function)} starts the processes that run it"
+                return _sign(event.function, event.call.span, what)
+        return None
+
+    def _hooked(self, function: LinkedFunction) -> Sign | None:
+        hook = self.propagation.hooks.of(function)
+        if hook is None or hook.runs not in {"every", "worker"}:
+            return None
+        who = "every process" if hook.runs == "every" else "every worker of every process"
+        return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
+
+    def _decorated(self, function: LinkedFunction) -> Sign | None:
+        """Find a decorator that hands the function to several processes, or says where it is launched."""
+        for decorator in self.linker.decorators(function):
+            for expr in _calls_and_names(decorator.expr):
+                name = self.linker.resolver.qualify(expr, decorator.scope)
+                launch = self.catalog.find("launch", name)
+                if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
+                    what = f"{spell(decorator.expr)} runs it in several processes"
+                    return _sign(function, function.facts.span, what)
+        return None
+
+
+def _asks_for_main(literal: Literal) -> bool:
+    """Tell whether a test is `__name__ == "__main__"`, which does not hold where a file is imported."""
+    return isinstance(literal.test, m.Compare) and literal.test.left == m.Name("__name__")
+
+
+def _asks_for_nodes(call: m.Call) -> bool:
+    nodes = given(call, ":num_nodes")
+    return nodes is not None and nodes != m.Constant(1)
+
+
+def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
+    """Give the decorator, without the call that makes it, and what is called in its arguments."""
+    if not isinstance(decorator, m.Call):
+        return (decorator,)
+    values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
+    return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
+
+
+def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
+    """Give the call of a method on an object of a class; None where it is on another kind."""
+    function = edge.event.function
+    receiver = edge.receiver or (function.owner if edge.is_on_self else None)
+    if receiver is not None and class_ is not None and not edge.handed:
+        if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
+            return None
+        class_ = class_ if receiver in class_.ancestors() else receiver
+    if edge.is_on_self and not edge.handed:
+        return _Step(edge.event, class_, enters=True)
+    called = class_ if edge.receiver is not None else None
+    return _Step(edge.event, function.owner, not edge.handed, called)
+
+
+def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
+    """Give the parts of a test, each with how it came out, as far as the test tells."""
+    match test:
+        case m.Not(value=value):
+            yield from _implied(value, truth=not truth)
+        case m.Boolean(operator=operator, values=values) if (operator == "and") == truth:
+            for value in values:
+                yield from _implied(value, truth=truth)
+        case _:
+            yield test, truth
+
+
+def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
+    return Sign(_place(function, span), text)
+
+
+def _place(function: LinkedFunction, span: Span) -> Place:
+    return Place(function.module.path, span)

@@ -1,0 +1,371 @@
+"""What the callers of a function bring with them: guards, handlers, locks, evidence."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.callgraph.call_graph import Edges
+from fsrace_lint.analysis.callgraph.framework_hooks import Hooks
+from fsrace_lint.analysis.callgraph.parameter_values import Arguments
+from fsrace_lint.analysis.callgraph.protection import Protection
+from fsrace_lint.analysis.callgraph.summaries import Summaries
+from fsrace_lint.analysis.dataflow.infeasible_paths import excludes
+from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, Processes, Runs, runs
+from fsrace_lint.analysis.program.modules import LinkedFunction
+from fsrace_lint.analysis.program.symbols import package_of, qualified_name
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsrace_lint.analysis.callgraph.call_graph import Edge
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.program.symbols import Entity
+
+_PASSED_ON: Final = frozenset(
+    {"FileExistsError", "FileNotFoundError", "OSError", "IOError", "EnvironmentError"}
+)
+
+
+class Context(Record, frozen=True):
+    """What holds whenever a function runs, whoever called it.
+
+    `caught` names the exceptions that every caller handles, `locked` says that
+    every caller holds a lock. `first` is the scope whose first process every
+    caller lets run it before the others.
+    """
+
+    processes: Processes
+    caught: frozenset[str]
+    locked: bool
+    first: str | None = None
+
+    def join(self, other: Context) -> Context:
+        """Give what holds whichever of two callers it was."""
+        return Context(
+            self.processes | other.processes,
+            self.caught & other.caught,
+            self.locked and other.locked,
+            self.first if other.first is not None else None,
+        )
+
+
+_ANYBODY: Final = Context(ALL, frozenset(), locked=False)
+
+
+class Propagation:
+    """Joins what callers bring, over all call sites, to a fixpoint."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.summaries = Summaries(linker)
+        self.protection = Protection(linker, self.summaries)
+        self.hooks = Hooks(linker)
+        self._edges = Edges(linker, self.summaries)
+        self.mentions = self._edges.mentions
+        self._contexts: dict[LinkedFunction, Context] = {}
+        self._decided: dict[tuple[int, int], tuple[Literal, Split]] = {}
+        self._undecided: dict[tuple[int, int], tuple[Literal, Split]] = {}
+        self._decorated: dict[LinkedFunction, Processes] = {}
+        self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
+        linker.guards.arguments = Arguments(linker, self._edges.search, self._edges.spawning)
+
+    def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give every way into a function that could be resolved."""
+        return self._edges.of(function)
+
+    def is_only_called(self, function: LinkedFunction) -> bool:
+        """Tell whether there are ways into a function, and none is a call that is handed it."""
+        called = next(self._edges.each(function), None)
+        return called is not None and not called.handed and not any(self._edges.handing(function))
+
+    def context(self, function: LinkedFunction) -> Context:
+        """Tell what holds whenever a function runs."""
+        if function not in self._contexts:
+            self._contexts.update(dict.fromkeys(self._free_way(function), _ANYBODY))
+        if function not in self._contexts:
+            callers = self.upward(function, lambda each: () if each in self._contexts else self.edges(each))
+            self._solve([caller for caller in callers if caller not in self._contexts])
+        return self._contexts[function]
+
+    def _free_way(self, function: LinkedFunction) -> Iterable[LinkedFunction]:
+        """Find one way down to a function from one that nobody calls, on which nothing is brought along.
+
+        Nothing then holds for all callers, whoever else there is, and these need not be looked at.
+        """
+        way = {function: self._free_callers(function)}
+        seen = {function}
+        while way:
+            here = next(reversed(way))
+            for caller in way[here]:
+                if caller is None or self._contexts.get(caller) == _ANYBODY:
+                    return way
+                if caller not in seen:
+                    seen.add(caller)
+                    way[caller] = self._free_callers(caller)
+                    break
+            else:
+                del way[here]
+        return ()
+
+    def _free_callers(self, function: LinkedFunction) -> Iterator[LinkedFunction | None]:
+        """Give the callers that bring nothing along, None for those that nothing is known of."""
+        if self.decorated(function) != ALL or self._is_locked_by_decorator(function):
+            return
+        is_called = False
+        for edge in self._edges.each(function):
+            is_called = True
+            if self._brought(edge, _ANYBODY) == _ANYBODY:
+                yield edge.event.function
+        if not is_called and not self._edges.presumed(function):
+            yield None
+
+    def processes(self, event: Event) -> Processes:
+        """Tell who reaches a call within its function, also by tests of what the callers pass.
+
+        `if chosen:` on a parameter divides the processes as what is passed for it does; and where
+        the name of a parameter promised something else (`rank`, which is given the local rank), what
+        the code alone says of the way here does not hold.
+        """
+        processes, late = event.state.processes, ALL
+        for literal in event.state.literals:
+            late &= self.deciding(literal)
+        named_wrongly = late & ~processes and any(map(self._is_named_wrongly, event.state.literals))
+        return late if named_wrongly else processes & late
+
+    def _is_named_wrongly(self, literal: Literal) -> bool:
+        """Tell whether processes can see a test come out so that cannot by the code of the function alone."""
+        late = self.deciding(literal)
+        return late != ALL and bool(late & ~self._by_code_alone(literal))
+
+    def _by_code_alone(self, literal: Literal) -> Processes:
+        """Tell who can see a test come out as it did, by the code of the function alone."""
+        key = id(literal.test), id(literal.scope)
+        if key not in self._undecided:
+            guards = self.linker.guards
+            arguments, guards.arguments = guards.arguments, None
+            try:
+                self._undecided[key] = literal, guards.split(literal.test, literal.scope)
+            finally:
+                guards.arguments = arguments
+        return self._undecided[key][1][0 if literal.truth else 1] or ALL
+
+    def deciding(self, literal: Literal) -> Processes:
+        """Tell who can see a test come out as it did, now that all callers are known."""
+        key = id(literal.test), id(literal.scope)
+        if key not in self._decided:
+            split = self.linker.guards.split(literal.test, literal.scope)
+            # Test and scope are held on to, so that their ids are not given to others.
+            self._decided[key] = literal, split
+        return self._decided[key][1][0 if literal.truth else 1] or ALL
+
+    def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
+        """Give the ways into a function that several processes take."""
+        return tuple(edge for edge in self.edges(function) if self._who_takes(edge) is not Runs.ONE)
+
+    def loose(self, function: LinkedFunction, ways: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """Leave out the ways into a function that hold apart who takes them, where not all do.
+
+        By a lock, or by an order in which the first process comes before the others.
+        """
+        context = self.context(function)
+        return tuple(edge for edge in ways if not self._is_apart(edge, context))
+
+    def _is_apart(self, edge: Edge, context: Context) -> bool:
+        brought = self._brought(edge, self.context(edge.event.function))
+        ordered = brought.first is not None and context.first is None
+        return ordered or (brought.locked and not context.locked)
+
+    def as_many(self, event: Event, ways: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """Give of the ways into a function those that let in as many as come to a call in it.
+
+        Where all processes come there, one that lets in one of each node does not show that they do.
+        """
+        if runs(self.processes(event) & self.context(event.function).processes) is Runs.PER_NODE:
+            return ways
+        return tuple(edge for edge in ways if self._who_takes(edge) is not Runs.PER_NODE) or ways
+
+    def _who_takes(self, edge: Edge) -> Runs:
+        processes = self.processes(edge.event) & edge.only & self.context(edge.event.function).processes
+        return Runs.MANY if processes and edge.starts_several else runs(processes)
+
+    @staticmethod
+    def not_refuted(event: Event, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """Give the ways into a function of which no call passes a constant that rules out coming to a call.
+
+        Args:
+            event: The call in the function.
+            edges: The ways into the function.
+
+        Returns:
+            Those that can lead to it.
+        """
+        function, state = event.function, event.state
+        return tuple(edge for edge in edges if edge.handed or not excludes(edge.event, function, state))
+
+    @staticmethod
+    def upward(
+        function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[Edge, ...]]
+    ) -> list[LinkedFunction]:
+        """Give a function and all its direct and indirect callers by some ways in."""
+        seen = {function: None}
+        waiting = [function]
+        while waiting:
+            for edge in ways(waiting.pop()):
+                if edge.event.function not in seen:
+                    seen[edge.event.function] = None
+                    waiting.append(edge.event.function)
+        return list(seen)
+
+    def _solve(self, functions: list[LinkedFunction]) -> None:
+        contexts: dict[LinkedFunction, Context] = {}
+        open_ended = {function for function in functions if not self.edges(function)}
+        while True:
+            changed = True
+            while changed:
+                changed = False
+                for function in functions:
+                    context = self._join(function, contexts, open_ended)
+                    if context is not None and contexts.get(function) != context:
+                        contexts[function] = context
+                        changed = True
+            unreached = {function for function in functions if function not in contexts}
+            if not unreached:
+                break
+            open_ended |= self._called_in_circles(unreached)
+        self._contexts.update(contexts)
+
+    def _called_in_circles(self, functions: set[LinkedFunction]) -> set[LinkedFunction]:
+        """Give those of some functions that only call each other in turn; there is one where none is free."""
+
+        def ways(function: LinkedFunction) -> tuple[Edge, ...]:
+            return tuple(edge for edge in self.edges(function) if edge.event.function in functions)
+
+        above = {function: frozenset(self.upward(function, ways)) for function in functions}
+        return {one for one, callers in above.items() if all(above[each] == callers for each in callers)}
+
+    def _join(
+        self,
+        function: LinkedFunction,
+        contexts: dict[LinkedFunction, Context],
+        open_ended: set[LinkedFunction],
+    ) -> Context | None:
+        if function in open_ended:
+            presumed = self._edges.presumed(function)
+            brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
+        else:
+            outer = [(edge, self._contexts.get(edge.event.function)) for edge in self.edges(function)]
+            known = [(edge, known or contexts.get(edge.event.function)) for edge, known in outer]
+            brought = [self._brought(edge, context) for edge, context in known if context is not None]
+        if not brought:
+            return None
+        joined = functools.reduce(Context.join, brought)
+        locked = joined.locked or self._is_locked_by_decorator(function)
+        return replace(joined, processes=joined.processes & self.decorated(function), locked=locked)
+
+    def _brought(self, edge: Edge, outer: Context) -> Context:
+        """Tell what one caller brings, given what holds whenever it runs."""
+        reached = self.processes(edge.event) & edge.only & outer.processes
+        processes = ALL if reached and edge.starts_several else reached
+        first = self.protection.first(edge.event) or outer.first
+        if edge.handed:
+            locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
+            return Context(processes, frozenset(), locked, edge.first)
+        here = self.protection.caught(edge.event) & _PASSED_ON
+        locked = self.protection.locked(edge.event) or outer.locked
+        return Context(processes, here | outer.caught, locked, first)
+
+    def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
+        for name, target in self._decorators(function):
+            if self.catalog.find("lock", name) is not None:
+                return True
+            if (
+                isinstance(target, LinkedFunction)
+                and target is not function
+                and self._runs_locked(target, None)
+            ):
+                return True
+        return False
+
+    def _runs_locked(self, helper: LinkedFunction, parameter: str | None) -> bool:
+        """Tell whether a helper or a decorator holds a lock wherever it runs the function it is given."""
+        ways = tuple(self.summaries.ways_to_given(helper, parameter))
+        return bool(ways) and all(any(map(self.protection.locked, way)) for way in ways)
+
+    def decorated(self, function: LinkedFunction) -> Processes:
+        """Give the processes that the decorators of a function let through."""
+        if function not in self._decorated:
+            self._decorated[function] = self._let_through(function)
+        return self._decorated[function]
+
+    def _let_through(self, function: LinkedFunction) -> Processes:
+        hook = self.hooks.of(function)
+        processes = ALL if hook is None or self._is_built_with(function) else FIRST.get(hook.runs, ALL)
+        for name, target in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None:
+                processes &= FIRST[entry.scope]
+            elif isinstance(target, LinkedFunction) and target is not function:
+                processes &= self.summaries.runs_given(target, None)
+        return processes
+
+    def _is_built_with(self, function: LinkedFunction) -> bool:
+        """Tell whether the constructor of an object calls a method of it, whoever else does."""
+        return any(
+            edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function)
+        )
+
+    def meets_after(self, function: LinkedFunction) -> str:
+        """Name the decorator by which all who call a function wait for those that it lets in; else empty."""
+        for name, _ in self._decorators(function):
+            entry = self.catalog.find("decorator", name)
+            if entry is not None and entry.barrier:
+                return name.rpartition(".")[2]
+        return ""
+
+    def muted_in(self, function: LinkedFunction) -> frozenset[str]:
+        """Give the libraries whose own collectives return at once in a function.
+
+        One call that hands it to a helper of such a library shows that, whoever else calls it.
+        """
+        if not self._can_mute:
+            return frozenset()
+        return self._muted.get(function, lambda: self._find_muted(function))
+
+    @functools.cached_property
+    def _can_mute(self) -> bool:
+        """Whether the project mentions a helper that has collectives return at once in what it runs."""
+        found = ((kind, name) for kind in ("decorator", "run-once") for name in self.catalog.names(kind))
+        muting = [name for kind, name in found if self.catalog.exact(kind, name).mutes]
+        names = self.mentions.names_of_library(name.rpartition(".")[2] for name in muting)
+        return any(self.mentions.of_name(name) for name in names if name)
+
+    def _find_muted(self, function: LinkedFunction) -> frozenset[str]:
+        entries = ((self.catalog.find("decorator", name), name) for name, _ in self._decorators(function))
+        found = frozenset(package_of(name) for entry, name in entries if entry is not None and entry.mutes)
+        edges = self.edges(function)
+        found |= {edge.mutes for edge in edges if edge.mutes}
+        if found or not edges:
+            return found
+        common = self.muted_in(edges[0].event.function)
+        for edge in edges[1:] if common else ():
+            common &= self.muted_in(edge.event.function)
+        return common
+
+    def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
+        """Give the decorators of a function, by qualified name and by what they denote."""
+        for decorator in self.linker.decorators(function):
+            expr = decorator.expr
+            target = expr.function if isinstance(expr, m.Call) else expr
+            entity = self.linker.resolver.entity(target, decorator.scope)
+            yield qualified_name(entity) or f"*.{last_name(target)}", entity

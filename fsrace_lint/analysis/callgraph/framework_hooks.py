@@ -1,0 +1,65 @@
+"""The methods that frameworks call by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.catalog.entries import Hook
+
+
+class Hooks:
+    """Tells which methods of the project override one that a framework calls."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Index the catalog's hooks by method."""
+        self.linker = linker
+        self._classes: dict[str, list[str]] = {}
+        for name in linker.catalog.names("hook"):
+            owner, _, method = name.rpartition(".")
+            self._classes.setdefault(method, []).append(owner)
+        self._found: dict[LinkedFunction, Hook | None] = {}
+
+    def of(self, function: LinkedFunction) -> Hook | None:
+        """Give what is known of a method that a framework calls; None for any other function."""
+        if function.owner is None or function.facts.name not in self._classes:
+            return None
+        if function not in self._found:
+            self._found[function] = self._find(function, function.owner)
+        return self._found[function]
+
+    def _find(self, function: LinkedFunction, owner: LinkedClass) -> Hook | None:
+        method = function.facts.name
+        bases = set(self._bases(owner))
+        for class_ in self._classes[method]:
+            if any(class_ == "*" or _is_same(base, class_) for base in bases):
+                hook: Hook = self.linker.catalog.exact("hook", f"{class_}.{method}")
+                return hook
+        return None
+
+    def _bases(self, owner: LinkedClass) -> Iterator[str]:
+        """Name the classes of frameworks that a class, or one derived from it, derives from in the end.
+
+        A class of the project itself counts under its own name: the project may be the framework.
+        """
+        related = (relative for heir in owner.descendants() for relative in heir.ancestors())
+        for class_ in dict.fromkeys(related):
+            if class_ is not owner:
+                yield class_.qualified
+            outer = self.linker.final_scope(class_.module.functions[class_.facts.parent])
+            known = {base.facts.name for base in class_.bases}
+            for base in class_.facts.bases:
+                if last_name(base) not in known and outer is not None:
+                    yield self.linker.resolver.qualify(base, outer) or last_name(base)
+
+
+def _is_same(base: str, class_: str) -> bool:
+    """Tell whether two names mean one class: frameworks offer a class under several."""
+    same_last = base.rpartition(".")[2] == class_.rpartition(".")[2]
+    return same_last and ("." not in base or base.partition(".")[0] == class_.partition(".")[0])

@@ -1,0 +1,290 @@
+"""Every function followed once, on demand, with what its result tells about ranks."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from fsrace_lint.analysis.dataflow.interpreter import Walker
+from fsrace_lint.analysis.dataflow.process_set import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
+from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
+from fsrace_lint.analysis.dataflow.transfer import Semantics
+from fsrace_lint.analysis.paths.path_normal_form import Paths
+from fsrace_lint.analysis.paths.rank_dependence import Privacy
+from fsrace_lint.analysis.paths.replicated_calls import Results
+from fsrace_lint.analysis.program.candidate_callers import Mentions
+from fsrace_lint.analysis.program.imports import ModuleTable
+from fsrace_lint.analysis.ranks.rank_tests import Guards
+from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.values.resolve import Resolver
+from fsrace_lint.engine.name_index_entry import further_names
+from fsrace_lint.engine.query_cache import Circle, Memo
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Event, Exit, Flow
+    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.program.modules import LinkedFunction, Module
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.syntax import model as m
+
+Answer = TypeVar("Answer")
+
+DEEPEST: Final = 20
+"""Through so many functions within functions one is followed."""
+_NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
+_TAKING: Final = frozenset({"acquire", "release"})
+_ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
+
+
+class Known(Protocol):
+    """What is known of an earlier state of the project."""
+
+    def holding(self, linker: Linker) -> dict[LinkedFunction, Flow | None]:
+        """Give the flows that hold for another state of the project."""
+
+
+class Linker:
+    """Holds the flows of a project's functions and answers what they mean.
+
+    While a function is being followed, its own result and its later bindings are
+    unknown to the functions that it leads to. What is found with their help is found
+    anew when it is asked for by itself, so that it does not depend on who asks first.
+    What callers pass is known to nobody then: that is for those who ask later.
+    """
+
+    def __init__(
+        self,
+        modules: Iterable[Module],
+        catalog: Catalog,
+        also: Mapping[str, Module | None] = _NOTHING,
+        pulse: Callable[[], None] | None = None,
+        *,
+        asks_few: bool = False,
+        heads: Heads | None = None,
+        retained: Known | None = None,
+    ) -> None:
+        """Link `modules` by name, `also` by further paths; nothing is followed yet.
+
+        `pulse` is called before a function is; what it raises ends the work. `asks_few`
+        says that few of the files will be asked about. `heads` are those of the modules,
+        if somebody has them already, and `retained` is what is known of an earlier state.
+        """
+        self._pulse = pulse
+        self.asks_few = asks_few
+        self.catalog = catalog
+        self.also = also
+        self.table = self._table(modules, also, heads)
+        self.mentions = Mentions(self.table, asks_few=asks_few)
+        self.circle = Circle()
+        self.resolver = self._resolver()
+        self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
+        self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits, self.events)
+        results = Results(self.resolver, catalog, self.events)
+        self.paths = Paths(self.resolver, self.guards, catalog, self.privacy, results)
+        self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
+        self._flows: Memo[LinkedFunction, Flow | None] = self._memo(None)
+        self._walkers: dict[LinkedFunction, Walker] = {}
+        self._returned: Memo[LinkedFunction, Split] = self._memo(UNDIVIDED)
+        if retained is not None:
+            self.remember(retained)
+
+    def _table(
+        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: Heads | None
+    ) -> ModuleTable:
+        return ModuleTable(modules, also, self.catalog.libraries, heads)
+
+    def _resolver(self) -> Resolver:
+        return Resolver(self.table, self.catalog, self.final_scope, self.results, self.circle)
+
+    def _memo(self, unknown: Answer) -> Memo[LinkedFunction, Answer]:
+        return Memo(unknown, DEEPEST, self.circle)
+
+    def remember(self, retained: Known) -> None:
+        """Take what is known of an earlier state of the project, or of this one, and holds."""
+        self._flows.remember(retained.holding(self))
+
+    def flow(self, function: LinkedFunction) -> Flow | None:
+        """Follow a function.
+
+        Args:
+            function: The function.
+
+        Returns:
+            What was found, or None while it is being followed already, or where
+            too many functions are.
+        """
+        known = self._flows.known(function)
+        if known is not None:
+            return known
+        code = function.module.code
+        if function is not code:
+            self._flows.get(code, lambda: self.follow(code))
+        return self._flows.get(function, lambda: self.follow(function))
+
+    def follow(self, function: LinkedFunction) -> Flow:
+        """Follow a function, whatever is known of it."""
+        if self._pulse is not None:
+            self._pulse()
+        walker = Walker(function, self._semantics)
+        self._walkers[function] = walker
+        try:
+            return self._by_code_alone(walker.follow)
+        finally:
+            del self._walkers[function]
+
+    def _by_code_alone(self, find: Callable[[], Answer]) -> Answer:
+        """Find something without asking what callers pass, and whatever is being found."""
+        passed, self.guards.arguments = self.guards.arguments, None
+        try:
+            return self.guards.trail.anew(functools.partial(self.resolver.anew, find))
+        finally:
+            self.guards.arguments = passed
+
+    def events(self, function: LinkedFunction) -> tuple[Event, ...]:
+        """Give the calls of a function; none are known while it is being followed."""
+        flow = self.flow(function)
+        return () if flow is None else flow.events
+
+    def before(self, event: Event) -> Iterator[Event]:
+        """Give the calls of a function that stand before one of them."""
+        return itertools.takewhile(lambda each: each is not event, self.events(event.function))
+
+    def decorators(self, function: LinkedFunction) -> tuple[Value, ...]:
+        """Give the decorators of a function, to be read with the names at the end of what is around it."""
+        outer = function.enclosing if function.facts.decorators else None
+        scope = None if outer is None else self.final_scope(outer)
+        return () if scope is None else tuple(Value(expr, scope) for expr in function.facts.decorators)
+
+    def final_scope(self, function: LinkedFunction) -> Scope | None:
+        """Give the bindings at the end of a function's code, or those so far while it is being followed."""
+        flow = self._flows.known(function)
+        if flow is None and self._flows.is_being_answered(function):
+            return self._walkers[function].latest
+        flow = flow or self.flow(function)
+        return None if flow is None else flow.scope
+
+    def exits(self, function: LinkedFunction) -> tuple[Exit, ...]:
+        """Give the ways out of a function; none are known while it is being followed."""
+        flow = self.flow(function)
+        return () if flow is None else flow.exits
+
+    def results(self, function: LinkedFunction) -> tuple[Value, ...]:
+        """Give what a function returns, each with the names there; nothing while it is being followed."""
+        ways = self.exits(function)
+        return tuple(Value(way.value, way.state.scope) for way in ways if way.value is not None)
+
+    def returned(self, function: LinkedFunction) -> Split:
+        """Tell which processes can see a function return something true, and which something false."""
+        if function.facts.is_generator:
+            return UNDIVIDED
+        find = functools.partial(self._split_by_result, function)
+        return self._returned.get(function, lambda: self._by_code_alone(find))
+
+    def _split_by_result(self, function: LinkedFunction) -> Split:
+        flow = self.flow(function)
+        if flow is None or not flow.exits:
+            return UNDIVIDED
+        true, false = NOBODY, NOBODY
+        each_picks_one = True
+        for way in flow.exits:
+            here = (NOBODY, way.state.processes)
+            if way.value is not None:
+                split = self.guards.split(way.value, way.state.scope)
+                here = (way.state.processes & split[0], way.state.processes & split[1])
+            each_picks_one = each_picks_one and here[0] in {NOBODY, MAIN, ANOTHER}
+            true, false = true | here[0], false | here[1]
+        if each_picks_one and true == TWO:
+            return MAIN, ALL
+        return true, false
+
+    @property
+    def flows(self) -> Iterator[tuple[LinkedFunction, Flow]]:
+        """What was found so far by following functions."""
+        return ((function, flow) for function, flow in self._flows.answers.items() if flow is not None)
+
+    def counts(self) -> dict[str, int]:
+        """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
+        functions = [function for module in self.table.modules for function in module.functions]
+        events = [event for function in functions for event in self.events(function)]
+        called = (self.resolver.entity(event.call.function, event.state.scope) for event in events)
+        unresolved = sum(1 for entity in called if entity is None)
+        return {"functions": len(functions), "calls": len(events), "calls-unresolved": unresolved}
+
+    @functools.cached_property
+    def _ending(self) -> frozenset[str]:
+        """The names by which functions of the project may be called that can end a process."""
+        if self.asks_few:
+            return self.mentions.denoting
+        functions = {function for name in _ENDING for function in self.mentions.of_name(name)}
+        return self.mentions.names_for(self.mentions.called(functions))
+
+    @functools.cached_property
+    def _telling(self) -> frozenset[str]:
+        """The names of calls that may leave the code, or take or release a lock."""
+        known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
+        return self.mentions.names_of_library(known | _TAKING)
+
+    def _survivors(self, call: m.Call, scope: Scope) -> Processes:
+        """Give the processes that return from a call; only what can end the process is followed."""
+        if last_name(call.function) not in self._ending:
+            return ALL
+        callee = self.resolver.callee(call, scope)
+        if callee is None or _ENDING.isdisjoint(callee.facts.mentions) or callee.facts.is_generator:
+            return ALL
+        flow = self.flow(callee)
+        if flow is None:
+            return ALL
+        processes = NOBODY
+        for way in flow.exits:
+            processes |= way.state.processes
+        return processes
+
+    @property
+    def looked_at(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The names of calls that may end a process, and of those that tell of one, or of a lock."""
+        return self._ending, self._telling
+
+    def newly_looked_at(
+        self, before: tuple[frozenset[str], frozenset[str]], modules: Iterable[Module]
+    ) -> tuple[set[str], set[str]]:
+        """Name the calls that are looked at now for what they do to the flow, and were not before.
+
+        Args:
+            before: What was looked at in an earlier state, of which few files were asked about.
+            modules: The files that are others since.
+
+        Returns:
+            The names, and those of which only what a call gives may do so, if that is called in turn.
+        """
+        ending: set[str] = set()
+        able: set[str] = set()
+        for module in modules:
+            names, ends = module.head.denoting, not _ENDING.isdisjoint(module.head.mentions)
+            ending.update(names)
+            able.update(names if ends else further_names(module.facts, results=False))
+        ending &= self._ending
+        ending -= before[0]
+        return {*(self._telling - before[1]), *(ending & able)}, ending - able
+
+    def _kind(self, called: m.Expr, scope: Scope) -> str:
+        if last_name(called) not in self._telling:
+            return ""
+        name = self.resolver.qualify(called, scope)
+        if name is None:
+            return ""
+        if self.catalog.exact("exit", name) is not None:
+            return "exit"
+        if self.catalog.exact("suppressor", name) is not None:
+            return "suppressor"
+        lock = self.catalog.exact("lock", name)
+        if lock is not None:
+            return str(lock.kind) if lock.kind in _TAKING else ""
+        last = name.rpartition(".")[2]
+        return last if last in _TAKING and "." in name else ""

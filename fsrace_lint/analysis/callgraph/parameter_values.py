@@ -1,0 +1,238 @@
+"""What callers pass for the parameters of a function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.dataflow.process_set import NOBODY
+from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
+from fsrace_lint.analysis.program.symbols import Instance, is_class
+from fsrace_lint.analysis.values.abstract_values import Argument, Element, Unpacked, Value
+from fsrace_lint.analysis.values.call_arguments import passed, positional, taken
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.annotations import class_names
+from fsrace_lint.syntax.ast_names import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.analysis.callgraph.call_graph import Edge
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+_NO_NUMBERS: Final = frozenset({"bool", "bytes", "dict", "float", "list", "set", "tuple"})
+"""The built-in classes that no rank is of; it may be a text that is yet to be read."""
+
+
+class Arguments:
+    """Joins what all callers pass for a parameter."""
+
+    def __init__(
+        self,
+        linker: Linker,
+        edges: Callable[[LinkedFunction], Iterable[Edge]],
+        spawning: Callable[[LinkedFunction], Iterable[Edge]],
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            linker: Follows its functions.
+            edges: Gives the ways into a function, of which not all may be needed.
+            spawning: Gives those of them that are calls that start processes.
+        """
+        self.linker = linker
+        self.guards = linker.guards
+        self.edges = edges
+        self.spawning = spawning
+        circle = self.guards.circle
+        self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED, circle=circle)
+        self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED, circle=circle)
+        self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None, circle=circle)
+
+    def split(self, argument: Argument) -> Split:
+        """Tell which processes can be passed something true for a parameter, and which something false."""
+        if _is_object(argument):
+            return UNDIVIDED
+        key = argument.function, argument.parameter.name
+        return self._splits.get(key, lambda: self._split(argument))
+
+    def split_kept(self, argument: Argument, name: str) -> Split:
+        """Tell the same of an attribute that callers have set on what they pass: `args.save = is_main()`."""
+        if _is_object(argument):
+            return UNDIVIDED
+        key = argument.function, argument.parameter.name, name
+        return self._kept.get(key, lambda: self._join(argument, lambda value: self._split_set(value, name)))
+
+    def _split_set(self, value: Value, name: str) -> Split:
+        """Tell who can see an attribute true, and who false, that was set on what is passed."""
+        if not isinstance(value.expr, m.Name):
+            return UNDIVIDED
+        bound, whole = value.scope.get(f"{value.expr.id}.{name}"), value.scope.get(value.expr.id)
+        if bound is not None:
+            return self.guards.split(m.Attribute(value.expr, name), value.scope)
+        return self.split_kept(whole, name) if isinstance(whole, Argument) else UNDIVIDED
+
+    def rank(self, argument: Argument) -> str | None:
+        """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
+        if _is_object(argument):
+            return None
+        key = argument.function, argument.parameter.name
+        return self._ranks.get(key, lambda: self._rank(argument))
+
+    def _is_no_number(self, argument: Argument) -> bool:
+        """Tell whether a parameter is said to be something else, as in `path: Path` or `save=True`."""
+        default, annotation = argument.parameter.default, argument.parameter.annotation
+        if isinstance(default, m.Constant) and isinstance(default.value, bool):
+            return True
+        names = () if annotation is None else tuple(class_names(annotation))
+        if names and _NO_NUMBERS.issuperset(names):
+            return True
+        declared = self.linker.resolver.of_binding(argument)
+        return isinstance(declared, Instance) and is_class(declared.of)
+
+    def _split(self, argument: Argument) -> Split:
+        return self._join(argument, lambda value: self.guards.split(value.expr, value.scope))
+
+    def _join(self, argument: Argument, split: Callable[[Value], Split]) -> Split:
+        true, false = NOBODY, NOBODY
+        for edge in self.edges(argument.function):
+            value = self._value(edge, argument.parameter, argument.function)
+            if value is None:
+                return UNDIVIDED
+            one = split(value)
+            true, false = true | one[0], false | one[1]
+            if (true, false) == UNDIVIDED:
+                return UNDIVIDED
+        return (true, false) if true or false else UNDIVIDED
+
+    def _rank(self, argument: Argument) -> str | None:
+        """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
+        if self._is_no_number(argument):
+            return None
+        function, parameter = argument.function, argument.parameter
+        scopes: set[str] = set()
+        is_alone = False
+        for edge in self.edges(function):
+            if is_spawned_number(edge, argument):
+                scopes.add("global")
+                continue
+            value = self._value(edge, parameter, function)
+            if value is not None and isinstance(value.expr, m.Constant):
+                if not is_alone and not self._is_spawned(argument):
+                    return None
+                is_alone = True
+                continue
+            scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
+            if scope is None:
+                return None
+            scopes.add(scope)
+        return scopes.pop() if len(scopes) == 1 else None
+
+    def _is_spawned(self, argument: Argument) -> bool:
+        """Tell whether some call that starts processes hands each its number for a parameter."""
+        return any(is_spawned_number(edge, argument) for edge in self.spawning(argument.function))
+
+    def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
+        scope: Scope | None = edge.event.state.scope
+        value = given_by(edge, parameter, function)
+        if value is None and not edge.handed:
+            value, scope = parameter.default, self._outside(function)
+        return None if value is None or scope is None else Value(value, scope)
+
+    def _outside(self, function: LinkedFunction) -> Scope | None:
+        """Give the names with which the defaults of a function are read."""
+        outer = function.enclosing
+        return None if outer is None else self.linker.final_scope(outer)
+
+
+def _is_object(argument: Argument) -> bool:
+    """Tell whether a parameter is the object or the class whose method is called."""
+    function = argument.function
+    return function.takes_object and function.facts.parameters[:1] == (argument.parameter,)
+
+
+def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a call that is handed a function will pass it for a parameter.
+
+    Understands `submit(function, value, …)`, `partial(function, value, …)`,
+    `delayed(function)(value, …)` and `Process(target=function, args=(value, …))`.
+    """
+    if edge.passing is not None:
+        return passed(edge.passing, parameter, function)
+    call, position = edge.event.call, -1
+    given = () if edge.position is None else call.arguments[edge.position + 1 :]
+    keywords = {keyword.name: keyword.value for keyword in call.keywords}
+    names, packed = positional(function), keywords.get("args")
+    if parameter.name in names:
+        position = names.index(parameter.name) - (1 if function.takes_object else 0)
+    if edge.spawn is not None and edge.spawn.passes_rank:
+        packed = packed or next(iter(given), m.Sequence("tuple", ()))
+        position -= 1
+    elif edge.spawn is not None and edge.spawn.passes_object:
+        position -= 1
+    if packed is not None:
+        given, keywords = packed.items if isinstance(packed, m.Sequence) else (), {}
+    elif edge.position is None or (edge.spawn is not None and edge.spawn.each):
+        return None
+    if any(isinstance(value, m.Starred) for value in given[: position + 1]):
+        return None
+    return given[position] if 0 <= position < len(given) else keywords.get(parameter.name)
+
+
+def is_spawned_number(edge: Edge, argument: Argument) -> bool:
+    """Tell whether a call that starts processes hands each its number for a parameter.
+
+    `spawn` does so by itself; a loop over `range` around `Process` does it in its arguments.
+    """
+    if not edge.handed or edge.spawn is None:
+        return False
+    if edge.spawn.passes_rank:
+        return _is_number(argument.parameter, argument.function)
+    value = handed_on(edge, argument.parameter, argument.function)
+    bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
+    if not isinstance(bound, Element) or bound.index is not None or not edge.event.repeated:
+        return False
+    counted = bound.iterable.expr
+    return isinstance(counted, m.Call) and counted.function == m.Name("range")
+
+
+def _is_number(parameter: m.Parameter, function: LinkedFunction) -> bool:
+    """Tell whether a parameter is the first that is handed over, after the object of a method."""
+    handed = positional(function)[1 if function.takes_object else 0 :]
+    return handed[:1] == [parameter.name]
+
+
+def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> bool:
+    """Tell whether each of the processes that a call starts gets its own value for a parameter.
+
+    That is its number, its element of what the work is divided over, or what
+    depends on the variable of the loop around the call.
+    """
+    if edge.spawn is None:
+        return False
+    if edge.spawn.each:
+        return True
+    if edge.spawn.passes_rank:
+        return _is_number(parameter, function)
+    value = handed_on(edge, parameter, function)
+    values = edge.event.call.arguments if value is None else (value,)
+    return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)
+
+
+def _varies(expr: m.Expr, scope: Scope) -> bool:
+    if isinstance(expr, m.Name):
+        bound = scope.get(expr.id)
+        if isinstance(bound, Value):
+            return _varies(bound.expr, bound.scope)
+        return isinstance(bound, (Element, Unpacked))
+    return any(_varies(part, scope) for part in parts(expr))
+
+
+def given_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a caller passes for a parameter or spreads over it, also by a call handed the function."""
+    if edge.handed:
+        return handed_on(edge, parameter, function)
+    return taken(edge.event.call, parameter, function)

@@ -1,0 +1,242 @@
+"""What protects a call in its own function: handlers, locks, and what lets one process go first."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.dataflow.abstract_state import caught_by
+from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, NOT_FIRST
+from fsrace_lint.analysis.program.modules import LinkedFunction
+from fsrace_lint.analysis.program.symbols import qualified_name
+from fsrace_lint.analysis.values.abstract_values import Either, Selected, Value, expressions_of
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import dotted, last_name, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.callgraph.summaries import Summaries
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+_ALIASES_DEPTH: Final = 4
+_ENDING: Final = frozenset({"sys.exit", "exit", "quit", "os._exit"})
+_OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
+"""Who waits while the first process of a scope goes first."""
+_LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
+
+
+class Protection:
+    """Reads what stands around calls."""
+
+    def __init__(self, linker: Linker, summaries: Summaries) -> None:
+        """Prepare for a project."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.summaries = summaries
+        self._turns: dict[LinkedFunction, tuple[tuple[Event, Event, str], ...]] = {}
+        self._repetitions: dict[LinkedFunction, dict[Event, str]] = {}
+
+    def caught(self, event: Event) -> frozenset[str]:
+        """Name the exceptions that are handled around a call."""
+        names: set[str] = set()
+        for net in event.nets:
+            for handler in net.handlers:
+                spelled = self._exceptions(caught_by(handler), net.scope, 0)
+                names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
+            for suppressed in () if net.suppressor is None else net.suppressor.arguments:
+                names |= self._exceptions(suppressed, net.scope, 0)
+        return frozenset(names)
+
+    def _exceptions(self, caught: m.Expr, scope: Scope, depth: int) -> set[str]:
+        """Name the exceptions of an `except` clause, also of a tuple that has a name or is put together."""
+        if depth > _ALIASES_DEPTH:
+            return set()
+        if isinstance(caught, (m.Name, m.Attribute)):
+            bound = self.linker.guards.known(caught, scope)
+            if isinstance(bound, Value):
+                return self._exceptions(bound.expr, bound.scope, depth + 1)
+            return {_last(self.linker.resolver.qualify(caught, scope))}
+        callee = self.linker.resolver.callee(caught, scope) if isinstance(caught, m.Call) else None
+        names = {name for part in parts(caught) for name in self._exceptions(part, scope, depth)}
+        for way in () if callee is None else self.linker.exits(callee):
+            names |= set() if way.value is None else self._exceptions(way.value, way.state.scope, depth + 1)
+        return names
+
+    def locked(self, event: Event) -> bool:
+        """Tell whether a lock between processes is held around a call, in its own function."""
+        return bool(self.held(event))
+
+    def held(self, event: Event) -> tuple[m.Expr, ...]:
+        """Give the locks between processes that are held around a call, in its own function."""
+        contexts = (context.expr for context in event.contexts if self.is_lock(context))
+        return (*event.state.locks, *contexts)
+
+    def first(self, event: Event) -> str | None:
+        """Give the scope whose first process runs a call before the others.
+
+        By a context; by two barriers; or as it alone makes the same call before, and all meet in between.
+        """
+        context = next((scope for _, scope, _ in self._firsts(event)), None)
+        return context or self._between_barriers(event) or self._repeated(event)
+
+    def _repeated(self, event: Event) -> str | None:
+        """Give the scope whose first process makes a call before a meeting, behind which others make it."""
+        function = event.function
+        if function not in self._repetitions:
+            self._repetitions[function] = dict(self._find_repetitions(function))
+        return self._repetitions[function].get(event)
+
+    def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[Event, str]]:
+        events = self.linker.events(function)
+        alone = [
+            (event, scope)
+            for event in events
+            for scope in _OTHERS
+            if event.state.processes == FIRST[scope]
+            and self.linker.resolver.callee(event.call, event.state.scope)
+        ]
+        meetings = (
+            [event for event in events if event.state.processes == ALL and self.summaries.waits(event)]
+            if alone
+            else []
+        )
+        for first, scope in alone:
+            behind = [meeting.call.span for meeting in meetings if meeting.call.span > first.call.span]
+            again = [
+                event
+                for event in events
+                if behind and event.call.span > min(behind) and _is_same_call(first.call, event.call)
+            ]
+            yield from ((event, scope) for event in (first, *again) if again)
+
+    def _between_barriers(self, event: Event) -> str | None:
+        """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
+        function = event.function
+        if function not in self._turns:
+            self._turns[function] = tuple(self._find_turns(function))
+        at = event.call.span
+        turns = self._turns[function]
+        return next((scope for away, back, scope in turns if away.call.span < at < back.call.span), None)
+
+    def _find_turns(self, function: LinkedFunction) -> Iterator[tuple[Event, Event, str]]:
+        events = self.linker.events(function)
+        if not any(event.state.processes == others for event in events for others in _OTHERS.values()):
+            return
+        for away, back in itertools.pairwise(event for event in events if self.summaries.waits(event)):
+            for scope, others in _OTHERS.items():
+                if away.state.processes == others and back.state.processes == FIRST[scope]:
+                    yield away, back, scope
+
+    def door(self, event: Event) -> m.Expr | None:
+        """Give the context around a call at whose barrier the others wait for the first process."""
+        return next((context for context, _, waits in self._firsts(event) if waits == "barrier"), None)
+
+    def _firsts(self, event: Event) -> Iterator[tuple[m.Expr, str, str]]:
+        """Give the contexts that let one process in first: their scopes, and what the others wait in."""
+        resolver = self.linker.resolver
+        for named in event.contexts:
+            context = self._made(named)
+            if isinstance(context.expr, m.Call):
+                entity = resolver.entity(context.expr.function, context.scope)
+                name = qualified_name(entity) or "*." + last_name(context.expr.function)
+                entry = self.catalog.find("first", name)
+                own = self.summaries.first_scope(entity) if isinstance(entity, LinkedFunction) else None
+                given = self._rank_given(context.expr, context.scope)
+                if entry is not None:
+                    yield named.expr, given or entry.scope, entry.waits
+                elif own is not None:
+                    yield named.expr, given or own, "barrier"
+
+    def _made(self, context: Value, depth: int = 0) -> Value:
+        """Give the call that makes a context: behind a name, or in a function that only returns it."""
+        bound = self.linker.guards.known(context.expr, context.scope)
+        made = bound if isinstance(bound, Value) else context
+        callee = self.linker.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
+        if callee is None or callee.facts.is_generator or depth >= _ALIASES_DEPTH:
+            return made
+        values = [
+            Value(way.value, way.state.scope) for way in self.linker.exits(callee) if way.value is not None
+        ]
+        return self._made(values[0], depth + 1) if len(values) == 1 else made
+
+    def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
+        """Give the scope of the rank that a context is handed, and goes by; or what it is told of that."""
+        for keyword in call.keywords:
+            told = keyword.value.value if isinstance(keyword.value, m.Constant) else None
+            if keyword.name == "local" and isinstance(told, bool):
+                return "local" if told else "global"
+        scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
+        return next((found for found in scopes if found in {"global", "local"}), None)
+
+    def is_lock(self, context: Value) -> bool:
+        """Tell whether a context is a lock between processes, of a library or of the project.
+
+        It may be made before, under a name, and be a lock on one of several ways.
+        """
+        bound = self.linker.guards.known(context.expr, context.scope)
+        made = expressions_of(bound) if isinstance(bound, (Value, Selected, Either)) else []
+        return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
+
+    def _is_lock(self, context: Value) -> bool:
+        resolver = self.linker.resolver
+        expr, scope = context.expr, context.scope
+        entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
+        name = resolver.type_name(entity)
+        if name is not None and self.catalog.is_in_process(name):
+            return False
+        entry = self.catalog.find("lock", name)
+        if entry is not None:
+            return bool(entry.kind == "context")
+        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self.takes_lock(entity):
+            return True
+        class_ = self.linker.resolver.class_of(entity)
+        enter = None if class_ is None else class_.method("__enter__")
+        if enter is not None and self.takes_lock(enter):
+            return True
+        return _LOCK_NAME.search(last_name(expr)) is not None
+
+    def takes_lock(self, function: LinkedFunction) -> bool:
+        """Tell whether a context manager of the project takes a lock for its body."""
+        events = self.linker.events(function)
+        contexts = {id(context): context for event in events for context in event.contexts}
+        if any(self.is_lock(context) for context in contexts.values()):
+            return True
+        called = (self.linker.resolver.qualify(event.call.function, event.state.scope) for event in events)
+        entries = (self.catalog.find("lock", name) for name in called)
+        return any(entry is not None and entry.kind != "within" for entry in entries)
+
+
+def _is_same_call(one: m.Call, other: m.Call) -> bool:
+    """Tell whether two calls are spelled alike."""
+    return (one.function, one.arguments, one.keywords) == (other.function, other.arguments, other.keywords)
+
+
+def gives_up(handler: m.Handler) -> bool:
+    """Tell whether a handler always raises again, or ends the process."""
+    return any(isinstance(statement, m.Raise) or _ends(statement) for statement in handler.body)
+
+
+def _ends(statement: m.Statement) -> bool:
+    """Tell whether a statement ends the process, with a failure as far as it says."""
+    match statement:
+        case m.Evaluate(value=m.Call(function=called, arguments=arguments)):
+            return dotted(called) in _ENDING and arguments not in {(), (m.Constant(0),)}
+        case _:
+            return False
+
+
+def _sides(context: Value) -> Iterator[Value]:
+    """Give what a context is on either way, where an expression chooses it."""
+    match context.expr:
+        case m.Conditional(body=body, orelse=orelse):
+            yield from (Value(body, context.scope), Value(orelse, context.scope))
+        case _:
+            yield context
+
+
+def _last(name: str | None) -> str:
+    return "" if name is None else name.rpartition(".")[2]

@@ -1,0 +1,181 @@
+"""What a function of the project does with what it is given, in one line each."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, MAIN, NOBODY, NODE_FIRSTS, Processes
+from fsrace_lint.analysis.program.symbols import as_function
+from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.analysis.values.call_arguments import arguments_of, received
+from fsrace_lint.engine.query_cache import Memo, once
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+
+_DEEPEST: Final = 3
+
+_HandedOn: TypeAlias = "tuple[Event, str, int | None, str | None]"
+"""A call, the parameter that it hands on, and the position or the keyword of the argument."""
+
+
+class _Given(Record, frozen=True):
+    """What a function does with what it is given: the calls of parameters, and those that hand them on."""
+
+    called: tuple[tuple[Event, str], ...]
+    handed_on: tuple[_HandedOn, ...]
+
+
+class Summaries:
+    """Summaries of functions, each made once."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.linker = linker
+        self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
+        self._firsts: dict[LinkedFunction, str | None] = {}
+        self._given: Memo[LinkedFunction, _Given] = Memo(_Given((), ()), circle=linker.circle)
+
+    def runs_given(self, function: LinkedFunction, parameter: str | None) -> Processes:
+        """Tell who runs the function that a helper or a decorator is given.
+
+        Args:
+            function: The helper (`run_on_main(prepare)`) or the decorator.
+            parameter: The parameter that receives it; any where None.
+
+        Returns:
+            The processes that reach a call of that parameter, in its own code, in a function
+            it defines, or in another helper that it hands it on to; everybody where there is none.
+        """
+        processes = NOBODY
+        for way in self.ways_to_given(function, parameter):
+            processes |= functools.reduce(operator.and_, (event.state.processes for event in way))
+        return processes or ALL
+
+    def ways_to_given(
+        self, function: LinkedFunction, parameter: str | None, depth: int = 0
+    ) -> Iterator[tuple[Event, ...]]:
+        """Give the calls by which a helper or a decorator runs the function that it is given.
+
+        Where another helper runs it in the end, the calls that hand it on come first.
+        """
+        yield from ((event,) for event, name in self._given_to(function).called if parameter in {None, name})
+        for event, helper, further in self._receivers(function, parameter) if depth < _DEEPEST else ():
+            for way in self.ways_to_given(helper, further, depth + 1):
+                yield event, *way
+
+    def _receivers(
+        self, function: LinkedFunction, parameter: str | None
+    ) -> Iterator[tuple[Event, LinkedFunction, str | None]]:
+        """Give the calls by which a helper hands on what it is given, and what receives it there."""
+        for event, name, position, keyword in self._given_to(function).handed_on:
+            if name == parameter:
+                helper = as_function(self.linker.resolver.entity(event.call.function, event.state.scope))
+                if helper is not None and helper is not function:
+                    yield event, helper, received(helper, position, keyword)
+
+    def _given_to(self, function: LinkedFunction) -> _Given:
+        return self._given.get(function, lambda: self._find_given(function))
+
+    def _find_given(self, function: LinkedFunction) -> _Given:
+        called: list[tuple[Event, str]] = []
+        within = tuple(_with_nested(function))
+        for inner in within:
+            for event in self.linker.events(inner):
+                name = self._called_parameter(event, within)
+                if name is not None:
+                    called.append((event, name))
+        return _Given(tuple(called), tuple(_handed_on(self.linker.events(function))))
+
+    def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
+        """Tell whether every process that calls a function waits there for the others."""
+        if depth > _DEEPEST:
+            return False
+        return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
+
+    def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
+        events = self.linker.events(function)
+        return any(event.state.processes == ALL and self.waits(event, depth + 1) for event in events)
+
+    def waits(self, event: Event, depth: int = 0) -> bool:
+        """Tell whether a call is a barrier, the framework's or the project's own."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = self.linker.resolver.type_name(entity)
+        if self.linker.catalog.find("barrier", name or "*." + last_name(event.call.function)) is not None:
+            return True
+        callee = as_function(entity)
+        return callee is not None and self.is_barrier(callee, depth)
+
+    def first_scope(self, function: LinkedFunction) -> str | None:
+        """Tell whether `with function():` lets the main process run the body before all others.
+
+        Returns:
+            `global` or `local`: the main process of the job, or of each node. None
+            where it is no such context manager.
+        """
+        return once(self._firsts, function, None, lambda: self._find_first(function))
+
+    def _find_first(self, function: LinkedFunction) -> str | None:
+        if not function.facts.is_generator:
+            return None
+        taking_turns = self._find_turns(function)
+        if taking_turns is not None:
+            return taking_turns
+        waiting = [e.state.processes for e in self.linker.events(function) if self.waits(e)]
+        if any(processes == MAIN for processes in waiting) and any(
+            not processes & MAIN for processes in waiting
+        ):
+            return "global"
+        first = [p for p in waiting if p & MAIN and not p & ~NODE_FIRSTS]
+        return "local" if first and any(not processes & MAIN for processes in waiting) else None
+
+    def _find_turns(self, function: LinkedFunction) -> str | None:
+        """Find who gets to the body first where a context yields twice, with a barrier for all in between."""
+        arms = [branch for branch in function.facts.body if isinstance(branch, m.If) and _yields(branch.body)]
+        for one, other in itertools.pairwise(arms):
+            between = [e for e in self.linker.events(function) if one.span < e.call.span < other.span]
+            for event in between:
+                if event.state.processes == ALL and self.waits(event):
+                    before, _ = self.linker.guards.split(one.test, event.state.scope)
+                    after, _ = self.linker.guards.split(other.test, event.state.scope)
+                    scopes = (scope for scope in ("global", "local") if before == FIRST[scope])
+                    return None if after & MAIN else next(scopes, None)
+        return None
+
+    def _called_parameter(self, event: Event, within: Container[LinkedFunction]) -> str | None:
+        """Name the parameter of one of some functions that a call runs."""
+        called = event.call.function
+        bound = (
+            self.linker.resolver.binding(called.id, event.state.scope) if isinstance(called, m.Name) else None
+        )
+        return bound.parameter.name if isinstance(bound, Argument) and bound.function in within else None
+
+
+def _yields(body: Iterable[m.Statement]) -> bool:
+    """Tell whether a suite yields nothing, as the context manager does that is entered by no name."""
+    return any(isinstance(each, m.Evaluate) and each.value == m.Opaque() for each in body)
+
+
+def _handed_on(events: Iterable[Event]) -> Iterator[_HandedOn]:
+    """Give the arguments of calls that are parameters of the function around, by name."""
+    for event in events:
+        for position, keyword, value in arguments_of(event.call):
+            bound = event.state.scope.get(value.id) if isinstance(value, m.Name) else None
+            if isinstance(bound, Argument):
+                yield event, bound.parameter.name, position, keyword
+
+
+def _with_nested(function: LinkedFunction) -> Iterator[LinkedFunction]:
+    yield function
+    for inner in function.nested.values():
+        yield from _with_nested(inner)

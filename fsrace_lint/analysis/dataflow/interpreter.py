@@ -1,0 +1,396 @@
+"""Follow one function's code: every call, with what must have happened to reach it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.dataflow.abstract_state import (
+    Exit,
+    Flow,
+    Literal,
+    Net,
+    State,
+    caught_by,
+    join,
+    join_all,
+)
+from fsrace_lint.analysis.dataflow.loops import amid_rounds
+from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN
+from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
+from fsrace_lint.analysis.dataflow.transfer import Evaluator, Loop, is_file
+from fsrace_lint.analysis.values.abstract_values import Element, Entered, Value, merge
+from fsrace_lint.analysis.values.assignment import assigned, targets_of
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.traversal import bound_in, bound_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsrace_lint.analysis.dataflow.transfer import Semantics
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+
+_REPEATED_FINALLY: Final = 3
+
+
+class Walker(Evaluator):
+    """Follows the code of one function."""
+
+    def __init__(self, function: LinkedFunction, semantics: Semantics) -> None:
+        """Prepare for one function."""
+        super().__init__(function, semantics)
+        self.exits: list[Exit] = []
+        self.raises: list[Exit] = []
+
+    def follow(self) -> Flow:
+        """Follow the whole body."""
+        end = self.block(self.function.facts.body, State(ALL, (), self.latest))
+        if end is not None:
+            self.exits.append(Exit(None, end, len(self.events)))
+        ways_out = tuple(self.exits), tuple(self.raises)
+        alone = self.refuses_several and all(way.state.processes == MAIN for way in self.exits)
+        return Flow(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests), alone)
+
+    def _final_scope(self) -> Scope:
+        if not self.exits:
+            return self.latest
+        scope = self.exits[-1].state.scope
+        names = bound_in(self.function.facts) if len(self.exits) > 1 else ()
+        for earlier in self.exits[-2::-1]:
+            scope = merge(earlier.state.scope, scope, names)
+        return scope
+
+    def block(self, statements: Sequence[m.Statement], state: State | None) -> State | None:
+        """Follow a suite; the answer is None where its end cannot be reached."""
+        for statement in statements:
+            if state is None:
+                return None
+            self.latest = state.scope
+            state = _STATEMENTS[type(statement)](self, statement, state)
+        return state
+
+    def _evaluate_statement(self, statement: m.Evaluate, state: State) -> State | None:
+        return self.evaluate(statement.value, state)
+
+    def _assign(self, statement: m.Assign, state: State) -> State | None:
+        after = self.evaluate(statement.value, state)
+        if after is None or statement.value is None:
+            return after
+        names: dict[str, Binding] = {}
+        for target in statement.targets:
+            if not _is_augmented(target, statement.value):
+                after = self._stored(target, after)
+            if after is None:
+                return None
+            names.update(assigned(target, statement.value, after.scope))
+        return replace(after, scope=after.scope.bind(names))
+
+    def _stored(self, target: m.Expr, state: State | None) -> State | None:
+        """Follow what is evaluated to store something: the object and the index of `item[index] = …`."""
+        match target:
+            case m.Sequence(items=items):
+                for item in items:
+                    state = self._stored(item, state)
+                return state
+            case m.Starred(value=value):
+                return self._stored(value, state)
+            case m.Attribute(value=value):
+                return self.evaluate(value, state)
+            case m.Subscript(value=value, index=index):
+                return self.evaluate(index, self.evaluate(value, state))
+            case _:
+                return state
+
+    def _return(self, statement: m.Return, state: State) -> State | None:
+        after = self.evaluate(statement.value, state)
+        if after is not None and not self.silent:
+            self.exits.append(Exit(statement.value, after, len(self.events)))
+        self.how_left = "return"
+        return None
+
+    def _raise(self, statement: m.Raise, state: State) -> State | None:
+        after = self.evaluate(statement.value, state)
+        self.can_fail(after)
+        if after is not None and not self.silent and not self.nets:
+            self.raises.append(Exit(statement.value, after, len(self.events)))
+        self.how_left = "raise"
+        return None
+
+    def _break(self, _statement: m.Break, state: State) -> State | None:
+        if self.loops:
+            self.loops[-1].breaks.append(state)
+        self.how_left = "break"
+        return None
+
+    def _continue(self, _statement: m.Continue, _state: State) -> State | None:
+        self.how_left = "continue"
+        return None
+
+    def _assert(self, statement: m.Assert, state: State) -> State | None:
+        before = self.test(statement.test, state)
+        self.can_fail(self.assume(before, statement.test, truth=False))
+        held = self.assume(before, statement.test, truth=True)
+        self.take_back(before, statement.test, truth=True)
+        return None if before is None or held is None else _mark_exit(held, len(before.literals), "raise")
+
+    def _if(self, statement: m.If, state: State) -> State | None:
+        before = self.test(statement.test, state)
+        if before is None:
+            return None
+        self.how_left = ""
+        then = self.block(statement.body, self.assume(before, statement.test, truth=True, branch=statement))
+        left_then, self.how_left = self.how_left, ""
+        otherwise = self.assume(before, statement.test, truth=False, branch=statement)
+        if then is None and left_then == "raise":
+            self.take_back(before, statement.test, truth=False)
+        other = self.block(statement.orelse, otherwise)
+        if then is None and other is not None:
+            return _mark_exit(other, len(before.literals), left_then)
+        if other is None and then is not None:
+            return _mark_exit(then, len(before.literals), self.how_left)
+        after = join(then, other, statement.binds, Value(statement.test, before.scope))
+        if after is None or self.split(statement.test, before.scope) == UNDIVIDED:
+            return after
+        implied = (
+            *_implications(then, before, m.Not(statement.test)),
+            *_implications(other, before, statement.test),
+        )
+        return replace(after, implied=(*after.implied, *implied)) if implied else after
+
+    def _while(self, statement: m.While, state: State) -> State | None:
+        names = statement.binds
+        entry = self.test(statement.test, replace(state, scope=amid_rounds(statement, state.scope)))
+        over = Value(statement.test, state.scope)
+        loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
+        after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
+        return join_all([after, *loop.breaks], names)
+
+    def _for(self, statement: m.For, state: State) -> State | None:
+        before = self.evaluate(statement.iterable, state)
+        if before is None:
+            return None
+        names = statement.binds
+        entry = replace(before, scope=amid_rounds(statement, before.scope))
+        iterable = Value(statement.iterable, before.scope)
+        inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, Element(iterable))))
+        loop = self._loop(iterable, statement.body, inside)
+        after = self.block(statement.orelse, entry)
+        return join_all([after, *loop.breaks], names)
+
+    def _loop(self, over: Value, body: Sequence[m.Statement], state: State | None) -> Loop:
+        loop = Loop(over)
+        self.loops.append(loop)
+        self.block(body, state)
+        self.loops.pop()
+        return loop
+
+    def _try(self, statement: m.Try, state: State) -> State | None:
+        if not statement.final:
+            return self._handled(statement, state)
+        breaks = self.loops[-1].breaks if self.loops else []
+        broken, exited, thrown = len(breaks), len(self.exits), len(self.raises)
+        self.interrupted.append(None)
+        after = self._handled(statement, state)
+        raised = self.interrupted.pop()
+        breaking, exiting, raising = breaks[broken:], self.exits[exited:], self.raises[thrown:]
+        del breaks[broken:], self.exits[exited:], self.raises[thrown:]
+        self.block(statement.final, _amid(statement, state, state))
+        self.can_fail(self._after_finally(statement.final, raised))
+        here = len(self.events)
+        self.raises += [replace(way, position=here) for way in raising]
+        for way in breaking:
+            end = self._after_finally(statement.final, way)
+            breaks += [] if end is None else [end]
+        for out in exiting:
+            end = self._after_finally(statement.final, out.state)
+            if end is not None:
+                left = replace(out.state, processes=end.processes)
+                self.exits.append(replace(out, state=left, position=here))
+        return self._after_finally(statement.final, after)
+
+    def _handled(self, statement: m.Try, state: State) -> State | None:
+        """Follow a `try` without its `finally`."""
+        if not statement.handlers:
+            return self.block(statement.orelse, self.block(statement.body, state))
+        self.nets.append(Net(statement.handlers, None, state.scope))
+        self.interrupted.append(None)
+        end = self.block(statement.body, state)
+        raised = self.interrupted.pop()
+        self.nets.pop()
+        if all(handler.caught is not None for handler in statement.handlers):
+            self.can_fail(raised)
+        caught = _amid(statement, state, raised)
+        ends = [self.block(statement.orelse, end)]
+        for handler in statement.handlers:
+            self.how_left = ""
+            ends.append(self._catch(statement, handler, self.evaluate(handler.caught, caught)))
+            if ends[-1] is None and ends[0] is not None:
+                passed = _caught(statement, handler, ends[0], truth=False)
+                ends[0] = replace(ends[0], literals=(*ends[0].literals, replace(passed, exit=self.how_left)))
+        return join_all(ends, statement.binds)
+
+    def _catch(self, attempt: m.Try, handler: m.Handler, state: State | None) -> State | None:
+        """Follow a handler."""
+        if state is None:
+            return None
+        literal = _caught(attempt, handler, state, truth=True)
+        return self.block(handler.body, replace(state, literals=(*state.literals, literal)))
+
+    def _after_finally(self, final: Sequence[m.Statement], after: State | None) -> State | None:
+        """Follow `finally` once more, for those who came there in one way, without noting its calls."""
+        if after is None:
+            return None
+        if self.silent >= _REPEATED_FINALLY:
+            return replace(after, scope=after.scope.forget(bound_names(final)))
+        self.silent += 1
+        end = self.block(final, after)
+        self.silent -= 1
+        return end
+
+    def _with(self, statement: m.With, state: State) -> State | None:
+        return self._within(statement, statement.items, state)
+
+    def _within(self, statement: m.With, items: Sequence[m.WithItem], state: State) -> State | None:
+        """Follow a `with` from one of its items on; `with a, b:` is `with a:` and, in it, `with b:`."""
+        if not items:
+            return self.block(statement.body, state)
+        item, rest = items[0], items[1:]
+        inside = self.evaluate(item.context, state)
+        if inside is None:
+            return None
+        context = Value(item.context, inside.scope)
+        if item.target is not None:
+            inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, Entered(context))))
+        suppressor = self._suppressor(context)
+        if suppressor is not None:
+            self.nets.append(Net((), suppressor, context.scope))
+            self.interrupted.append(None)
+        self.contexts.append(context)
+        end = _left(item, state, inside, self._within(statement, rest, inside))
+        self.contexts.pop()
+        if suppressor is None:
+            return end
+        self.nets.pop()
+        raised = self.interrupted.pop()
+        self.can_fail(raised)
+        return join(end, _amid(statement, state, raised), statement.binds)
+
+    def _suppressor(self, context: Value) -> m.Call | None:
+        """Give the call that makes a context, if that suppresses exceptions."""
+        call = context.expr
+        if not isinstance(call, m.Call) or not call.arguments:
+            return None
+        return call if self.kind(call.function, context.scope) == "suppressor" else None
+
+    def _match(self, statement: m.Match, state: State) -> State | None:
+        before = self.evaluate(statement.subject, state)
+        if before is None:
+            return None
+        ends: list[State | None] = []
+        rest: State | None = before
+        for case in statement.cases:
+            inside = None if rest is None else replace(rest, scope=rest.scope.forget(case.names))
+            after = None if case.irrefutable else rest
+            if case.guard is not None:
+                asked = self.test(case.guard, inside)
+                inside = self.assume(asked, case.guard, truth=True)
+                after = self.assume(asked, case.guard, truth=False) if case.irrefutable else rest
+            ends.append(self.block(case.body, inside))
+            rest = after
+        return join_all([*ends, rest], statement.binds)
+
+    def _define_function(self, statement: m.DefineFunction, state: State) -> State | None:
+        function = self.function.module.functions[statement.function]
+        defaults = (p.default for p in function.facts.parameters if p.default is not None)
+        return self._several((*function.facts.decorators, *defaults), state)
+
+    def _define_class(self, statement: m.DefineClass, state: State) -> State | None:
+        facts = self.function.module.classes[statement.index].facts
+        before = self._several((*facts.bases, *facts.decorators), state)
+        end = self.block(statement.body, before)
+        if end is None or before is None:
+            return None
+        attributes: dict[str, Binding] = {}
+        for name in bound_names(s for s in statement.body if not _declares_field(s)):
+            bound = end.scope.get(name)
+            if bound is not None:
+                attributes[f"{facts.name}.{name}"] = bound
+        return replace(end, scope=before.scope.bind(attributes))
+
+
+def _left(item: m.WithItem, before: State, inside: State, end: State | None) -> State | None:
+    """Give the state after a context is left: what it took, and what was locked of its file, is released."""
+    if end is None:
+        return None
+    taken = [lock for lock in inside.locks if lock not in before.locks]
+    files = item.target, item.context
+    kept = (
+        lock for lock in end.locks if lock not in taken and not any(is_file(lock, each) for each in files)
+    )
+    return replace(end, locks=tuple(kept))
+
+
+def _caught(attempt: m.Try, handler: m.Handler, state: State, *, truth: bool) -> Literal:
+    return Literal(caught_by(handler), truth, state.scope, attempt=attempt)
+
+
+def _amid(statement: m.Try | m.With, before: State, raised: State | None) -> State | None:
+    """The state of those who left a statement somewhere in its midst: what it binds may be bound or not."""
+    if raised is None:
+        return None
+    return replace(raised, scope=before.scope.forget(statement.binds))
+
+
+def _declares_field(statement: m.Statement) -> bool:
+    """Tell whether a statement of a class body declares what each object has, with a default at most."""
+    return isinstance(statement, m.Assign) and statement.annotation is not None
+
+
+def _mark_exit(state: State, position: int, how: str) -> State:
+    """Say how the other way left the code, of the test that was made at a position."""
+    literals = list(state.literals)
+    literals[position] = replace(literals[position], exit=how)
+    return replace(state, literals=tuple(literals))
+
+
+def _implications(end: State | None, before: State, otherwise: m.Expr) -> Iterator[Literal]:
+    """Give what holds after a branch of which a side can be left early: the other was taken, or a test held.
+
+    Args:
+        end: The state at the end of that side.
+        before: The state before the branch.
+        otherwise: The test by which the other side is taken.
+
+    Yields:
+        Each as a test that came out true, with the names as they were before the branch.
+    """
+    for literal in () if end is None else end.literals[len(before.literals) + 1 :]:
+        if literal.exit:
+            held = literal.test if literal.truth else m.Not(literal.test)
+            yield Literal(m.Boolean("or", (otherwise, held)), truth=True, scope=before.scope)
+
+
+def _is_augmented(target: m.Expr, value: m.Expr) -> bool:
+    """Tell whether a target was read to make the value, as that of `target += …` is."""
+    return isinstance(value, m.Binary) and value.left == target
+
+
+_STATEMENTS: Final[dict[type, Callable[..., State | None]]] = {
+    m.Evaluate: Walker._evaluate_statement,
+    m.Assign: Walker._assign,
+    m.Return: Walker._return,
+    m.Raise: Walker._raise,
+    m.Break: Walker._break,
+    m.Continue: Walker._continue,
+    m.Assert: Walker._assert,
+    m.If: Walker._if,
+    m.While: Walker._while,
+    m.For: Walker._for,
+    m.Try: Walker._try,
+    m.With: Walker._with,
+    m.Match: Walker._match,
+    m.DefineFunction: Walker._define_function,
+    m.DefineClass: Walker._define_class,
+}

@@ -1,0 +1,69 @@
+"""Which values are what a process has found in a folder, the same for all that look there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.values.abstract_values import Either, Element, Selected, Value
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from fsrace_lint.analysis.ranks.rank_tests import Guards
+    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.catalog import Catalog
+
+_DEEPEST: Final = 16
+SHOWING: Final = frozenset({"tqdm.tqdm", "tqdm.auto.tqdm", "accelerate.utils.tqdm", "rich.progress.track"})
+"""What shows how far a loop is, and gives it what it is given."""
+_ARRANGING: Final = SHOWING | {"sorted", "list", "reversed", "set", "tuple"}
+_TAKING: Final = frozenset({"pop", "popleft", "copy"})
+
+
+class Listings:
+    """Follows names, arrangements and slices back to a listing."""
+
+    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.guards = guards
+        self.catalog = catalog
+
+    def is_listing(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
+        """Tell whether an expression is a listing of a folder, or made of the entries of one."""
+        if depth > _DEEPEST:
+            return False
+        match expr:
+            case m.Name() | m.Attribute():
+                bound = self.guards.known(expr, scope)
+                return bound is not None and self._bound(bound, depth + 1)
+            case m.Call(function=function, arguments=arguments):
+                if self._lists(function, scope):
+                    return True
+                if isinstance(function, m.Attribute) and function.name in _TAKING:
+                    return self.is_listing(function.value, scope, depth + 1)
+                arranges = self.resolver.qualify(function, scope) in _ARRANGING and bool(arguments)
+                return arranges and self.is_listing(arguments[0], scope, depth + 1)
+            case m.Subscript(value=value):
+                return self.is_listing(value, scope, depth + 1)
+            case m.Comprehension(generators=(generator,)):
+                return self.is_listing(generator.iterable, scope, depth + 1)
+            case _:
+                return False
+
+    def _bound(self, binding: Binding, depth: int) -> bool:
+        match binding:
+            case Value(expr=expr, scope=scope) | Element(iterable=Value(expr=expr, scope=scope)):
+                return self.is_listing(expr, scope, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self._bound(then, depth + 1) and self._bound(otherwise, depth + 1)
+            case Either(options=options):
+                return all(self._bound(option, depth + 1) for option in options)
+            case _:
+                return False
+
+    def _lists(self, function: m.Expr, scope: Scope) -> bool:
+        name = self.resolver.qualify(function, scope) or f"*.{last_name(function)}"
+        effect = self.catalog.find("effect", name)
+        return effect is not None and effect.op == "list"

@@ -1,0 +1,48 @@
+"""What lies on a node's own disk: folders, and what the environment or a call names there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.syntax import model as m
+
+if TYPE_CHECKING:
+    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.ranks.rank_tests import Guards
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.catalog import Catalog
+
+
+class NodeLocal:
+    """Tells what each node has for itself, as far as names tell."""
+
+    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+        """Prepare for a project."""
+        self.resolver = resolver
+        self.guards = guards
+        self.catalog = catalog
+        self._folders = [
+            name.rstrip("/").split("/") for name in catalog.names("node-local") if name.startswith("/")
+        ]
+
+    def place(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Name the place on the node's own disk that an environment variable or a call gives."""
+        variable = self.guards.environment_variable(expr, scope)
+        name = f"${variable}" if variable is not None else None
+        if name is None and isinstance(expr, m.Call):
+            name = self.resolver.qualify(expr.function, scope)
+        return name if name is not None and self.catalog.exact("node-local", name) is not None else None
+
+    def holds(self, path: Path | None) -> bool:
+        """Tell whether each node has a path of its own under this name."""
+        if path is None:
+            return False
+        return any(symbol.local for symbol in path.symbols()) or self.folder(path) > 0
+
+    def folder(self, path: Path) -> int:
+        """Count the components at the beginning of a path that name a folder on the node's own disk."""
+        literal = [
+            "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
+        ]
+        return max((len(folder) for folder in self._folders if literal[: len(folder)] == folder), default=0)

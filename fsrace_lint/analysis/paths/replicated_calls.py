@@ -1,0 +1,116 @@
+"""Which functions give the same to all processes that call them at once with the same.
+
+The highest number in the names of the files in a folder, for instance, or a name cleaned of what no
+file system takes. What such a function reads is what it is given, and what lies in a folder.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.catalog import Catalog
+
+_DEEPEST: Final = 2
+_PLAIN: Final = frozenset(
+    {
+        "abs", "all", "any", "bool", "dict", "enumerate", "filter", "float", "frozenset", "int",
+        "isinstance", "len", "list", "map", "max", "min", "print", "range", "reversed", "round", "set",
+        "sorted", "str", "sum", "tuple", "zip", "os.fspath", "os.getcwd", "copy.copy", "copy.deepcopy",
+        "json.dumps", "json.loads", "zlib.adler32", "zlib.crc32",
+    }
+)  # fmt: skip
+_PLAIN_MODULES: Final = (
+    "re.", "os.path.", "pathlib.", "string.", "operator.", "math.", "hashlib.", "base64.",
+)  # fmt: skip
+_PLAIN_METHODS: Final = frozenset(
+    {
+        "add", "append", "as_posix", "count", "decode", "digest", "encode", "endswith", "extend",
+        "find", "format", "group", "groups", "hexdigest", "index", "isalnum", "isdecimal",
+        "isdigit", "isnumeric", "items", "join", "keys", "lower", "lstrip", "partition",
+        "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip",
+        "sort", "split", "startswith", "strip", "title", "upper", "values", "with_name",
+        "with_stem", "with_suffix", "zfill", "debug", "error", "info", "warn", "warning",
+    }
+)  # fmt: skip
+_LOOKING: Final = frozenset({"probe", "list"})
+_ELSEWHERE: Final = frozenset({"environ", "getenv", "random", "next", "open"})
+"""Identifiers of what can give each process something of its own, besides those in the catalog."""
+
+
+class Results:
+    """Tells which functions make the same of the same."""
+
+    def __init__(
+        self, resolver: Resolver, catalog: Catalog, events: Callable[[LinkedFunction], tuple[Event, ...]]
+    ) -> None:
+        """Prepare for a project; `events` gives the calls in a function."""
+        self.resolver = resolver
+        self.catalog = catalog
+        self.events = events
+        self._known: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
+
+    def is_pure(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether what a call gives follows from what it is given; it leads into no function here."""
+        name = self._name(call, scope)
+        return self.catalog.find("effect", name) is None and _is_plain(name, call.function)
+
+    def follow(self, function: LinkedFunction, depth: int = 0) -> bool:
+        """Tell whether what a function returns follows from what it is given and from what lies in a folder.
+
+        Args:
+            function: The function.
+            depth: How many calls lead to it from the one that is asked about.
+
+        Returns:
+            False also where a call in it is not known.
+        """
+        if depth > _DEEPEST:
+            return False
+        return self._known.get((function, depth), lambda: self._find(function, depth))
+
+    def _find(self, function: LinkedFunction, depth: int) -> bool:
+        facts = function.facts
+        if facts.is_generator or not self._telling.isdisjoint(facts.mentions):
+            return False
+        return all(self._gives_the_same(event, depth) for event in self.events(function))
+
+    def _gives_the_same(self, event: Event, depth: int) -> bool:
+        callee = self.resolver.callee(event.call, event.state.scope)
+        if callee is not None:
+            return self.follow(callee, depth + 1)
+        name = self._name(event.call, event.state.scope)
+        effect = self.catalog.find("effect", name)
+        return _is_plain(name, event.call.function) if effect is None else effect.op in _LOOKING
+
+    def _name(self, call: m.Call, scope: Scope) -> str:
+        return self.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
+
+    @functools.cached_property
+    def _telling(self) -> frozenset[str]:
+        """The identifiers of what differs from process to process."""
+        kinds = (self.catalog.last_names[kind] for kind in ("rank", "guard", "private"))
+        variables = (
+            name.rpartition(".")[2]
+            for name in self.catalog.names("variable")
+            if self.catalog.exact("variable", name).means in {"rank", "guard"}
+        )
+        return _ELSEWHERE.union(*kinds, variables)
+
+
+def _is_plain(name: str, called: m.Expr) -> bool:
+    """Tell whether a function of a library makes the same of the same, or makes nothing that is used."""
+    if name in _PLAIN or name.startswith(_PLAIN_MODULES) or name.endswith("Error"):
+        return True
+    return isinstance(called, m.Attribute) and called.name in _PLAIN_METHODS

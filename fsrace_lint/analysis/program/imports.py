@@ -1,0 +1,189 @@
+"""The files of a project, found by the names that imports use."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsrace_lint.analysis.program.modules import module_name
+from fsrace_lint.engine.name_index import Heads
+from fsrace_lint.engine.name_index_entry import HERE
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping
+
+    from fsrace_lint.analysis.program.modules import LinkedClass, Module
+    from fsrace_lint.engine.name_index import Field
+    from fsrace_lint.syntax import model as m
+
+
+class ModuleTable:
+    """Finds modules by the names that import statements use.
+
+    A module answers to its name from the project root, to its name from the
+    folder above its topmost package, and, for files of its own folder, to its
+    bare name: that is how scripts import their neighbors. A file in a folder that
+    is put on the path at run time is found by its bare name too, if no module has
+    that name and it lies nearest to the importing file. By its bare name no file in a
+    package is taken for a library that is known, as `pkg/utils/torch.py` is not `torch`.
+    """
+
+    def __init__(
+        self,
+        modules: Iterable[Module],
+        also: Mapping[str, Module | None],
+        libraries: Container[str] = (),
+        heads: Heads | None = None,
+    ) -> None:
+        """Index the modules of a project, under further relative paths too.
+
+        Args:
+            modules: The modules.
+            also: Those that stand under further relative paths.
+            libraries: The topmost packages that are known.
+            heads: The heads of the modules in the same order, if somebody has them already.
+        """
+        self.modules = tuple(modules)
+        self.heads = heads or Heads((module.relative, module.head) for module in self.modules)
+        self._libraries = libraries
+        for position, module in enumerate(self.modules):
+            module.position = position
+        linked = {module_name(path): module for path, module in also.items() if module is not None}
+        self._linked = linked
+        self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
+        self._places = _places(tuple(module.relative for module in self.modules))
+        self._found: dict[tuple[str, Module], Module | None] = {}
+
+    def _having(self, field: Field, name: str) -> Iterator[Module]:
+        return (self.modules[place] for place in self.heads.having(field, name))
+
+    @functools.cached_property
+    def renamed(self) -> dict[str, set[str]]:
+        """The names under which imports bind a name, where these are others."""
+        found: dict[str, set[str]] = {}
+        for module in self.modules:
+            for name, local in module.head.renamed:
+                found.setdefault(name, set()).add(local)
+        return found
+
+    def classes_named(self, name: str) -> tuple[LinkedClass, ...]:
+        """Give the classes of a name that stand in no function and no other class."""
+        found = (module.top_classes.get(name) for module in self._having("classes", name))
+        return tuple(class_ for class_ in found if class_ is not None)
+
+    def deriving(self, name: str) -> list[Module]:
+        """Give the modules in which a class may have a base that has a name where it is defined."""
+        names = self.bound_as(name)
+        return self._in_order(module for each in names for module in self._having("bases", each))
+
+    def bound_as(self, name: str) -> set[str]:
+        """Give a name, and those under which imports bind what has it."""
+        names, waiting = {name}, [name]
+        while waiting:
+            new = self.renamed.get(waiting.pop(), set()) - names
+            names |= new
+            waiting += new
+        return names
+
+    def naming(self, module: Module) -> list[Module]:
+        """Give the modules that may import a module."""
+        names = {module.name, *(name for name, target in self._linked.items() if target is module)}
+        if "" in names:
+            return list(self.modules)
+        last = {HERE, *(name.rpartition(".")[2] for name in names)}
+        return self._in_order(each for name in last for each in self._having("imported", name))
+
+    @staticmethod
+    def _in_order(modules: Iterable[Module]) -> list[Module]:
+        return sorted(dict.fromkeys(modules), key=lambda module: module.position)
+
+    def find(self, name: str, importer: Module) -> Module | None:
+        """Find the module an absolute import means, or None where it is not of the project."""
+        key = name, importer
+        if key not in self._found:
+            self._found[key] = self._find(name, importer)
+        return self._found[key]
+
+    def _find(self, name: str, importer: Module) -> Module | None:
+        top = name.partition(".")[0]
+        if top not in sys.stdlib_module_names:
+            folder = importer.relative.rpartition("/")[0].replace("/", ".")
+            beside = self._by_name.get(f"{folder}.{name}" if folder else name)
+            if beside is not None and beside is not importer and not self._means_library(top, importer):
+                return beside
+        found = self._by_name.get(name)
+        if found is not None and found is not importer:
+            return found
+        short = [self.modules[place] for place in self._places.by_short_name.get(name, ())]
+        candidates = short or self._beside(name, importer)
+        return max(
+            candidates, key=lambda module: common_folders(module.relative, importer.relative), default=None
+        )
+
+    def _means_library(self, top: str, importer: Module) -> bool:
+        """Tell whether a file beside another one, in a package, is not what that imports by a bare name."""
+        package = importer.name if importer.is_package else importer.name.rpartition(".")[0]
+        inside = package in self._by_name and self._by_name[package].is_package
+        return top in self._libraries and inside and not importer.facts.is_script
+
+    def _beside(self, name: str, importer: Module) -> list[Module]:
+        """Find files that lie in a folder around the importing file, and have no name of a library."""
+        if "." in name or name in sys.stdlib_module_names or name in self._libraries:
+            return []
+        return [
+            module
+            for module in (self.modules[place] for place in self._places.by_last_name.get(name, ()))
+            if module is not importer
+            and common_folders(module.relative, importer.relative) > 0
+            and not module.is_package
+        ]
+
+    def relative(self, row: m.Import, importer: Module) -> str:
+        """Give the dotted name from the root of the module a relative import means."""
+        parts = importer.name.split(".") if importer.name else []
+        up = row.level - (1 if importer.is_package else 0)
+        base = parts[: len(parts) - up] if up else parts
+        return ".".join([*base, row.module] if row.module else base)
+
+    def exact(self, name: str) -> Module | None:
+        """Find a module by its name from the root."""
+        return self._by_name.get(name)
+
+
+class _Places(NamedTuple):
+    """Which of some files answer to a name that is not their own from the root, by their places among all."""
+
+    by_short_name: dict[str, list[int]]
+    by_last_name: dict[str, list[int]]
+
+
+@functools.lru_cache(maxsize=4)  # it is asked for the same files again and again where a process stays
+def _places(relatives: tuple[str, ...]) -> _Places:
+    found = _Places({}, {})
+    names = [module_name(relative) for relative in relatives]
+    is_package = [relative.endswith("__init__.py") for relative in relatives]
+    packages = {name for name, is_one in zip(names, is_package, strict=True) if is_one}
+    for place, name in enumerate(names):
+        found.by_last_name.setdefault(name.rpartition(".")[2], []).append(place)
+        short = _from_topmost_package(name, packages, is_package=is_package[place])
+        if short != name:
+            found.by_short_name.setdefault(short, []).append(place)
+    return found
+
+
+def _from_topmost_package(name: str, packages: set[str], *, is_package: bool) -> str:
+    parent = name.rpartition(".")[0]
+    above = name if is_package else parent
+    while above and above in packages:
+        above = above.rpartition(".")[0]
+    is_outside = above == parent and not is_package
+    below = name if is_outside or not above else name[len(above) + 1 :]
+    return below.removeprefix("src.")
+
+
+def common_folders(one: str, two: str) -> int:
+    """Count the folders that two paths have in common, from the root on."""
+    pairs = zip(one.split("/"), two.split("/"), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -1,0 +1,350 @@
+"""The files of a project, with their functions and classes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from fsrace_lint.engine.grouping import where
+from fsrace_lint.engine.name_index_entry import Gathered
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.traversal import all_in, bound_in, bound_names, constants_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.engine.name_index_entry import PackedHead
+
+_NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
+
+
+class Module:
+    """One file of the project; its facts are asked for where something in it is.
+
+    `path` is as reported, `relative` counts from the project root; `name` is the
+    dotted name counted from the root. `position` counts the files of the project.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        relative: str,
+        facts: Callable[[], m.FileFacts],
+        head: PackedHead | Gathered,
+    ) -> None:
+        """Name a file, with what gives its facts, and with its head: the names in it."""
+        self.path = path
+        self.relative = relative
+        self.name = module_name(relative)
+        self.position = 0
+        self.family: Family | None = None
+        self._facts, self.head = facts, head
+
+    @functools.cached_property
+    def facts(self) -> m.FileFacts:
+        """The facts."""
+        return self._facts()
+
+    @functools.cached_property
+    def functions(self) -> tuple[LinkedFunction, ...]:
+        """All functions, the code of the module first."""
+        functions = tuple(
+            LinkedFunction(self, facts, index, self.classes[facts.owner] if facts.owner >= 0 else None)
+            for index, facts in enumerate(self.facts.functions)
+        )
+        nested: dict[int, dict[str, LinkedFunction]] = {}
+        for function in functions[1:]:
+            if function.facts.owner < 0 and function.facts.parent != 0:
+                nested.setdefault(function.facts.parent, {})[function.facts.name] = function
+        for index, inside in nested.items():
+            functions[index].nested = inside
+        return functions
+
+    @functools.cached_property
+    def inner(self) -> tuple[list[LinkedFunction], ...]:
+        """For each function those that its own code defines, lambdas and methods too."""
+        found: tuple[list[LinkedFunction], ...] = tuple([] for _ in self.functions)
+        for function in self.functions[1:]:
+            found[function.facts.parent].append(function)
+        return found
+
+    @functools.cached_property
+    def classes(self) -> tuple[LinkedClass, ...]:
+        """All classes."""
+        return tuple(LinkedClass(self, facts) for facts in self.facts.classes)
+
+    @functools.cached_property
+    def top_functions(self) -> dict[str, LinkedFunction]:
+        """The functions that stand in no other and in no class, by name."""
+        found = (f for f in self.functions[1:] if f.facts.owner < 0 and f.facts.parent == 0)
+        return {function.facts.name: function for function in found}
+
+    @functools.cached_property
+    def top_classes(self) -> dict[str, LinkedClass]:
+        """The classes that stand in no function and in no other, by name."""
+        found = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
+        return {class_.facts.name: class_ for class_ in found}
+
+    @functools.cached_property
+    def imports(self) -> dict[str, m.Import]:
+        """The imports, by the names that they bind."""
+        return {row.local: row for row in self.facts.imports if row.name != "*"}
+
+    @functools.cached_property
+    def stars(self) -> tuple[m.Import, ...]:
+        """The star imports."""
+        return tuple(row for row in self.facts.imports if row.name == "*")
+
+    @functools.cached_property
+    def rebound(self) -> frozenset[str]:
+        """The variables of the module that functions declare `global`, to bind them anew."""
+        return frozenset(name for function in self.functions[1:] for name in function.facts.outer_names)
+
+    @functools.cached_property
+    def set_on_classes(self) -> dict[tuple[int, str], set[str]]:
+        """What code binds in the bodies of classes, or sets on them, by where they stand and their name."""
+        found: dict[tuple[int, str], set[str]] = {}
+        for parent in {class_.parent for class_ in self.facts.classes}:
+            around = self.facts.functions[parent]
+            for statement in all_in(around.body):
+                if isinstance(statement, m.DefineClass):
+                    name = self.facts.classes[statement.index].name
+                    found.setdefault((parent, name), set()).update(bound_names(statement.body))
+            for bound in bound_in(around):
+                name, dot, attribute = bound.partition(".")
+                if dot:
+                    found.setdefault((parent, name), set()).add(attribute)
+        return found
+
+    @functools.cached_property
+    def class_bodies(self) -> dict[str, tuple[m.Statement, ...]]:
+        """What stands in the classes that its code defines once and outside of branches, by their names."""
+        found: dict[str, list[tuple[m.Statement, ...]]] = {}
+        for statement in self.facts.functions[0].body:
+            if isinstance(statement, m.DefineClass):
+                found.setdefault(self.facts.classes[statement.index].name, []).append(statement.body)
+        return {name: bodies[0] for name, bodies in found.items() if len(bodies) == 1}
+
+    @functools.cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that its code may bind, those of attributes as `x.name`."""
+        return frozenset(bound_in(self.facts.functions[0]))
+
+    def calls(self, names: set[str], *, results: bool = False) -> bool:
+        """Tell whether any code in it calls what has one of some names.
+
+        Args:
+            names: The names.
+            results: Whether only code counts that calls the results of calls too, as in `f()()`.
+
+        Returns:
+            Whether there is such code.
+        """
+        for function in self.facts.functions:
+            if not results or "" in function.called:
+                called = names.intersection(function.called)
+                if any(function.use(name) & ~m.HANDED for name in called):
+                    return True
+        return False
+
+    @property
+    def outline(self) -> tuple[object, ...]:
+        """What is looked at of a file to relate its classes, and to find which of them bind an attribute."""
+        functions = self.facts.functions
+        classes = [
+            (
+                msgspec.structs.replace(class_, methods=()),
+                [(name, functions[index].attributes) for name, index in class_.methods],
+            )
+            for class_ in self.facts.classes
+        ]
+        return self.facts.imports, self.facts.is_script, classes, self.set_on_classes
+
+    @property
+    def is_package(self) -> bool:
+        """Whether this is the `__init__` file of a package."""
+        return self.relative.endswith("__init__.py")
+
+    @property
+    def code(self) -> LinkedFunction:
+        """The code that runs when the module is imported."""
+        return self.functions[0]
+
+
+class Family(Protocol):
+    """Tells how the classes of a project are related."""
+
+    def bases(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
+        """Give those bases of a class that are in the project too."""
+
+    def ancestors(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Give a class and those it inherits from, nearest first, each once."""
+
+    def descendants(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Give a class and those that inherit from it, each once."""
+
+    def relatives(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
+        """Give those whose code an object of a class may run."""
+
+    def method(self, class_: LinkedClass, name: str, /) -> LinkedFunction | None:
+        """Find a method of a class, or of the nearest that it inherits from."""
+
+    def inherited(self, class_: LinkedClass, name: str, /) -> LinkedFunction | None:
+        """Find a method in the nearest class that one inherits from."""
+
+
+class _Qualified:
+    """Something that a module defines; it is shown by its name, as its fields lead to the whole project."""
+
+    __slots__ = ()
+
+    module: Module
+    facts: m.Function | m.Class
+
+    def __repr__(self) -> str:
+        return self.qualified
+
+    @property
+    def qualified(self) -> str:
+        """The dotted name from the root."""
+        return f"{self.module.name}.{self.facts.qualname}"
+
+
+class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
+    """A function of the project: its syntax and where it stands."""
+
+    module: Module
+    facts: m.Function
+    index: int
+    owner: LinkedClass | None = None
+    nested: Mapping[str, LinkedFunction] = _NONE
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """What sorts the functions of a project: by file, and as they stand there."""
+        return self.module.position, self.index
+
+    @property
+    def enclosing(self) -> LinkedFunction | None:
+        """The function whose code defines this one."""
+        return None if self.facts.parent < 0 else self.module.functions[self.facts.parent]
+
+    @property
+    def takes_object(self) -> bool:
+        """Whether a call of it as `object.name(…)` passes the object or the class unseen."""
+        return self.owner is not None and not any(
+            isinstance(decorator, m.Name) and decorator.id == "staticmethod"
+            for decorator in self.facts.decorators
+        )
+
+    @property
+    def parameters(self) -> dict[str, m.Parameter]:
+        """Its parameters by name."""
+        return {parameter.name: parameter for parameter in self.facts.parameters}
+
+
+class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
+    """A class of the project."""
+
+    module: Module
+    facts: m.Class
+
+    @functools.cached_property
+    def methods(self) -> dict[str, LinkedFunction]:
+        """The functions defined in its body, by name."""
+        return {name: self.module.functions[index] for name, index in self.facts.methods}
+
+    @property
+    def bases(self) -> tuple[LinkedClass, ...]:
+        """Those of its bases that are in the project too."""
+        return () if self.module.family is None else self.module.family.bases(self)
+
+    def ancestors(self) -> Iterable[LinkedClass]:
+        """Give this class and those it inherits from, nearest first, each once."""
+        return (self,) if self.module.family is None else self.module.family.ancestors(self)
+
+    def descendants(self) -> Iterable[LinkedClass]:
+        """Give this class and those that inherit from it, each once."""
+        return (self,) if self.module.family is None else self.module.family.descendants(self)
+
+    @property
+    def relatives(self) -> tuple[LinkedClass, ...]:
+        """Those whose code an object of this class may run: it, its ancestors and its descendants.
+
+        Of a class with very many descendants nothing can be said by what each does: they are left out.
+        """
+        return (self,) if self.module.family is None else self.module.family.relatives(self)
+
+    def binding(self, name: str) -> Iterable[LinkedFunction]:
+        """Give the methods of its own that bind an attribute of a name."""
+        return self._binding.get(name, ())
+
+    @functools.cached_property
+    def _binding(self) -> dict[str, tuple[LinkedFunction, ...]]:
+        methods = (method for method in self.methods.values() if method.facts.parameters)
+        return where((method, method.facts.attributes) for method in methods)
+
+    def may_set(self, name: str) -> bool:
+        """Tell whether its body may bind an attribute of a name, or the code around it may set that."""
+        return name in self.module.set_on_classes.get((self.facts.parent, self.facts.name), ())
+
+    def constant(self, name: str) -> m.Constant | None:
+        """Give the constant that its body binds a name to, if nothing around it may bind that too."""
+        constant = self._constants.get(name)
+        return None if f"{self.facts.name}.{name}" in self.module.bound else constant
+
+    @functools.cached_property
+    def _constants(self) -> dict[str, m.Constant]:
+        body = () if self.facts.parent else self.module.class_bodies.get(self.facts.name, ())
+        return constants_in(body, walrus=self.module.facts.functions[0].has_walrus)
+
+    def constant_of_objects(self, method: LinkedFunction, name: str) -> m.Constant | None:
+        """Give the constant that one of the methods that bind an attribute binds it to."""
+        if method not in self._constants_of_objects:
+            self._constants_of_objects[method] = constants_in(method.facts.body, walrus=False)
+        return self._constants_of_objects[method].get(f"{method.facts.parameters[0].name}.{name}")
+
+    @functools.cached_property
+    def _constants_of_objects(self) -> dict[LinkedFunction, dict[str, m.Constant]]:
+        return {}
+
+    def method(self, name: str) -> LinkedFunction | None:
+        """Find a method here or in the classes this one inherits from."""
+        family = self.module.family
+        return self.methods.get(name) if family is None else family.method(self, name)
+
+    def inherited(self, name: str) -> LinkedFunction | None:
+        """Find a method in the classes that this one inherits from."""
+        return None if self.module.family is None else self.module.family.inherited(self, name)
+
+    def declares(self, name: str) -> bool:
+        """Tell whether it, or a class that it inherits from, annotates an attribute of a name."""
+        return any(name == each for class_ in self.ancestors() for each, _ in class_.facts.annotated)
+
+
+def link_module(path: str, relative: str, facts: m.FileFacts) -> Module:
+    """Make the functions and classes of one file findable by name.
+
+    Args:
+        path: The path to report.
+        relative: The path from the project root, with forward slashes.
+        facts: What was extracted from the file.
+
+    Returns:
+        The module; its classes are related to others once it is in a project.
+    """
+    return Module(path, relative, lambda: facts, Gathered(facts))
+
+
+@functools.cache
+def module_name(relative: str) -> str:
+    """Turn `pkg/sub/mod.py` into `pkg.sub.mod`, and `pkg/__init__.py` into `pkg`."""
+    stem = relative.rpartition(".")[0] if relative.endswith((".py", ".pyw")) else relative
+    parts = [part for part in stem.split("/") if part not in {"", "."}]
+    if parts and parts[-1] == "__init__":
+        parts.pop()
+    return ".".join(parts)

@@ -1,0 +1,332 @@
+"""Which expressions are the number of this process, and what is behind names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from fsrace_lint.analysis.program.symbols import as_function, qualified_name
+from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    Either,
+    Element,
+    Scope,
+    Selected,
+    Unpacked,
+    Value,
+)
+from fsrace_lint.analysis.values.assignment import is_none
+from fsrace_lint.engine.depth_budget import Trail
+from fsrace_lint.engine.query_cache import Circle, Circles
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import dotted, last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Exit
+    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.engine.depth_budget import Settled
+
+_BoundRanks: TypeAlias = "Settled[Binding, str | None]"
+
+_DEEPEST: Final = 12
+_GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
+WORLDS: Final = frozenset(
+    {"WORLD", "world_group", "world_pg", "default_group", "default_pg", "get_world_group"}
+)
+"""Names of the group of all processes."""
+TRANSPARENT: Final = frozenset({"int", "str", "bool"})
+_SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
+ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
+
+
+class Passed(Protocol):
+    """What all callers pass for a parameter, as far as it tells processes apart."""
+
+    def rank(self, argument: Argument) -> str | None:
+        """Give the scope of the rank that every caller passes; None where one does not."""
+
+    def split(self, argument: Argument) -> Split:
+        """Tell which processes can be passed something true, and which something false."""
+
+    def split_kept(self, argument: Argument, name: str) -> Split:
+        """Tell the same of an attribute that callers have set on what they pass."""
+
+
+_NAMESPACES: Final = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
+
+
+class Ranks:
+    """Reads ranks in the scopes of a project."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        catalog: Catalog,
+        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            resolver: Resolves its names.
+            catalog: What library names mean.
+            exits: Gives the ways out of a function as far as they are known.
+        """
+        self.resolver = resolver
+        self.catalog = catalog
+        self.exits = exits
+        self.arguments: Passed | None = None
+        """What callers pass; None while a function is followed, which is done by its code alone."""
+        self.circle = Circle()
+        """The questions about what callers pass that are being answered."""
+        circles = Circles(resolver.trail.circle, self.circle)
+        self.trail = Trail(_DEEPEST, circles, resolver.trail.dependencies)
+        self._ranks: tuple[_BoundRanks, _BoundRanks] = (
+            self.trail.settled(None),
+            self.trail.settled(None),
+        )
+        """The ranks that names are bound to by the code alone, and with what callers pass."""
+
+    def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
+        """Tell whether an expression is the number of this process.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+            depth: How many aliases were followed to get here.
+
+        Returns:
+            `global`, `local`, `group` or `filesystem`; None where it is no rank.
+        """
+        if self.trail.is_over(depth):
+            return None
+        expr = as_attribute(expr)
+        match expr:
+            case m.Name() | m.Attribute():
+                return self._named_rank(expr, scope, depth)
+            case m.Call(function=function, arguments=arguments):
+                entity = self.resolver.entity(function, scope)
+                name = qualified_name(entity)
+                if name in TRANSPARENT and arguments:
+                    return self.rank_scope(arguments[0], scope, depth + 1)
+                if name in ENVIRONMENT_CALLS and arguments:
+                    return self.environment(arguments[0], "rank")
+                found = self._called_rank(name or last_name(function), as_function(entity), depth)
+                return "group" if found in {"global", "local"} and _names_a_group(expr, scope) else found
+            case m.Subscript(value=value, index=index):
+                if self.resolver.qualify(value, scope) == "os.environ":
+                    return self.environment(index, "rank")
+                return self._item_rank(index)
+            case m.Conditional(body=body, orelse=orelse):
+                return self.rank_scope(body, scope, depth + 1) or self.rank_scope(orelse, scope, depth + 1)
+            case m.Walrus(value=value):
+                return self.rank_scope(value, scope, depth + 1)
+            case m.Boolean(operator="or", values=values):
+                ranks = (self.rank_scope(value, scope, depth + 1) for value in values)
+                return next(filter(None, ranks), None)
+            case m.Binary(operator="%", left=left, right=right) if not isinstance(right, m.Constant):
+                return "local" if self.rank_scope(left, scope, depth + 1) == "global" else None
+            case _:
+                return None
+
+    def environment_variable(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Name the environment variable whose text an expression is; None for anything else."""
+        name: m.Expr | None = None
+        if isinstance(expr, m.Subscript) and self.resolver.qualify(expr.value, scope) == "os.environ":
+            name = expr.index
+        elif isinstance(expr, m.Call) and expr.arguments:
+            called = self.resolver.qualify(expr.function, scope)
+            name = expr.arguments[0] if called in ENVIRONMENT_CALLS else None
+        return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
+
+    def known(self, expr: m.Expr, scope: Scope) -> Binding | None:
+        """Give the binding behind a name or an attribute, where there is one."""
+        if isinstance(expr, m.Name):
+            return self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
+        if isinstance(expr, m.Attribute):
+            if isinstance(expr.value, m.Name):
+                bound = scope.get(f"{expr.value.id}.{expr.name}")
+                if bound is not None:
+                    return bound
+            return self._attribute(expr, scope)
+        return None
+
+    def _imported(self, expr: m.Expr, scope: Scope) -> Binding | None:
+        return self.resolver.variable(self.resolver.entity(expr, scope))
+
+    def _attribute(self, expr: m.Attribute, scope: Scope) -> Binding | None:
+        class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
+        if class_ is None:
+            return self._imported(expr, scope) or self._kept_in(self.known(expr.value, scope), expr.name)
+        return self._attribute_of(class_, expr.name)
+
+    def _kept_in(self, made: Binding | None, name: str) -> Binding | None:
+        """Give what an attribute of `Namespace(world_size=1)` was made with."""
+        match made:
+            case Value(expr=m.Call() as call, scope=scope):
+                if self.resolver.qualify(call.function, scope) not in _NAMESPACES:
+                    return None
+                return next((Value(each.value, scope) for each in call.keywords if each.name == name), None)
+            case Either() | Selected():
+                options = made.options if isinstance(made, Either) else (made.then, made.otherwise)
+                found = [kept for kept in (self._kept_in(each, name) for each in options) if kept is not None]
+                return self.resolver.either(tuple(found)) if len(found) == len(options) else None
+            case _:
+                return None
+
+    def _attribute_of(self, class_: LinkedClass, name: str) -> Binding | None:
+        values = self.resolver.attribute_values(class_, name)
+        if not values:
+            return None
+        return values[0] if len(values) == 1 else self.resolver.either(tuple(values))
+
+    def environment(self, name: m.Expr, means: str) -> str | None:
+        """Give the scope of an environment variable of that name that means a rank, or a size."""
+        if not (isinstance(name, m.Constant) and isinstance(name.value, str)):
+            return None
+        entry = self.catalog.exact("environment", name.value)
+        return entry.scope if entry is not None and entry.means == means else None
+
+    def _item_rank(self, index: m.Expr) -> str | None:
+        if not (isinstance(index, m.Constant) and isinstance(index.value, str)):
+            return None
+        variable = self.catalog.exact("variable", index.value)
+        return variable.scope if variable is not None and variable.means == "rank" else None
+
+    def _called_rank(self, name: str, own: LinkedFunction | None, depth: int) -> str | None:
+        entry = self.catalog.find("rank", name)
+        if entry is not None:
+            return str(entry.scope)
+        if own is None:
+            return None
+        values = [
+            way for way in self.exits(own) if way.value is not None and not isinstance(way.value, m.Constant)
+        ]
+        ranks = {
+            self.rank_scope(way.value, way.state.scope, depth + 2) for way in values if way.value is not None
+        }
+        return ranks.pop() if len(ranks) == 1 else None
+
+    def _named_rank(self, expr: m.Expr, scope: Scope, depth: int) -> str | None:
+        known = self.known(expr, scope)
+        if known is not None:
+            found = self._bound_rank(known, depth + 1)
+            if found is not None:
+                return found
+            if self._is_no_rank(known, depth + 1):
+                return None
+        if isinstance(expr, m.Attribute):
+            entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
+            if entry is not None:
+                return str(entry.scope)
+        variable = self.catalog.find("variable", last_name(expr))
+        return variable.scope if variable is not None and variable.means == "rank" else None
+
+    def _is_no_rank(self, binding: Binding, depth: int) -> bool:
+        """Tell whether a variable holds a constant, one number of many in a loop, or what a text says."""
+        if self.trail.is_over(depth):
+            return False
+        match binding:
+            case Value(expr=m.Constant(value=value)):
+                return value is not None
+            case Value(expr=expr, scope=scope):
+                return self._is_read_from_text(expr, scope, depth + 1)
+            case Element():
+                return True
+            case Selected(then=then, otherwise=otherwise):
+                return self._are_no_ranks((then, otherwise), depth + 1)
+            case Either(options=options):
+                return self._are_no_ranks(options, depth + 1)
+            case _:
+                return False
+
+    def _are_no_ranks(self, options: tuple[Binding, ...], depth: int) -> bool:
+        """Tell whether none of several bindings is a rank; None stands for what comes later."""
+        known = [each for each in options if not is_none(each)]
+        return bool(known) and all(self._is_no_rank(each, depth) for each in known)
+
+    def _is_read_from_text(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether a number is a part of a text, as of the name of a file."""
+        match expr:
+            case m.Call(function=m.Name(id=name), arguments=[value]) if name in TRANSPARENT:
+                return self._is_read_from_text(value, scope, depth)
+            case m.Call(function=m.Attribute(name=name)):
+                return name in _SPLITTING
+            case m.Subscript(value=value):
+                return self._is_read_from_text(value, scope, depth)
+            case m.Name(id=name):
+                bound = self.resolver.binding(name, scope)
+                return isinstance(bound, Value) and self._is_no_rank(bound, depth)
+            case _:
+                return False
+
+    def _bound_rank(self, binding: Binding, depth: int) -> str | None:
+        if self.trail.is_over(depth):
+            return None
+        known = self._ranks[self.arguments is not None]
+        return known.get(binding, depth, lambda: self._rank_of(binding, depth))
+
+    def _rank_of(self, binding: Binding, depth: int) -> str | None:
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.rank_scope(expr, scope, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
+            case Either(options=options):
+                return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
+            case Unpacked():
+                found = {self.rank_scope(*part, depth + 1) for part in self.parts(binding)}
+                return found.pop() if len(found) == 1 else None
+            case Argument(parameter=parameter):
+                passed = None if self.arguments is None else self.arguments.rank(binding)
+                variable = self.catalog.exact("variable", parameter.name)
+                named = variable.scope if variable is not None and variable.means == "rank" else None
+                return passed or named
+            case _:
+                return None
+
+    def parts(self, binding: Unpacked) -> Iterator[tuple[m.Expr, Scope]]:
+        """Give what a function of the project returns at one place of a tuple, whichever way it is left.
+
+        Nothing where it is not always a tuple that is written out there.
+        """
+        call, scope = binding.whole.expr, binding.whole.scope
+        callee = self.resolver.callee(call, scope) if isinstance(call, m.Call) else None
+        ways = () if callee is None or binding.index is None else self.exits(callee)
+        tuples = [(way.value.items, way.state.scope) for way in ways if isinstance(way.value, m.Sequence)]
+        for items, names in tuples if len(tuples) == len(ways) else ():
+            yield from ((item, names) for item in items[binding.index :][:1])
+
+
+def _names_a_group(call: m.Call, scope: Scope) -> bool:
+    """Tell whether a call asks for the number within a group that it is given, as `get_rank(group)` does.
+
+    One that may be left out is the group of all, but for who gives another one.
+    """
+    given = [(dotted(value) or "", value) for value in call.arguments]
+    given += [(keyword.name or "", keyword.value) for keyword in call.keywords]
+    return any(_GROUP.search(name) and not _is_of_all(value, scope) for name, value in given)
+
+
+def _is_of_all(group: m.Expr, scope: Scope) -> bool:
+    bound = scope.get(group.id) if isinstance(group, m.Name) else None
+    is_optional = isinstance(bound, Argument) and _is_none(bound.parameter.default)
+    return is_optional or _is_none(group) or last_name(group) in WORLDS
+
+
+def _is_none(expr: m.Expr | None) -> bool:
+    return isinstance(expr, m.Constant) and expr.value is None
+
+
+def as_attribute(expr: m.Expr) -> m.Expr:
+    """Read `getattr(value, "name", …)` as `value.name`, and anything else as it is."""
+    match expr:
+        case m.Call(function=m.Name(id="getattr"), arguments=(value, m.Constant(value=str(name)), *_)):
+            return m.Attribute(value, name)
+        case _:
+            return expr

@@ -1,0 +1,329 @@
+"""Which processes can see a test come out true, or false."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsrace_lint.analysis.dataflow.infeasible_paths import open_ways
+from fsrace_lint.analysis.dataflow.process_set import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
+from fsrace_lint.analysis.dataflow.rank_partition import (
+    UNDIVIDED,
+    choose,
+    combine,
+    compare_rank,
+    compare_size,
+    is_first,
+    union,
+)
+from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
+from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
+from fsrace_lint.analysis.values.abstract_values import Argument, Either, Scope, Selected, Value
+from fsrace_lint.analysis.values.constants import constant_passed
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Exit
+    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Guard
+    from fsrace_lint.engine.depth_budget import Settled
+
+_BoundSplits: TypeAlias = "Settled[Binding, Split]"
+
+_MIRRORED: Final = {
+    "<": ">",
+    ">": "<",
+    "<=": ">=",
+    ">=": "<=",
+    "==": "==",
+    "!=": "!=",
+    "is": "is",
+    "is not": "is not",
+}
+
+
+class Guards(Ranks):
+    """Reads rank tests in the scopes of a project."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        catalog: Catalog,
+        returned: Callable[[LinkedFunction], Split],
+        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            resolver: Resolves its names.
+            catalog: What library names mean.
+            returned: Gives which processes can see a function return something
+                true, and which something false.
+            exits: Gives the ways out of a function as far as they are known.
+        """
+        super().__init__(resolver, catalog, exits)
+        self.returned = returned
+        self._splits: tuple[_BoundSplits, _BoundSplits] = (
+            self.trail.settled(UNDIVIDED),
+            self.trail.settled(UNDIVIDED),
+        )
+        """How names divide processes by the code alone, and with what callers pass."""
+
+    def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
+        """Tell which processes can see a test true, and which false.
+
+        Args:
+            test: The test.
+            scope: The names as they stand where it is evaluated.
+            depth: How many aliases were followed to get here.
+
+        Returns:
+            Two sets. A test that says nothing about ranks gives everybody twice.
+        """
+        if self.trail.is_over(depth):
+            return UNDIVIDED
+        test = as_attribute(test)
+        match test:
+            case m.Constant(value=value):
+                return (ALL, NOBODY) if value else (NOBODY, ALL)
+            case m.Not(value=value):
+                return self.split(value, scope, depth)[::-1]
+            case m.Boolean(operator=operator, values=values):
+                return combine(operator, [self.split(value, scope, depth) for value in values])
+            case m.Conditional(test=inner, body=body, orelse=orelse):
+                return choose(
+                    self.split(inner, scope, depth),
+                    self.split(body, scope, depth),
+                    self.split(orelse, scope, depth),
+                )
+            case m.Compare(left=left, operators=(operator,), rights=(right,)):
+                return self._compare(left, operator, right, scope, depth)
+            case m.Binary(operator="&" | "|" as operator, left=left, right=right):
+                sides = [self.split(side, scope, depth + 1) for side in (left, right)]
+                return combine("and" if operator == "&" else "or", sides)
+            case m.Call(function=m.Name(id="bool"), arguments=(value,)):
+                return self.split(value, scope, depth + 1)
+            case m.Walrus(value=value):
+                return self.split(value, scope, depth)
+            case m.Name() | m.Attribute() | m.Call() | m.Subscript():
+                return self._truth(test, scope, depth)
+            case _:
+                return UNDIVIDED
+
+    def _truth(self, test: m.Expr, scope: Scope, depth: int) -> Split:
+        """The truth of a name, an attribute, an item or a call."""
+        if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
+            found = self._bound_split(known, depth + 1)
+            if found != UNDIVIDED or _is_understood(known):
+                return found
+        target = test.function if isinstance(test, m.Call) else test
+        entity = self.resolver.entity(target, scope)
+        name = qualified_name(entity)
+        guard = self.catalog.find("guard", name or f"*.{last_name(target)}")
+        if guard is not None and _is_meant(guard, test, target, name):
+            return is_first(guard.scope)
+        world = self.catalog.find("world", name)
+        if world is not None and world.kind != "size":
+            return (ALL, MAIN) if world.kind == "initialized" else UNDIVIDED
+        function = as_function(entity)
+        if function is not None and (isinstance(test, m.Call) or is_property(function)):
+            found = self._decided(test, function, depth) or self.returned(function)
+            if found != UNDIVIDED:
+                return found
+        rank = self.rank_scope(test, scope, depth + 1)
+        if rank is not None and self.environment_variable(test, scope) is not None:
+            return ALL, MAIN
+        if rank is not None:
+            return NOT_FIRST[rank], FIRST[rank]
+        found = self._heuristic(target, setting_of(test))
+        return self._kept(test, scope) if found == UNDIVIDED else found
+
+    def _kept(self, test: m.Expr, scope: Scope) -> Split:
+        """The truth of an attribute that callers have set on what they pass."""
+        if self.arguments is None or not isinstance(test, m.Attribute) or not isinstance(test.value, m.Name):
+            return UNDIVIDED
+        bound = self.resolver.binding(test.value.id, scope)
+        return self.arguments.split_kept(bound, test.name) if isinstance(bound, Argument) else UNDIVIDED
+
+    def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> Split | None:
+        """Read what a function returns where a constant that this call passes picks one of its results."""
+        if not isinstance(test, m.Call) or not function.parameters:
+            return None
+        ways = open_ways(test, function, self.exits(function))
+        value = ways[0].value if len(ways) == 1 else None
+        decided = len(ways) < len(self.exits(function))
+        if isinstance(value, m.Conditional):
+            chosen = constant_passed(value.test, test, function)
+            if chosen is not None:
+                value, decided = value.body if chosen.value else value.orelse, True
+        return self.split(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
+
+    def _heuristic(self, target: m.Expr, key: str) -> Split:
+        """What the usual name of a guard or of a setup test promises, or the key of a setting."""
+        variable = self.catalog.find("variable", last_name(target))
+        if variable is not None and variable.means == "guard":
+            return is_first(variable.scope)
+        setting = self.catalog.exact("variable", key) if key else None
+        if "initialized" in {each.means for each in (variable, setting) if each is not None}:
+            return ALL, MAIN
+        return UNDIVIDED
+
+    def _bound_split(self, binding: Binding, depth: int) -> Split:
+        if self.trail.is_over(depth):
+            return UNDIVIDED
+        known = self._splits[self.arguments is not None]
+        return known.get(binding, depth, lambda: self._split_of(binding, depth))
+
+    def _split_of(self, binding: Binding, depth: int) -> Split:
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.split(expr, scope, depth + 1)
+            case Selected(test=test, then=then, otherwise=otherwise):
+                return choose(
+                    self._split_of_choice(test, depth + 1),
+                    self._bound_split(then, depth + 1),
+                    self._bound_split(otherwise, depth + 1),
+                )
+            case Either(options=options):
+                return union([self._bound_split(option, depth + 1) for option in _informative(options)])
+            case Argument() if self.arguments is not None:
+                return self.arguments.split(binding)
+            case _:
+                return UNDIVIDED
+
+    def _split_of_choice(self, test: Value, depth: int) -> Split:
+        """Tell which processes take which value; without the package by which they meet, there is one."""
+        expr = test.expr
+        asked = expr.left if isinstance(expr, m.Compare) and expr.rights == (m.Constant(None),) else None
+        if (
+            isinstance(expr, m.Compare)
+            and isinstance(asked, m.Call)
+            and self._asks_for_launcher(asked, test.scope)
+        ):
+            return (ALL, MAIN) if expr.operators == ("is not",) else (MAIN, ALL)
+        return self.split(expr, test.scope, depth)
+
+    def _asks_for_launcher(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether a call looks for a package that starts processes, or numbers them."""
+        if self.resolver.qualify(call.function, scope) != "importlib.util.find_spec":
+            return False
+        launchers = {
+            name.partition(".")[0] for kind in ("launch", "rank") for name in self.catalog.names(kind)
+        }
+        return any(isinstance(each, m.Constant) and each.value in launchers for each in call.arguments)
+
+    def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+        rank = self.rank_scope(left, scope, depth + 1)
+        if rank is None and operator in _MIRRORED and self.rank_scope(right, scope, depth + 1) is not None:
+            left, right, operator = right, left, _MIRRORED[operator]
+            rank = self.rank_scope(left, scope, depth + 1)
+        if rank is not None:
+            return self._compare_rank(rank, operator, right, scope, depth)
+        if operator == "==" and self._is_shifted_rank(left, scope, depth) and self._is_size(right, scope):
+            return ANOTHER, ALL
+        if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
+            return compare_size(operator, right.value)
+        if (
+            isinstance(right, m.Constant)
+            and isinstance(right.value, bool)
+            and operator in {"==", "is", "!=", "is not"}
+        ):
+            true, false = self.split(left, scope, depth + 1)
+            return (true, false) if right.value == (operator in {"==", "is"}) else (false, true)
+        return UNDIVIDED
+
+    def _is_shifted_rank(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+        """Tell whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
+        if not isinstance(expr, m.Binary) or not isinstance(expr.right, m.Constant):
+            return False
+        return self.rank_scope(expr.left, scope, depth + 1) in {"global", "filesystem"}
+
+    def _compare_rank(self, rank: str, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+        if operator in {"in", "not in"}:
+            true, false = _among(rank, right)
+            return (true, false) if operator == "in" else (false, true)
+        if isinstance(right, m.Constant) and right.value is None:
+            return (MAIN, ALL) if operator in {"is", "=="} else (ALL, MAIN)
+        return compare_rank(rank, operator, self._number(right, scope, depth))
+
+    def _number(self, expr: m.Expr, scope: Scope, depth: int) -> int | None:
+        if isinstance(expr, m.Constant):
+            if isinstance(expr.value, str):
+                text = expr.value.strip()
+                return int(text) if text.lstrip("-").isdecimal() else None
+            return expr.value if isinstance(expr.value, int) else None
+        if isinstance(expr, m.Name) and not self.trail.is_over(depth + 1):
+            bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
+            if isinstance(bound, Value):
+                return self._number(bound.expr, bound.scope, depth + 1)
+        return None
+
+    def _is_size(self, expr: m.Expr, scope: Scope) -> bool:
+        match expr:
+            case m.Call(function=function, arguments=arguments):
+                name = self.resolver.qualify(function, scope)
+                if name in TRANSPARENT and arguments:
+                    return self._is_size(arguments[0], scope)
+                if name in ENVIRONMENT_CALLS and arguments:
+                    return self.environment(arguments[0], "size") is not None
+                world = self.catalog.find("world", name)
+                return world is not None and world.kind == "size"
+            case m.Subscript(value=value, index=index):
+                is_environment = self.resolver.qualify(value, scope) == "os.environ"
+                return is_environment and self.environment(index, "size") is not None
+            case m.Name() | m.Attribute():
+                variable = self.catalog.find("variable", last_name(expr))
+                return variable is not None and variable.means == "size"
+            case _:
+                return False
+
+
+def _is_understood(binding: Binding) -> bool:
+    """Tell whether a value is a test that was read to the end, so that its name promises nothing more.
+
+    Whether something is None may well say whether there are several processes.
+    """
+    expr = binding.expr if isinstance(binding, Value) else None
+    if isinstance(expr, m.Compare):
+        return expr.rights != (m.Constant(None),)
+    return isinstance(expr, (m.Constant, m.Not))
+
+
+def setting_of(test: m.Expr) -> str:
+    """Name the setting that is asked for by a text, as in `config["x"]` and `config.is_true("x")`."""
+    match test:
+        case m.Subscript(index=m.Constant(value=str(key))):
+            return key
+        case m.Call(function=m.Attribute(), arguments=(m.Constant(value=str(key)), *_)):
+            return key
+        case _:
+            return ""
+
+
+def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
+    """Tell whether a test that is named like a guard is that one."""
+    if guard.is_property and isinstance(test, m.Call):
+        return False
+    owner = last_name(target.value) if isinstance(target, m.Attribute) else ""
+    return name is not None or not guard.of or not owner or owner in guard.of
+
+
+def _informative(options: tuple[Binding, ...]) -> list[Binding]:
+    """Leave out constants that stand beside a real test: defaults for when there is one process."""
+    rest = [o for o in options if not (isinstance(o, Value) and isinstance(o.expr, m.Constant))]
+    return rest or list(options)
+
+
+def _among(rank: str, right: m.Expr) -> Split:
+    if not (isinstance(right, m.Sequence) and all(isinstance(item, m.Constant) for item in right.items)):
+        return UNDIVIDED
+    members = {item.value for item in right.items if isinstance(item, m.Constant)}
+    if members <= {-1, 0, "0", "-1", None} and members & {0, "0"}:
+        return is_first(rank)
+    return UNDIVIDED

@@ -1,0 +1,1 @@
+"""Barriers, collectives and waiting: which accesses are ordered, and where ranks diverge."""

@@ -1,0 +1,251 @@
+"""What happens before the process group exists, when every process takes itself for the first."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final
+
+from fsrace_lint.analysis.accesses.explanation_places import place_of
+from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.process_set import ALL, Runs, runs
+from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
+from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT, as_attribute
+from fsrace_lint.analysis.synchronization.model import VainTest
+from fsrace_lint.analysis.values.abstract_values import Selected, Value
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+
+_DEEPEST: Final = 12
+_HELPERS_DEPTH: Final = 2
+_CALLERS_DEPTH: Final = 3
+_UNKNOWN: Final = object()
+_COMPARING: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "is": operator.eq,
+    "is not": operator.ne,
+}
+
+
+class Groups:
+    """Finds what is guarded by tests that every process passes, because there is no group yet."""
+
+    def __init__(self, propagation: Propagation) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.propagation = propagation
+        self.linker = propagation.linker
+        self.catalog = propagation.catalog
+        self._exists = False
+        self._may_creates: dict[tuple[LinkedFunction, int], bool] = {}
+        self._creating: dict[tuple[LinkedFunction, int], bool] = {}
+
+    def vain_test(self, site: Site) -> VainTest | None:
+        """Find the test that is meant to keep all processes but one from a site, and keeps none.
+
+        Returns:
+            The test; None where it works, or another does, or it is not sure that there is
+            no group yet.
+        """
+        event = site.event
+        literals = event.state.literals
+        vain = [literal for literal in literals if self._is_passed_by_all(literal)]
+        if not vain or self._reached_without(event, vain) != ALL:
+            return None
+        created = self._created_after(event, 0)
+        if created is None or self.may_exist(event):
+            return None
+        test, creator = vain[-1], spell(created.call.function)
+        return VainTest(site, spell(test.test), test.truth, creator, place_of(created))
+
+    def is_vain(self, test: m.Expr, event: Event) -> bool:
+        """Tell whether all processes would pass a test at a call, for they have no group there yet."""
+        found = self._value(test, event.state.scope, 0)
+        return found is not _UNKNOWN and bool(found) and self.is_too_early(event)
+
+    def is_too_early(self, event: Event) -> bool:
+        """Tell whether the process group is there only after a call."""
+        return not self.may_exist(event) and self._created_after(event, 0) is not None
+
+    def _is_passed_by_all(self, literal: Literal) -> bool:
+        """Tell whether a test picks processes, and picks all while there is no group."""
+        if runs(self.propagation.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:
+            return False
+        found = self._value(literal.test, literal.scope, 0)
+        return found is not _UNKNOWN and bool(found) == literal.truth
+
+    def _reached_without(self, event: Event, vain: list[Literal]) -> int:
+        """Tell who comes to a call if some tests keep nobody away; nobody where more than tests decides."""
+        every, others = ALL, ALL
+        for literal in event.state.literals:
+            decided = self.propagation.deciding(literal)
+            every &= decided
+            others &= ALL if literal in vain else decided
+        function = event.function
+        alone = self.propagation.decorated(function) & self.propagation.context(function).processes
+        return others & alone if every == self.propagation.processes(event) else 0
+
+    def _created_after(self, event: Event, depth: int) -> Event | None:
+        """Find the call after another, in its function or in all its callers, that creates the group."""
+        events = self.linker.events(event.function)
+        for later in events[events.index(event) + 1 :]:
+            if self._creates(later, 0) and not are_apart(later.state.literals, event.state.literals):
+                return later
+        edges = self.propagation.edges(event.function) if depth < _CALLERS_DEPTH else ()
+        if not edges or any(edge.handed for edge in edges):
+            return None
+        created = [self._created_after(edge.event, depth + 1) for edge in edges]
+        return created[0] if all(call is not None for call in created) else None
+
+    def may_exist(self, event: Event, depth: int = 0) -> bool:
+        """Tell whether a call before another, in its function or in a caller, may have created the group."""
+        events = self.linker.events(event.function)
+        if any(self._may_create(earlier, 0) for earlier in events[: events.index(event)]):
+            return True
+        edges = self.propagation.edges(event.function) if depth < _CALLERS_DEPTH else ()
+        return any(self.may_exist(edge.event, depth + 1) for edge in edges if edge.spawn is None)
+
+    def _may_create(self, event: Event, depth: int) -> bool:
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        if self.catalog.find("launch", self.linker.resolver.type_name(entity)) is not None:
+            return True
+        callee = as_function(entity)
+        return callee is not None and depth < _HELPERS_DEPTH and self._may_create_in(callee, depth + 1)
+
+    def _may_create_in(self, function: LinkedFunction, depth: int) -> bool:
+        key = function, depth
+        if key not in self._may_creates:
+            events = self.linker.events(function)
+            self._may_creates[key] = any(self._may_create(event, depth) for event in events)
+        return self._may_creates[key]
+
+    def _creates(self, event: Event, depth: int) -> bool:
+        """Tell whether a call creates the process group, and not only if there is none."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        launch = self.catalog.find("launch", self.linker.resolver.type_name(entity))
+        if launch is not None:
+            creates = bool(launch.creates_group)
+        else:
+            callee = as_function(entity)
+            creates = callee is not None and depth < _HELPERS_DEPTH and self._creates_in(callee, depth + 1)
+        return creates and not any(map(self._asks_for_the_group, event.state.literals))
+
+    def _creates_in(self, function: LinkedFunction, depth: int) -> bool:
+        key = function, depth
+        if key not in self._creating:
+            events = self.linker.events(function)
+            self._creating[key] = any(self._creates(event, depth) for event in events)
+        return self._creating[key]
+
+    def _asks_for_the_group(self, literal: Literal) -> bool:
+        """Tell whether a test comes out otherwise once there is a group."""
+        without = self._value(literal.test, literal.scope, 0)
+        self._exists = True
+        there = self._value(literal.test, literal.scope, 0)
+        self._exists = False
+        return without is not _UNKNOWN and without != there
+
+    def _value(self, expr: m.Expr, scope: Scope, depth: int) -> object:  # one case a kind
+        """Give the value of an expression while there is no process group, as far as that decides it."""
+        if depth > _DEEPEST:
+            return _UNKNOWN
+        expr = as_attribute(expr)
+        match expr:
+            case m.Constant(value=value):
+                return value
+            case m.Not(value=value):
+                inner = self._value(value, scope, depth + 1)
+                return _UNKNOWN if inner is _UNKNOWN else not inner
+            case m.Boolean(operator=joined, values=values):
+                return _combined(joined, [self._value(value, scope, depth + 1) for value in values])
+            case m.Conditional(test=test, body=body, orelse=orelse):
+                chosen = self._value(test, scope, depth + 1)
+                if chosen is _UNKNOWN:
+                    return _UNKNOWN
+                return self._value(body if chosen else orelse, scope, depth + 1)
+            case m.Compare(left=left, operators=(sign,), rights=(right,)) if sign in _COMPARING:
+                return _compared(
+                    sign, self._value(left, scope, depth + 1), self._value(right, scope, depth + 1)
+                )
+            case m.Call(function=function, arguments=(inner_expr,)) if (
+                self.linker.resolver.qualify(function, scope) in TRANSPARENT
+            ):
+                return self._value(inner_expr, scope, depth + 1)
+            case m.Name() | m.Attribute() | m.Call():
+                return self._asked(expr, scope, depth)
+            case _:
+                return _UNKNOWN
+
+    def _asked(self, expr: m.Name | m.Attribute | m.Call, scope: Scope, depth: int) -> object:
+        """Give what a name stands for, or what a call answers."""
+        known = None if isinstance(expr, m.Call) else self.linker.guards.known(expr, scope)
+        if known is not None:
+            return self._bound(known, depth + 1)
+        target = expr.function if isinstance(expr, m.Call) else expr
+        entity = self.linker.resolver.entity(target, scope)
+        name = qualified_name(entity)
+        for kind, answer in (("guard", True), ("rank", 0)):
+            entry = self.catalog.find(kind, name)
+            if entry is not None and entry.needs_group:
+                return _UNKNOWN if self._exists else answer
+        world = self.catalog.find("world", name)
+        if world is not None and world.kind == "initialized":
+            last = last_name(target)
+            return self._exists if "initialized" in last else True if last == "is_available" else _UNKNOWN
+        function = as_function(entity)
+        if function is None or not (isinstance(expr, m.Call) or is_property(function)):
+            return _UNKNOWN
+        return self._returned(function, depth + 1)
+
+    def _bound(self, binding: Binding, depth: int) -> object:
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self._value(expr, scope, depth)
+            case Selected(test=test, then=then, otherwise=otherwise):
+                chosen = self._value(test.expr, test.scope, depth)
+                return _UNKNOWN if chosen is _UNKNOWN else self._bound(then if chosen else otherwise, depth)
+            case _:
+                return _UNKNOWN
+
+    def _returned(self, function: LinkedFunction, depth: int) -> object:
+        """Give what a function returns by the way that is taken while there is no group."""
+        if function.facts.is_generator:
+            return _UNKNOWN
+        for way in self.linker.exits(function):
+            tests = [(self._value(test.test, test.scope, depth), test.truth) for test in way.state.literals]
+            if any(found is not _UNKNOWN and bool(found) != truth for found, truth in tests):
+                continue
+            if way.value is None or any(found is _UNKNOWN for found, _ in tests):
+                return _UNKNOWN
+            return self._value(way.value, way.state.scope, depth)
+        return _UNKNOWN
+
+
+def _combined(joined: str, values: list[object]) -> object:
+    """Join the operands of `and` or `or`, of which one may decide alone."""
+    decides = joined == "or"
+    if any(value is not _UNKNOWN and bool(value) == decides for value in values):
+        return decides
+    return _UNKNOWN if _UNKNOWN in values else not decides
+
+
+def _compared(sign: str, left: object, right: object) -> object:
+    if _UNKNOWN in {left, right}:
+        return _UNKNOWN
+    try:
+        return _COMPARING[sign](left, right)
+    except TypeError:
+        return _UNKNOWN

@@ -1,0 +1,167 @@
+"""How a file says which process is the first, and how it waits for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.dataflow.rank_partition import is_first
+from fsrace_lint.analysis.program.symbols import Library
+from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import unnegated
+from fsrace_lint.syntax.traversal import bound_in, suites, within
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.program.symbols import Entity
+    from fsrace_lint.analysis.synchronization.before_init import Groups
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Idiom
+
+_TESTS: Final = (m.Name, m.Attribute, m.Call, m.Compare)
+_OTHERS: Final = {"!=": "==", "is not": "is", ">": "=="}
+_CONSTANT: Final = frozenset({"True", "False", "None", "int", "str", "bool", "len"})
+"""The names that mean the same everywhere."""
+
+
+class Idioms:
+    """Finds the tests and the barriers of a file that a call could use as they stand."""
+
+    def __init__(self, propagation: Propagation, groups: Groups) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.propagation = propagation
+        self.linker = propagation.linker
+        self.catalog: Catalog = propagation.catalog
+        self.groups = groups
+
+    def tests(self, event: Event) -> Iterator[str]:
+        """Give the tests by which a file picks the first process, where they would do so at a call too.
+
+        Args:
+            event: The call.
+
+        Yields:
+            The tests as the source spells them, those of the function of the call first; then
+            what the objects and modules that the call can see offer for it.
+        """
+        for function in self._nearest(event):
+            for test in _tests(function.facts.body):
+                if self._is_known(test, event, function) and self._picks(test, event):
+                    yield spell(test)
+        for owner, entry in self._offering(event):
+            if entry.first:
+                yield f"{owner}.{entry.first}"
+
+    def barriers(self, event: Event) -> Iterator[str]:
+        """Give the calls by which a file makes all processes wait, where they would do so at a call too."""
+        for function in self._nearest(event):
+            for other in self.linker.events(function):
+                call = other.call
+                waits = self.propagation.summaries.waits(replace(event, call=call))
+                if waits and _is_bare(call) and self._is_known(call, event, function):
+                    yield spell(call)
+        for owner, entry in self._offering(event):
+            if entry.barrier:
+                yield f"{owner}.{entry.barrier}"
+
+    def _nearest(self, event: Event) -> list[LinkedFunction]:
+        """Give the functions of the file: that of the call, those of its class, the others."""
+        own = event.function
+        return sorted(
+            own.module.functions,
+            key=lambda function: (function is not own, own.owner is None or function.owner is not own.owner),
+        )
+
+    def _picks(self, test: m.Expr, event: Event) -> bool:
+        """Tell whether a test picks the first process at a call, and the process group exists by then."""
+        if self.linker.guards.split(test, event.state.scope) != is_first("global"):
+            return False
+        return not self.groups.is_vain(test, event)
+
+    def _is_known(self, expr: m.Expr, event: Event, spelled_in: LinkedFunction) -> bool:
+        """Tell whether the names of an expression mean at a call what they mean where it stands."""
+        if any(isinstance(part, (m.Opaque, m.Lambda, m.Comprehension)) for part in within(expr)):
+            return False
+        names = (part.id for part in within(expr) if isinstance(part, m.Name))
+        return all(self._is_same(name, event, spelled_in) for name in names)
+
+    def _is_same(self, name: str, event: Event, spelled_in: LinkedFunction) -> bool:
+        if name in _CONSTANT or spelled_in is event.function:
+            return True
+        resolver = self.linker.resolver
+        final = self.linker.final_scope(spelled_in)
+        bound = resolver.binding(name, event.state.scope)
+        there = None if final is None else resolver.binding(name, final)
+        if isinstance(bound, Argument):
+            related = isinstance(there, Argument) and there.parameter == bound.parameter
+            return related and spelled_in.owner is event.function.owner
+        if bound is not None or there is not None:
+            return bound is there
+        return resolver.member(event.function.module, name) is not None
+
+    def _offering(self, event: Event) -> Iterator[tuple[str, Idiom]]:
+        """Give the names that a call can see, and what the catalog says they offer."""
+        resolver, scope = self.linker.resolver, event.state.scope
+        for name in self._visible(event):
+            expr: m.Expr = m.Name(name)
+            if "." in name:
+                owner, _, last = name.partition(".")
+                expr = m.Attribute(m.Name(owner), last)
+            entity = resolver.entity(expr, scope)
+            entry = None if _is_class(entity) else self.catalog.find("idiom", resolver.type_name(entity))
+            if entry is not None and (not entry.needs_group or self.groups.may_exist(event)):
+                yield name, entry
+
+    def _visible(self, event: Event) -> Iterator[str]:
+        """Give the names that a call sees: of its function, its object, what is around it, its file."""
+        function: LinkedFunction | None = event.function
+        first = next(iter(event.function.parameters), None)
+        if event.function.owner is not None and first is not None:
+            methods = event.function.owner.methods.values()
+            yield from (f"{first}.{name}" for method in methods for name in method.facts.attributes)
+        while function is not None:
+            local = function is event.function
+            names = (*function.parameters, *bound_in(function.facts))
+            yield from (n for n in names if "." not in n and (not local or event.state.scope.get(n)))
+            function = function.enclosing
+        yield from event.function.module.imports
+
+
+def _is_class(entity: Entity | None) -> bool:
+    """Tell whether a name of a library is written as that of a class, not of one of its objects."""
+    name = entity.name.rpartition(".")[2] if isinstance(entity, Library) else ""
+    return name[:1].isupper() and not name.isupper()
+
+
+def _tests(statements: Iterable[m.Statement]) -> Iterator[m.Expr]:
+    """Give the conditions of branches that a process passes alone, turned so that they pick it."""
+    for statement in statements:
+        if isinstance(statement, m.If):
+            yield from _parts(statement.test)
+        for inner in suites(statement):
+            yield from _tests(inner)
+
+
+def _parts(test: m.Expr) -> Iterator[m.Expr]:
+    bare, _ = unnegated(test, truth=True)
+    match bare:
+        case m.Boolean(values=values):
+            for value in values:
+                yield from _parts(value)
+        case m.Compare(left=left, operators=(operator,), rights=rights) if operator in _OTHERS:
+            yield m.Compare(left, (_OTHERS[operator],), rights)
+        case m.Name() | m.Attribute() | m.Call() | m.Compare():
+            yield bare
+
+
+def _is_bare(call: m.Call) -> bool:
+    """Tell whether a call can be made anywhere: it is given nothing, or constants."""
+    given = (*call.arguments, *(keyword.value for keyword in call.keywords))
+    return all(isinstance(value, m.Constant) for value in given)

@@ -1,0 +1,177 @@
+"""Locks between processes: which file is the lock, and how long a process waits for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.analysis.accesses.file_handles import Files
+from fsrace_lint.analysis.accesses.model import Act
+from fsrace_lint.analysis.program.modules import LinkedClass
+from fsrace_lint.analysis.synchronization.model import Lock
+from fsrace_lint.analysis.values.abstract_values import Either, Value
+from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
+from fsrace_lint.catalog import argument
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.accesses.accesses import Sites
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.catalog.entries import Lock as LockEntry
+
+
+class Locks:
+    """Finds the locks that functions take, each function's once."""
+
+    def __init__(self, propagation: Propagation, sites: Sites) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.linker = propagation.linker
+        self.protection = propagation.protection
+        self.sites = sites
+        self.files = Files(self.linker, sites.effects)
+        self._names = self.linker.mentions.names_of_library(self.linker.catalog.last_names["lock"])
+        self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
+
+    def of(self, function: LinkedFunction) -> tuple[Lock, ...]:
+        """Give the calls of a function that make or take a lock."""
+        if function not in self._found:
+            self._found[function] = tuple(self._find(function))
+        return self._found[function]
+
+    def of_class(self, function: LinkedFunction) -> Iterator[Lock]:
+        """Give the locks of a function, of those it stands in, and of the other methods of its class."""
+        around: list[LinkedFunction] = []
+        each: LinkedFunction | None = function
+        while each is not None:
+            around.append(each)
+            for class_ in () if each.owner is None else each.owner.ancestors():
+                around.extend(class_.methods.values())
+            each = each.enclosing
+        for other in dict.fromkeys(around):
+            yield from self.of(other)
+
+    def is_held(self, lock: Lock, event: Event) -> bool:
+        """Tell whether a lock is held at a call in its function: it, its file, or what has its name."""
+        taken = lock.site.event.call
+        for held in self.protection.held(event):
+            bound = self.linker.guards.known(held, event.state.scope)
+            named = any(value.expr is taken for value in _values(bound))
+            if held is taken or named or (lock.opened is not None and held == taken.arguments[0]):
+                return True
+        return False
+
+    def releases(self, event: Event) -> bool:
+        """Tell whether a call releases a lock."""
+        entry = self._entry(event)
+        return entry is not None and _releases(entry, event.call)
+
+    def _entry(self, event: Event) -> LockEntry | None:
+        """Give what the catalog says of a call that has to do with locks."""
+        if last_name(event.call.function) not in self._names:
+            return None
+        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        found: LockEntry | None = self.linker.catalog.find("lock", name)
+        return found
+
+    def _find(self, function: LinkedFunction) -> Iterator[Lock]:
+        if not function.facts.has_context and self._names.isdisjoint(function.facts.mentions):
+            return
+        events = self.linker.events(function)
+        contexts = {id(context.expr): context for event in events for context in event.contexts}
+        own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
+        for event in events:
+            entry = self._entry(event)
+            lock = None if entry is None or _releases(entry, event.call) else self._lock(entry, event)
+            if lock is not None:
+                yield lock
+            elif id(event.call) in own:
+                yield self._own(event)
+
+    def _own(self, event: Event) -> Lock:
+        """Give a lock of the project's own kind; its first argument is its file if its name says so."""
+        first = event.call.arguments[0] if event.call.arguments else None
+        path = None if first is None else self.linker.paths.normalize(first, event.state.scope)
+        known = first is not None and path is not None and path.names_a_lock
+        file = first if known and first is not None else event.call.function
+        act = Act("create", file, last_name(event.call.function), tolerant=True)
+        return Lock(self.sites.at(act, event, event.state.scope), waits=False, is_marker=True)
+
+    def _lock(self, entry: LockEntry, event: Event) -> Lock | None:
+        path, scope, opened = self._path(entry, event), event.state.scope, None
+        if path is None:
+            return None
+        if entry.file:
+            opened = self.files.opening(path, scope)
+        if opened is not None:
+            path, scope = opened.act.path, opened.scope
+        act = Act("create", path, last_name(event.call.function), tolerant=True)
+        waits = self._waits(entry, event.call) and not self._is_limited(event)
+        return Lock(self.sites.at(act, event, scope), waits, entry.marker, opened)
+
+    @staticmethod
+    def _path(entry: LockEntry, event: Event) -> m.Expr | None:
+        """Give the file that is the lock: its path, or the open file."""
+        if entry.path or entry.file:
+            return given_for(event.call, argument(entry.path or entry.file))
+        return event.call.function if entry.kind == "within" else None
+
+    @staticmethod
+    def _waits(entry: LockEntry, call: m.Call) -> bool:
+        """Tell whether nothing in a call limits the time for which it waits."""
+        flags = set(words(given(call, entry.flags))) if entry.flags else set()
+        if not entry.waits or (entry.flags and (not flags or not flags.isdisjoint(entry.trying))):
+            return False
+        if entry.blocking and not holds(entry.blocking, call):
+            return False
+        limit = given(call, entry.timeout) if entry.timeout else None
+        return limit is None or (isinstance(limit, m.Constant) and not _is_limit(limit.value))
+
+    def _is_limited(self, made: Event) -> bool:
+        """Tell whether a lock is of the project's own kind, or made here and then waited for with a limit."""
+        function = made.function
+        class_ = self.linker.resolver.entity(made.call.function, made.state.scope)
+        if isinstance(class_, LinkedClass) and not self._is_of_library(class_):
+            return True
+        around = (function,) if function.owner is None else tuple(function.owner.methods.values())
+        for event in (event for each in around for event in self.linker.events(each)):
+            asked = event.call.function
+            if isinstance(asked, m.Attribute) and asked.name.startswith("acquire"):
+                bound = self.linker.guards.known(asked.value, event.state.scope)
+                is_this = asked.value is made.call or any(v.expr is made.call for v in _values(bound))
+                if is_this and (event.call.arguments or event.call.keywords):
+                    return True
+        return False
+
+    def _is_of_library(self, class_: LinkedClass) -> bool:
+        """Tell whether a class of the project is derived from a lock of a library."""
+        resolver, exact = self.linker.resolver, self.linker.catalog.exact
+        for each in class_.ancestors():
+            scope = self.linker.final_scope(each.module.code)
+            names = [resolver.qualify(base, scope) for base in each.facts.bases] if scope is not None else []
+            if any(name is not None and exact("lock", name) is not None for name in names):
+                return True
+        return False
+
+
+def _releases(entry: LockEntry, call: m.Call) -> bool:
+    flags = set(words(given(call, entry.flags))) if entry.flags else set()
+    return entry.kind == "release" or not flags.isdisjoint(entry.releasing)
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, (int, float)) and value >= 0
+
+
+def _values(binding: Binding | None) -> Iterator[Value]:
+    """Give the expressions that a name may be bound to, as far as they are written out."""
+    if isinstance(binding, Value):
+        yield binding
+        if isinstance(binding.expr, m.Conditional):
+            yield from (Value(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
+    for option in binding.options if isinstance(binding, Either) else ():
+        yield from _values(option)

@@ -1,0 +1,182 @@
+"""Helpers that hold processes apart, called so that they hold nobody."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.accesses.model import LOOKING
+from fsrace_lint.analysis.dataflow.process_set import Runs, runs
+from fsrace_lint.analysis.program.modules import LinkedFunction
+from fsrace_lint.analysis.program.symbols import as_function, qualified_name
+from fsrace_lint.analysis.synchronization.model import Misuse
+from fsrace_lint.analysis.values.call_arguments import arguments_of, received
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.traversal import suites
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.analysis.accesses.accesses import Sites
+    from fsrace_lint.analysis.callgraph.concurrency import Evidence
+    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.program.symbols import Entity
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+_CONTEXT_MAKERS: Final = frozenset({"contextmanager", "asynccontextmanager"})
+_FUNCTION_KEYWORDS: Final = frozenset({"function", "func", "fn", "f", "callback"})
+_ONCE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
+_DATA: Final = (m.Constant, m.Format, m.Sequence, m.Compare, m.Binary, m.Not, m.Comprehension)
+"""What is certainly no function."""
+
+
+class Misuses:
+    """Finds such calls in functions."""
+
+    def __init__(self, propagation: Propagation, sites: Sites) -> None:
+        """Prepare for a project; nothing is looked at yet."""
+        self.sites = sites
+        self.propagation = propagation
+        self.linker = propagation.linker
+        self.catalog = propagation.catalog
+
+    @functools.cached_property
+    def _any(self) -> frozenset[str] | None:
+        """The names of all functions and classes, where nobody has looked which of them make a context."""
+        return self.propagation.mentions.denoting if self.linker.asks_few else None
+
+    def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
+        """Give the calls that make a context for several processes and drop it."""
+        if self._any is None and self._contexts.isdisjoint(function.facts.mentions):
+            return
+        called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
+        known = (self._contexts, self._any or ())
+        bare = {id(call) for call, name in called if any(name in names for names in known)}
+        for event in self.linker.events(function) if bare else ():
+            what = self._entering(event) if id(event.call) in bare else ""
+            if what:
+                yield Misuse(event, self._evidence(event), what)
+
+    def _entering(self, event: Event) -> str:
+        """Tell what entering a context does for several processes; nothing where it is no such context."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        if isinstance(entity, LinkedFunction) and not _makes_context(entity):
+            return ""
+        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        first = self.catalog.find("first", name)
+        if first is not None:
+            return "" if first.runs_given else "lets the first process go before the others"
+        lock = self.catalog.find("lock", name)
+        if lock is not None:
+            return "locks" if lock.kind == "context" and not _acquires(name) else ""
+        return self._entering_own(entity)
+
+    def _entering_own(self, entity: Entity | None) -> str:
+        """Tell the same of a context that the project makes itself."""
+        class_ = self.linker.resolver.class_of(entity)
+        if class_ is not None and class_ is entity:
+            enter, init = class_.method("__enter__"), class_.method("__init__")
+            takes = enter is not None and self.propagation.protection.takes_lock(enter)
+            early = init is not None and self.propagation.protection.takes_lock(init)
+            return "locks" if takes and not early else ""
+        if not isinstance(entity, LinkedFunction):
+            return ""
+        if self.propagation.summaries.first_scope(entity) is not None:
+            return "lets the first process go before the others"
+        if self.propagation.protection.takes_lock(entity):
+            return "locks"
+        waits = any(map(self.propagation.summaries.waits, self.linker.events(entity)))
+        return "waits for the other processes" if waits else ""
+
+    def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
+        """Give the calls that hand the result of a call to what runs a function once."""
+        if not self.linker.asks_few and function not in self._handing:
+            return
+        for event in self.linker.events(function):
+            for position, name, value in arguments_of(event.call):
+                if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
+                    continue
+                if self._gives_no_function(value, event.state.scope):
+                    called = spell(value.function)
+                    yield Misuse(event, self._evidence(event), called, argument=spell(value))
+
+    @functools.cached_property
+    def _contexts(self) -> frozenset[str]:
+        """The last names of what may make a context: a framework's, or the project's own."""
+        names = {name for kind in ("first", "lock") for name in self.catalog.last_names[kind]}
+        if self._any is not None:
+            return self.propagation.mentions.names_of_library(names)
+        for module in self.linker.table.modules:
+            names.update(function.facts.name for function in module.functions if _makes_context(function))
+            names.update(class_.facts.name for class_ in module.classes)
+        return self.propagation.mentions.names_for(names)
+
+    @functools.cached_property
+    def _handing(self) -> frozenset[LinkedFunction]:
+        """The functions that may hand something to what runs it once."""
+        mentions = self.propagation.mentions
+        known = self.catalog.last_names["run-once"] | self.catalog.last_names["decorator"]
+        found = {function for name in mentions.names_of_library(known) for function in mentions.of_name(name)}
+        waiting = [f for module in self.linker.table.modules for f in module.functions if f.facts.runs]
+        helpers = dict.fromkeys(waiting)
+        while waiting:
+            helper = waiting.pop()
+            further = [outer for outer in (helper.enclosing,) if outer is not None and outer.index != 0]
+            if self._is_once(helper):
+                callers = mentions.of(helper)
+                found.update(callers)
+                further += callers
+            new = dict.fromkeys(each for each in further if each not in helpers)
+            helpers |= new
+            waiting += new
+        return frozenset(found)
+
+    def _is_once(self, helper: LinkedFunction) -> bool:
+        """Tell whether a function runs what it is given in one process of the job, or of each node."""
+        given = self.propagation.summaries.runs_given
+        return any(runs(given(helper, name)) in _ONCE for name in helper.parameters)
+
+    def _evidence(self, event: Event) -> Evidence:
+        return self.sites.evidences.trace(event).evidence
+
+    def _runs_once(self, event: Event, position: int | None, keyword: str | None) -> bool:
+        """Tell whether a call runs what it is given here in one process of the job, or of each node."""
+        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        if self.catalog.is_any(("run-once", "decorator"), name):
+            return position == 0 or keyword in _FUNCTION_KEYWORDS
+        helper = as_function(entity)
+        parameter = None if helper is None else received(helper, position, keyword)
+        if helper is None or parameter is None:
+            return False
+        return runs(self.propagation.summaries.runs_given(helper, parameter)) in _ONCE
+
+    def _gives_no_function(self, call: m.Call, scope: Scope) -> bool:
+        """Tell whether a call has done its work when it returns, and returns nothing that can be called."""
+        callee = self.linker.resolver.entity(call.function, scope)
+        if isinstance(callee, LinkedFunction):
+            ways = () if callee.facts.is_generator else self.linker.exits(callee)
+            return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
+        act = self.sites.effects.act(call, scope)
+        return act is not None and act.op not in LOOKING
+
+
+def _makes_context(function: LinkedFunction) -> bool:
+    return not _CONTEXT_MAKERS.isdisjoint(map(last_name, function.facts.decorators))
+
+
+def _acquires(name: str) -> bool:
+    """Tell whether a call takes a lock at once, though what it returns is a context too."""
+    return name.rpartition(".")[2].startswith("acquire")
+
+
+def _statements(body: Iterable[m.Statement]) -> Iterator[m.Call]:
+    """Give the calls that are statements of their own."""
+    for statement in body:
+        if isinstance(statement, m.Evaluate) and isinstance(statement.value, m.Call):
+            yield statement.value
+        for suite in suites(statement):
+            yield from _statements(suite)

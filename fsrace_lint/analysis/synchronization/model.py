@@ -1,0 +1,67 @@
+"""Locks, and synchronization that does not do what it is there for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.analysis.accesses.model import AtCall, Opening, Site
+from fsrace_lint.syntax.record import Record
+
+if TYPE_CHECKING:
+    from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.files.spans import Place
+
+
+class Lock(Record, frozen=True, eq=False):
+    """A call that makes or takes a lock between processes.
+
+    `site` is that call, as an act on the file that is the lock. `waits` says that
+    nothing limits the time for which it waits, `is_marker` that it is held while the
+    file is there, `opened` by which call the file was opened that is locked.
+    """
+
+    site: Site
+    waits: bool
+    is_marker: bool
+    opened: Opening | None = None
+
+    @property
+    def named(self) -> str:
+        """The lock for a message: by its file, or by the call that takes it and is done with it."""
+        site = self.site
+        return f"of {site.spelled}" if site.act.path is site.event.call.function else site.spelled
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each process of a node has another name for it."""
+        symbols = () if self.site.path is None else self.site.path.symbols()
+        return any(symbol.private and not symbol.is_local_rank for symbol in symbols)
+
+
+class Misuse(AtCall, Record, frozen=True, eq=False):
+    """A call for several processes that does not do what it is there for.
+
+    `subject` says what it would do, or names what it was to run; `argument` is the
+    call whose result it is given, as the source spells it.
+    """
+
+    event: Event
+    evidence: Evidence
+    subject: str
+    argument: str = ""
+    way: tuple[Event, ...] = ()
+    sign: Sign | None = None
+
+
+class VainTest(Record, frozen=True, eq=False):
+    """A test that is to let one process do something, and lets all, for there is no process group yet.
+
+    `site` is what they all do, `creator` the call that creates the group, at `created`.
+    """
+
+    site: Site
+    spelled: str
+    truth: bool
+    creator: str
+    created: Place

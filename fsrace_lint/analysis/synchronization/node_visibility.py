@@ -1,0 +1,185 @@
+"""What the main process makes on the disk of its node, and processes of other nodes use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from fsrace_lint.analysis.accesses.model import ASKING, Act, Reach
+from fsrace_lint.analysis.dataflow.process_set import MAIN, Runs
+from fsrace_lint.analysis.paths.purpose import Purpose, purpose
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.traversal import all_in, evaluated, within
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.accesses.accesses import Sites
+    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+
+_NEW: Final = frozenset({"creation"})
+_FETCHING: Final = frozenset({"download", "extract"})
+_DEPTH_OF_DISKS: Final = 2
+"""How many components the path of a disk has: `/tmp`."""
+
+
+class Absence(Record, frozen=True, eq=False):
+    """A path that one process of the job makes, and that others use where it is not.
+
+    `site` is the act of the one, `use` that of the others. The kind is `first` where
+    the others do the same as `site` after it, all of those of another node at once,
+    and `sent` where `site` sends them the path of what is new on one node.
+    `is_known` is false where nothing tells that nodes have the path for themselves,
+    as they may have the data and caches of a job.
+    """
+
+    site: Site
+    use: Site
+    kind: Literal["missing", "first", "sent"] = "missing"
+    is_known: bool = True
+
+
+class Elsewhere:
+    """Finds what is missing on all nodes but the first."""
+
+    def __init__(self, sites: Sites, sequences: Sequences) -> None:
+        """Prepare for a project."""
+        self.sites = sites
+        self.sequences = sequences
+        self.storage = sites.storage
+        self.propagation = sites.propagation
+        self._on_one_node: dict[LinkedFunction, bool] = {}
+        self._taken: dict[LinkedFunction, frozenset[m.Expr]] = {}
+
+    def of(self, function: LinkedFunction) -> Iterator[Absence]:
+        """Give what a function makes on one node and uses on all, in the order of the code."""
+        steps = self.sequences.of(function)
+        for position, step in enumerate(steps):
+            is_made = step.path is not None and step.act is not None and step.act.op not in ASKING
+            site = self.sequences.site(step) if is_made else None
+            if site is None or not self._may_be_on_a_node(site):
+                continue
+            use = self._use(site, steps[position + 1 :])
+            is_missed = use is not None or site.act.op in _FETCHING or self._is_said(site)
+            if not is_missed or not _is_for_one_node(site):
+                continue
+            is_here, known = site.event is site.origin, site.reach is Reach.NODE
+            if not (is_here if known else self._is_taken_for_local(site)):
+                continue
+            comes_first = site.first == "global" and site.runs is not Runs.ONE
+            if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
+                yield Absence(site, site, "first", known)
+            elif use is None or not is_here or site.runs is not Runs.ONE:
+                continue
+            elif not self._is_made_by_others(site, steps) and self._has_its_own(site):
+                yield Absence(site, use, is_known=known)
+        yield from self._sent(function)
+
+    def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
+        """Give what is made new on the disk of one node, where its path is sent to other processes."""
+        told = set()
+        for step in self.sequences.of(function):
+            call, scope = step.event.call, step.event.state.scope
+            if not step.meeting or call in told:
+                continue
+            told.add(call)
+            for value in call.arguments if self._is_for_all(call, function) else ():
+                path = self.sites.linker.paths.normalize(value, scope)
+                own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+                is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
+                if is_new and not self._is_one_node(function):
+                    act = Act("name", value, spell(call.function), tolerant=False)
+                    site = self.sites.at(act, step.event, scope)
+                    yield Absence(site, site, "sent", is_known=False)
+
+    def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
+        """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
+        is_sent = last_name(call.function) in self.sites.linker.privacy.sources
+        return is_sent or call in self._of_one(function)
+
+    def _of_one(self, function: LinkedFunction) -> frozenset[m.Expr]:
+        """Give what stands in the code of a function where one item of it is taken, by a constant."""
+        if function not in self._taken:
+            exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
+            items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
+            self._taken[function] = frozenset(i.value for i in items if isinstance(i.index, m.Constant))
+        return self._taken[function]
+
+    def _has_its_own(self, site: Site) -> bool:
+        """Tell whether each node has the path for itself: it is said, or the processes are on several."""
+        return self._is_said(site) or not self._is_one_node(site.event.function)
+
+    def _may_be_on_a_node(self, site: Site) -> bool:
+        """Tell whether a path may be one that only the processes of a node share, by what it is called."""
+        shared = self.sites.surroundings.shared_by(site.path, site.spelled)
+        return shared is Reach.NODE or self._is_of_data(site)
+
+    def _is_of_data(self, site: Site) -> bool:
+        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
+        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
+            return False
+        texts = (site.spelled, "" if site.path is None else site.path.text, site.callee)
+        is_cached = site.act.op in {"write", "copy"} and purpose(texts, (site.function,)) is Purpose.CACHE
+        return is_cached or site.act.op in _FETCHING
+
+    def _is_taken_for_local(self, site: Site) -> bool:
+        """Tell whether each node may have what is cached or fetched for itself."""
+        if site.reach is not Reach.SHARED or site.locked or not self._is_of_data(site):
+            return False
+        return not self._is_one_node(site.event.function)
+
+    def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
+        """Find where other processes read or list what a site makes."""
+        for step in after:
+            if step.act is None or step.act.op not in ASKING - {"probe"}:
+                continue
+            use = self.sequences.site(step)
+            if use is not None and _needs(use, site) and self._are_others(step):
+                return use
+        return None
+
+    def _is_made_by_others(self, site: Site, steps: tuple[Step, ...]) -> bool:
+        """Tell whether other processes make the same path, each node its own."""
+        made = (step for step in steps if step.act is not None and step.act.op not in ASKING)
+        return any(
+            step.path is not None
+            and site.path is not None
+            and step.path.is_within(site.path)
+            and self._are_others(step)
+            for step in made
+        )
+
+    def _are_others(self, step: Step) -> bool:
+        context = self.propagation.context(step.event.function)
+        return bool(step.processes & context.processes & ~MAIN)
+
+    def _is_said(self, site: Site) -> bool:
+        """Tell whether the settings say that each node has the path for itself."""
+        named = self.storage.named(site.path, site.spelled)
+        return self.storage.filesystem == "local" if named is None else not named
+
+    def _is_one_node(self, function: LinkedFunction) -> bool:
+        """Tell whether the processes of a function are started by one that runs on the same node."""
+        if function not in self._on_one_node:
+            above = self.propagation.upward(function, self.propagation.edges)
+            edges = (edge for caller in above for edge in self.propagation.edges(caller))
+            self._on_one_node[function] = any(edge.starts_several for edge in edges)
+        return self._on_one_node[function]
+
+
+def _is_for_one_node(site: Site) -> bool:
+    """Tell whether one process of the job does something, or does it first."""
+    return site.event is site.origin if site.runs is Runs.ONE else site.first == "global"
+
+
+def _needs(use: Site, site: Site) -> bool:
+    """Tell whether a use is of what a site makes, or of the folder in which it does, but for a whole disk."""
+    if use.path is None or site.path is None:
+        return False
+    folder = len(site.path.components) - 1
+    is_folder = site.path.is_within(use.path) and len(use.path.components) == folder > _DEPTH_OF_DISKS
+    return use.path.is_within(site.path) or is_folder

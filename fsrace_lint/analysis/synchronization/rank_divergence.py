@@ -1,0 +1,359 @@
+"""Where processes wait for others that never come: collectives that only some of them reach.
+
+The method is that of PARCOACH and MPI-Checker for C: a collective diverges
+where it is control-dependent on a value that can differ between ranks, unless
+the other way calls the same (https://doi.org/10.1177/1094342014552204).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.process_set import ALL, NOBODY, Processes, Runs, runs
+from fsrace_lint.analysis.program.symbols import package_of, qualified_name
+from fsrace_lint.analysis.synchronization.sync_points import Meetings, meetings_of, names_a_group
+from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.values.call_arguments import arguments_of
+from fsrace_lint.files.spans import Place
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name, parts
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Event, Flow
+    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+    from fsrace_lint.analysis.synchronization.taint import Difference
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.files.spans import Span
+
+_PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
+_FILE_TESTS: Final = frozenset({"isfile", "is_file"})
+_OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
+_ANYTHING: Final = frozenset({"Exception", "BaseException"})
+_IMPORTING: Final = frozenset({"ImportError", "ModuleNotFoundError"})
+_FAILING: Final = frozenset(
+    {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "FileExistsError"}
+)
+
+
+class Divergence(Record, frozen=True):
+    """A meeting that some processes miss.
+
+    `how` it comes about: it stands in a branch (`branch`), behind a way out (`exit`),
+    in a loop of differing length (`loop`), in a context that lets one process in first
+    (`first`), in a function that some processes alone are let into (`function`), or the
+    processes come with different paths (`path`). `place` is what decides, `test` what
+    differs there. `raises` says that those who miss it die; `certain` that nothing
+    else decides; `is_any_error` that an exception does, which need not come from a file.
+    `later` are the meetings in the same branch, which they miss, too.
+    """
+
+    meeting: Step
+    how: Literal["branch", "exit", "loop", "first", "function", "path"]
+    difference: Difference | None
+    test: str
+    place: Place
+    raises: bool = False
+    certain: bool = True
+    is_any_error: bool = False
+    later: tuple[Step, ...] = ()
+
+    @property
+    def is_by_files(self) -> bool:
+        """Whether no rank test decides, but what each process finds: files, a clock, an error from files."""
+        if self.difference is None or self.difference.kind == "rank":
+            return False
+        return self.difference.kind != "error" or not self.is_any_error
+
+
+class Divergences:
+    """Finds the meetings of functions that some processes miss."""
+
+    def __init__(self, sequences: Sequences) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.sequences = sequences
+        self.linker = sequences.linker
+        self.propagation = sequences.propagation
+        self.differences = sequences.differences
+
+    def of(self, function: LinkedFunction) -> Iterator[Divergence]:
+        """Give the meetings of a function that some of those that enter it miss.
+
+        Of several that are missed for the same reason it is the first, which
+        names the others: nobody gets to them.
+        """
+        meetings = list(meetings_of(self.sequences.of(function)))
+        muted = self.propagation.muted_in(function) if meetings else frozenset()
+        meetings = [meeting for meeting in meetings if not self._returns(meeting, muted)]
+        flow = self.linker.flow(function) if meetings else None
+        if flow is None:
+            return
+        counted = Meetings((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
+        first: dict[Place, Divergence] = {}
+        for meeting in meetings:
+            ways = self._found(meeting, flow, counted)
+            found = next(ways, None)
+            if found is not None and runs(self.propagation.context(function).processes) is Runs.ONE:
+                ways = self._by_function(meeting)
+                found = next(ways, None)
+            if found is not None and not found.certain:
+                found = next((way for way in ways if way.certain), found)
+            if found is not None:
+                found = replace(found, certain=found.certain and meeting.certain)
+                known = first.get(found.place)
+                if known is None or (found.certain and not known.certain):
+                    first[found.place] = found
+                elif known.how == found.how == "branch" and known.meeting.event is not meeting.event:
+                    first[found.place] = replace(known, later=(*known.later, meeting))
+        yield from first.values()
+
+    def _returns(self, meeting: Step, muted: frozenset[str]) -> bool:
+        """Tell whether a call of one of these libraries, or of an unknown one, is or leads to a meeting."""
+        if not muted:
+            return False
+        called = (
+            qualified_name(self.linker.resolver.entity(event.call.function, event.state.scope))
+            for event in (meeting.event, *meeting.way, meeting.origin)
+        )
+        return any(name is None or package_of(name) in muted for name in called)
+
+    def _other_end(self, function: LinkedFunction) -> Iterator[Step]:
+        """Give the meetings at the other end of a `with`, where the function is one end of it."""
+        name = _OTHER_END.get(function.facts.name)
+        other = None if name is None or function.owner is None else function.owner.method(name)
+        if other is not None:
+            yield from meetings_of(self.sequences.of(other))
+
+    def _found(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
+        yield from self._in_first(meeting)
+        yield from self._by_tests(meeting, flow, counted)
+        yield from self._by_exits(meeting, flow, counted)
+        yield from self._by_loops(meeting)
+        yield from self._by_function(meeting)
+        yield from self._by_path(meeting)
+
+    def _in_first(self, meeting: Step) -> Iterator[Divergence]:
+        """A meeting in a context that lets one process through before the others: they wait at its door.
+
+        Where it is another such context, each process waits once in each of the two, and they meet.
+        """
+        context = self.propagation.protection.door(meeting.event)
+        nested = self.sequences.catalog.find("first", self.sequences.name_of(meeting.origin)) is not None
+        if context is not None and not nested:
+            place = Place(meeting.file, context.span if isinstance(context, m.Call) else meeting.span)
+            yield Divergence(meeting, "first", None, spell(context), place)
+
+    def _by_tests(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
+        """A meeting in a branch that some processes do not take, or behind one that some have left by."""
+        for literal in reversed(meeting.event.state.literals):
+            difference = self.differences.of_test(literal)
+            if difference is None or (
+                literal.branch is None and literal.attempt is None and difference.kind != "rank"
+            ):
+                continue
+            by_rank = difference.kind == "rank"
+            if counted.has_other_side(meeting, literal, stays=by_rank):
+                continue
+            if by_rank and (
+                names_a_group(meeting) or counted.is_balanced(meeting) or self._is_idle(meeting, literal)
+            ):
+                continue
+            raises = literal.exit == "raise" or _others_raise(literal, flow)
+            away = replace(literal, truth=not literal.truth) if raises else literal
+            certain = self._counts(difference, [away], raises=raises, meeting=meeting)
+            if certain is None:
+                continue
+            if by_rank:
+                chosen = difference.is_between_ranks or _is_first_or_rest(meeting.comers)
+                certain = certain and chosen
+            elif difference.kind == "files":
+                other_kind = counted.meets_on_other_side(meeting, literal)
+                certain = certain and not other_kind and not self._is_misuse(meeting, literal)
+            how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
+            yield self._told(meeting, how, difference, literal, certain=certain, raises=raises)
+
+    def _is_misuse(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether a test asks for a file where all make a directory next: no process makes the file."""
+        steps = self.sequences.of(meeting.event.function)
+        asked = next((step.path for step in steps if step.event.call is literal.test), None)
+        if asked is None or last_name(literal.test) not in _FILE_TESTS:
+            return False
+        return any(step.act is not None and step.act.op == "mkdir" and step.path == asked for step in steps)
+
+    def _is_idle(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether all who come to a test see it come out so: the others were sorted out before."""
+        literals = meeting.event.state.literals
+        coming = ALL
+        for earlier in literals[: literals.index(literal)]:
+            coming &= self.propagation.deciding(earlier)
+        return not coming & self.propagation.deciding(replace(literal, truth=not literal.truth))
+
+    def _by_exits(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
+        """A meeting behind a way out that some processes take, in a branch that was left since."""
+        literals = meeting.event.state.literals
+        position = flow.events.index(meeting.event)
+        ways = (*((way, False) for way in flow.exits), *((way, True) for way in flow.raises))
+        for way, raises in ways:
+            if way.position > position or are_apart(way.state.literals, literals):
+                continue
+            own = [literal for literal in way.state.literals if literal not in literals]
+            for literal in own:
+                difference = self.differences.of_test(literal)
+                if difference is None or counted.comes_by(meeting, literal):
+                    continue
+                certain = self._counts(difference, own, raises=raises, meeting=meeting)
+                if certain is not None:
+                    yield self._told(meeting, "exit", difference, literal, certain=certain, raises=raises)
+
+    def _counts(
+        self, difference: Difference, literals: Sequence[Tested], *, raises: bool, meeting: Step
+    ) -> bool | None:
+        """Tell whether a difference makes some miss a meeting surely, perhaps (False), or not at all (None).
+
+        One that dies takes the others with it sooner or later: it counts where it finds
+        what should not be there yet, surely where a rank test lets it alone look.
+        """
+        if difference.kind == "error":
+            fails = self._fails(literals, meeting)
+            return fails if not raises or self._is_alone(literals) else None
+        if not raises:
+            return True
+        found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in literals]
+        if not any(("files", True) in parts for parts in found):
+            return None
+        return ("files", True) in found[-1] and any(kind == "rank" for parts in found for kind, _ in parts)
+
+    def _is_alone(self, literals: Sequence[Tested]) -> bool:
+        """Tell whether a rank test is among some tests."""
+        found = (self.differences.of_test(literal) for literal in literals)
+        return any(difference is not None and difference.kind == "rank" for difference in found)
+
+    def _parts(self, test: m.Expr, scope: Scope, *, truth: bool) -> Iterator[tuple[str, bool]]:
+        """Give what differs in a test that came out so, and whether that means that something is there."""
+        bound = self.linker.guards.known(test, scope) if isinstance(test, m.Name) else None
+        if isinstance(bound, Value):
+            yield from self._parts(bound.expr, bound.scope, truth=truth)
+        elif isinstance(test, m.Not):
+            yield from self._parts(test.value, scope, truth=not truth)
+        elif isinstance(test, m.Boolean):
+            for value in test.values:
+                yield from self._parts(value, scope, truth=truth)
+        elif (difference := self.differences.of(test, scope)) is not None:
+            act = self.sequences.sites.effects.act(test, scope) if isinstance(test, m.Call) else None
+            yield difference.kind, act is None or truth
+
+    def _fails(self, literals: Sequence[Tested], meeting: Step) -> bool | None:
+        """Tell whether what was tried can fail on one process alone.
+
+        It acts on the filesystem; or a handler for anything, or for a missing module,
+        does not say what it is about, and meets the others (False).
+        """
+        for literal in literals:
+            if literal.attempt is None:
+                continue
+            names = {last_name(part) for part in (literal.test, *parts(literal.test))}
+            steps = self.sequences.of(meeting.event.function)
+            tried = [step for step in steps if _is_tried(step.event, literal.attempt)]
+            if any(step.meeting == meeting.meeting for step in tried):
+                return None
+            if any(step.act is not None for step in tried) and names & (_FAILING | _ANYTHING):
+                return not names & _ANYTHING
+            in_handler = literal.truth and literal in meeting.event.state.literals
+            if in_handler and names & (_ANYTHING | _IMPORTING):
+                return False
+        return None
+
+    def _by_loops(self, meeting: Step) -> Iterator[Divergence]:
+        """A meeting in a loop over what each process has found on the filesystem."""
+        for value in meeting.event.loops:
+            difference = self.differences.of(value.expr, value.scope)
+            if difference is not None and difference.kind == "files":
+                place = Place(meeting.file, _span(value.expr) or meeting.span)
+                yield Divergence(meeting, "loop", difference, spell(value.expr), place)
+
+    def _by_function(self, meeting: Step) -> Iterator[Divergence]:
+        """A meeting in a function that some processes alone are let into, whoever calls it.
+
+        What a framework calls on one process is left out: who overrides it may call it elsewhere.
+        """
+        function = meeting.event.function
+        hook = self.propagation.hooks.of(function)
+        if hook is not None and hook.runs != "every":
+            return
+        allowed = self.propagation.decorated(function)
+        edges = self.propagation.edges(function)
+        if edges and all(edge.handed for edge in edges):
+            handed = functools.reduce(operator.or_, (edge.only for edge in edges))
+            allowed &= handed
+        if allowed not in {ALL, NOBODY} and not names_a_group(meeting):
+            place = Place(meeting.file, function.facts.span)
+            yield Divergence(meeting, "function", None, function.facts.name, place)
+
+    def _by_path(self, meeting: Step) -> Iterator[Divergence]:
+        """A save by all processes to a path that each of them has found or made up by itself."""
+        if not self.sequences.is_save(meeting.event):
+            return
+        given = arguments_of(meeting.event.call)
+        for value in (value for _, name, value in given if _PATH_NAME.search(name or last_name(value))):
+            difference = self.differences.of(value, meeting.event.state.scope)
+            if difference is not None and difference.kind in {"files", "own"}:
+                yield Divergence(meeting, "path", difference, spell(value), Place(meeting.file, meeting.span))
+
+    def _told(
+        self,
+        meeting: Step,
+        how: Literal["branch", "exit"],
+        difference: Difference,
+        literal: Tested,
+        *,
+        certain: bool,
+        raises: bool,
+    ) -> Divergence:
+        """Say where and how a test decides."""
+        place = Place(meeting.file, _place_of(literal) or meeting.span)
+        raises = raises or literal.exit == "raise"
+        any_error = difference.kind == "error" and not certain
+        return Divergence(
+            meeting, how, difference, spell(literal.test), place, raises, certain or any_error, any_error
+        )
+
+
+def _is_first_or_rest(processes: Processes) -> bool:
+    """Tell whether some processes are the first of something, or all but these."""
+    return bool(processes & Processes.MAIN) != bool(processes & Processes.REST)
+
+
+def _others_raise(literal: Tested, flow: Flow) -> bool:
+    """Tell whether those for whom a test comes out otherwise die at once."""
+    if literal.branch is None:
+        return False
+    ends = (way.state.literals[-1:] for way in flow.raises)
+    return any(end.branch is literal.branch and end.truth != literal.truth for (end,) in filter(None, ends))
+
+
+def _is_tried(event: Event, attempt: m.Try) -> bool:
+    return any(net.handlers is attempt.handlers for net in event.nets)
+
+
+def _place_of(literal: Tested) -> Span | None:
+    if literal.branch is not None:
+        return literal.branch.span
+    handlers = () if literal.attempt is None else literal.attempt.handlers
+    return next(
+        (h.span for h in handlers if h.caught is literal.test), handlers[0].span if handlers else None
+    )
+
+
+def _span(expr: m.Expr) -> Span | None:
+    return expr.span if isinstance(expr, m.Call) else None

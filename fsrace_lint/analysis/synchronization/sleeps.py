@@ -1,0 +1,139 @@
+"""Sleeps that stand where an order between processes should."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.analysis.accesses.model import ASKING, Reach
+from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.loops import calls_in, loops_in
+from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, Runs, runs
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.traversal import all_in, children
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+    from fsrace_lint.analysis.synchronization.wait_limits import Limits
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+
+class Pause(Record, frozen=True, eq=False):
+    """A sleep on which the order of processes hangs.
+
+    `site` is the sleep, `use` what needs the order after it, and `change` what
+    others are to see of what was done before it, where that was found.
+    """
+
+    site: Site
+    use: Site
+    change: Site | None = None
+
+    @property
+    def told(self) -> str:
+        """The sleep as a witness tells it."""
+        return spell(self.site.event.call)
+
+
+class Pauses:
+    """Finds the sleeps of functions that stand for a barrier."""
+
+    def __init__(self, sequences: Sequences, limits: Limits) -> None:
+        """Prepare for a project."""
+        self.sequences = sequences
+        self.sites = sequences.sites
+        self.linker = sequences.linker
+        self.limits = limits
+
+    def of(self, function: LinkedFunction) -> Iterator[Pause]:
+        """Give the sleeps of a function on which the order of processes hangs."""
+        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+            return
+        waiting = _calls_of_waiting_loops(function)
+        order = {id(event): position for position, event in enumerate(self.linker.events(function))}
+        steps = self.sequences.of(function)
+        for sleep in self.linker.events(function):
+            if self.limits.is_sleep(sleep) and id(sleep.call) not in waiting:
+                here = order[id(sleep)]
+                before = [step for step in steps if order[id(step.event)] < here]
+                after = [step for step in steps if order[id(step.event)] > here]
+                yield from self._pauses(sleep, before, after)
+
+    def _pauses(self, sleep: Event, before: list[Step], after: list[Step]) -> Iterator[Pause]:
+        if any(self._asks_rank(value, sleep.state.scope) for value in sleep.call.arguments):
+            for use in self._following(sleep, after):
+                if use.act.op not in ASKING and use.is_contended:
+                    yield self._pause(sleep, use)
+                    return
+        elif not sleep.state.processes & MAIN:
+            for use in self._following(sleep, after):
+                if use.reach is not Reach.PRIVATE:
+                    yield self._pause(sleep, use)
+                    return
+        elif sleep.state.processes == ALL:
+            changes = list(self._preceding(before))
+            for use in self._following(sleep, after) if changes else ():
+                change = next((change for change in changes if _shows(change, use)), None)
+                if change is not None:
+                    yield self._pause(sleep, use, change)
+                    return
+
+    def _pause(self, sleep: Event, use: Site, change: Site | None = None) -> Pause:
+        return Pause(self.sites.seen_from(sleep, use.act, use.origin.state.scope), use, change)
+
+    def _following(self, sleep: Event, after: Sequence[Step]) -> Iterator[Site]:
+        """Give the acts to which those that slept come without meeting the others in between."""
+        for step in after:
+            if are_apart(sleep.state.literals, step.event.state.literals):
+                continue
+            if step.meeting:
+                return
+            site = self.sequences.site(step)
+            if site is not None and step.processes & sleep.state.processes:
+                yield site
+
+    def _preceding(self, before: Sequence[Step]) -> Iterator[Site]:
+        """Give the changes since the processes met last, the nearest first."""
+        for step in reversed(before):
+            if step.meeting:
+                return
+            site = self.sequences.site(step)
+            if site is not None and site.act.op not in ASKING:
+                yield site
+
+    def _asks_rank(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a time depends on the number of the process."""
+        if self.linker.guards.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
+            return True
+        return any(self._asks_rank(child, scope) for child in children(expr))
+
+
+def _shows(change: Site, use: Site) -> bool:
+    """Tell whether a use looks for what others have changed: what one process made, or the parts of all."""
+    if change.path is None or use.path is None or use.act.op not in ASKING or use.runs is Runs.ONE:
+        return False
+    if change.reach is Reach.PRIVATE:
+        return use.reach is not Reach.PRIVATE and change.path.is_within(use.path)
+    few = runs(change.own) in {Runs.ONE, Runs.PER_NODE}
+    return few and _overlap(change.path, use.path)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_within(other) or other.is_within(one)
+
+
+def _calls_of_waiting_loops(function: LinkedFunction) -> set[int]:
+    """Give the calls in loops that wait or try again: any `while`, others where a round can be the last."""
+    found: set[int] = set()
+    for loop in loops_in(function.facts.body):
+        leaving = (m.Try, m.Break, m.Return, m.Continue)
+        if isinstance(loop, m.While) or any(isinstance(inner, leaving) for inner in all_in(loop.body)):
+            found |= {id(call) for call in calls_in(loop.body)}
+    return found

@@ -1,0 +1,143 @@
+"""The meetings of one function: which of them stand in for which, on other ways through it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.process_set import ALL, ANOTHER, NOBODY, TWO, Processes
+from fsrace_lint.analysis.ranks.rank_sources import WORLDS
+from fsrace_lint.analysis.values.call_arguments import arguments_of
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name, unnegated
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Flow
+    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
+    from fsrace_lint.analysis.synchronization.event_sequences import Step
+
+_KINDS: Final = tuple(kind for kind in Processes if kind)
+_GROUP: Final = re.compile(r"(?:^|_)(?:group|pg|mesh|parallel_mode)$")
+_POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
+
+
+class Meetings:
+    """The meetings of a function, counted for each kind of process."""
+
+    def __init__(self, meetings: Iterable[Step], flow: Flow, deciding: Callable[[Tested], Processes]) -> None:
+        """Sort the meetings of the function that `flow` follows; `deciding` tells who sees a test so."""
+        self._deciding = deciding
+        self._meetings: dict[str, list[Step]] = defaultdict(list)
+        self._ways = (*flow.exits, *flow.raises)
+        self._positions = {event: position for position, event in enumerate(flow.events)}
+        for meeting in meetings:
+            self._meetings[meeting.meeting].append(meeting)
+
+    def is_balanced(self, meeting: Step) -> bool:
+        """Tell whether every process comes to as many meetings of this kind, each on its own way.
+
+        ANOTHER may be the first of its node and may be not: it counts where a test picks it.
+        """
+        if meeting.processes == ALL:
+            return False
+        same = self._meetings[meeting.meeting]
+        picked = any(other.processes in {ANOTHER, TWO} for other in same)
+        kinds = [kind for kind in _KINDS if kind != ANOTHER or picked]
+        return len({sum(bool(kind & other.processes) for other in same) for kind in kinds}) == 1
+
+    def has_other_side(self, meeting: Step, literal: Tested, *, stays: bool) -> bool:
+        """Tell whether those whose test comes out otherwise come to such a meeting there.
+
+        It stands in the other branch, behind the same test the other way round, or
+        behind a branch that is left after its meeting. A test with a call in it may
+        come out otherwise the next time, unless its answer `stays`.
+        """
+        leaves = self._leaves_after(meeting)
+        for other in self._meetings[meeting.meeting]:
+            others = other.event.state.literals
+            if other is meeting:
+                continue
+            if are_apart([literal], others) or any(
+                _is_opposite(literal, theirs, stays=stays) or (stays and self._completes(literal, theirs))
+                for theirs in others
+            ):
+                return True
+            if (
+                leaves is not None
+                and self._positions.get(other.event, -1) >= leaves
+                and literal not in others
+            ):
+                return True
+        return False
+
+    def _completes(self, literal: Tested, other: Tested) -> bool:
+        """Tell whether two rank tests let through everybody together, and nobody twice."""
+        one, two = self._deciding(literal), self._deciding(other)
+        return one != ALL and one | two == ALL and not one & two & ~ANOTHER
+
+    def _leaves_after(self, meeting: Step) -> int | None:
+        """Give the position at which all who come to a meeting leave the function, if they do."""
+        literals, position = meeting.event.state.literals, self._positions[meeting.event]
+        left = (way.position for way in self._ways if way.state.literals == literals)
+        return min((way for way in left if way > position), default=None)
+
+    def meets_on_other_side(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether those come to a meeting too, of another kind: the test asks what is to be done."""
+        others = (other for several in self._meetings.values() for other in several if other is not meeting)
+        return any(are_apart([literal], other.event.state.literals) for other in others)
+
+    def comes_by(self, meeting: Step, literal: Tested) -> bool:
+        """Tell whether those who leave have come by such a meeting before."""
+        others = (other for other in self._meetings[meeting.meeting] if other is not meeting)
+        return any(literal in other.event.state.literals for other in others)
+
+
+def meetings_of(steps: Iterable[Step]) -> Iterator[Step]:
+    """Give the calls by which all who come there meet, the call itself or one that it leads to."""
+    groups = itertools.groupby((step for step in steps if step.meeting), key=lambda step: step.event)
+    for _, group in groups:
+        several = list(group)
+        met: dict[str, Processes] = defaultdict(lambda: NOBODY)
+        for step in several:
+            met[step.meeting] |= step.processes
+        whole = [step for step in several if met[step.meeting] == step.comers]
+        if whole:
+            best = next((step for step in whole if step.certain), whole[0])
+            yield replace(best, processes=best.comers)
+
+
+def names_a_group(meeting: Step) -> bool:
+    """Tell whether a collective is for the processes of a group that is named there."""
+    call = meeting.origin.call
+    given = [(name or last_name(value), value) for _, name, value in arguments_of(call)]
+    return any(
+        (_GROUP.search(name) or _GROUP.search(last_name(value)))
+        and last_name(value) not in WORLDS
+        and not (isinstance(value, m.Constant) and value.value is None)
+        for name, value in given
+    )
+
+
+def _is_opposite(one: Tested, other: Tested, *, stays: bool) -> bool:
+    """Tell whether a test came out one way here, and there the same test the other way."""
+    if one.attempt is not None or other.attempt is not None:
+        return False
+    (test, truth), (others, other_truth) = _plain(one), _plain(other)
+    text = spell(test)
+    return truth != other_truth and text == spell(others) and "…" not in text and (stays or "(" not in text)
+
+
+def _plain(tested: Tested) -> tuple[m.Expr, bool]:
+    """Write a test without negation, and how it came out then."""
+    test, truth = unnegated(tested.test, truth=tested.truth)
+    if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _POSITIVE:
+        return m.Compare(test.left, (_POSITIVE[test.operators[0]],), test.rights), not truth
+    return test, truth

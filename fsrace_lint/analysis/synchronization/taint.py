@@ -1,0 +1,363 @@
+"""Whether a value can differ between the ranks of one job, and what makes it differ."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final, Literal
+
+from fsrace_lint.analysis.accesses.model import LOOKING
+from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, NOBODY, SYNCHRONIZING, Processes
+from fsrace_lint.analysis.program.symbols import is_property, qualified_name
+from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    Either,
+    Element,
+    Entered,
+    Selected,
+    Unpacked,
+    Value,
+)
+from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.traversal import bound_names, suites
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsrace_lint.analysis.accesses.effects import Effects
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Exit
+    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
+    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+
+_TELLING: Final = frozenset(
+    {
+        "*.endswith", "*.format", "*.item", "*.joinpath", "*.split", "*.startswith", "*.strip", "all", "any",
+        "bool", "int", "len", "list", "max", "min", "next", "os.path.abspath", "os.path.basename",
+        "os.path.dirname", "os.path.join", "pathlib.Path", "reversed", "set", "sorted", "str", "sum",
+        "torch.IntTensor", "torch.LongTensor", "torch.tensor", "tuple",
+    }
+)  # fmt: skip
+"""What tells of its arguments what is asked of them; of other calls nothing follows."""
+_MAKING_PATHS: Final = frozenset({"os.path.join", "pathlib.Path", "str", "os.path.abspath", "os.fspath"})
+_WHETHER_SET_UP: Final = ((MAIN, ALL), (ALL, MAIN))
+"""How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
+
+
+class Difference(Record, frozen=True):
+    """Why a value can differ: `kind`, and the expression that makes it so.
+
+    `rank`: it tells the processes apart. `files`: it is an answer of the
+    filesystem, which may change in between. `own`: a clock, a random number,
+    a process id, the name of the node. `error`: whether an exception came up.
+    `is_between_ranks` says that two numbers of the process are compared, as that in one
+    group with that in another.
+    """
+
+    kind: Literal["rank", "files", "own", "error"]
+    expr: m.Expr
+    is_between_ranks: bool = False
+
+
+class Differences:
+    """Follows values back to what differs between ranks; what was broadcast or gathered is equal again."""
+
+    def __init__(self, linker: Linker, effects: Effects) -> None:
+        """Prepare for a project."""
+        self.linker = linker
+        self.catalog = linker.catalog
+        self.effects = effects
+        self._answers: Memo[tuple[int, int], Difference | None] = Memo(None)
+        self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self._counting: dict[LinkedFunction, frozenset[str]] = {}
+        self._shared: dict[LinkedFunction, frozenset[str]] = {}
+
+    def of(self, expr: m.Expr, scope: Scope) -> Difference | None:
+        """Tell why the value of an expression can differ between ranks.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+
+        Returns:
+            The first reason found; None where the value is equal, or taken for equal.
+        """
+        key = (id(expr), id(scope))
+        self._kept[key] = expr, scope
+        return self._answers.get(key, lambda: self._find(expr, scope))
+
+    def of_test(self, literal: Tested) -> Difference | None:
+        """Tell why a test can come out differently on other ranks; whether an error came up is one too."""
+        if literal.attempt is not None:
+            return Difference("error", literal.test)
+        return self.of(literal.test, literal.scope)
+
+    def _find(self, expr: m.Expr, scope: Scope) -> Difference | None:
+        match expr:
+            case m.Name() | m.Attribute():
+                return self._named(expr, scope)
+            case m.Call():
+                return self._called(expr, scope)
+            case m.Compare():
+                return self._compared(expr, scope)
+            case m.Conditional():
+                return self._first((expr.test, expr.body, expr.orelse), scope)
+            case m.Comprehension(generators=generators, results=results):
+                iterables = (generator.iterable for generator in generators)
+                return self._first((*iterables, *results), scope)
+            case m.Lambda():
+                return None
+            case m.Subscript(value=value):
+                return self._of_host(expr, scope) or self.of(value, scope)
+            case _:
+                return self._first(parts(expr), scope)
+
+    def _first(self, exprs: Iterable[m.Expr], scope: Scope) -> Difference | None:
+        return next(filter(None, (self.of(expr, scope) for expr in exprs)), None)
+
+    def _named(self, expr: m.Name | m.Attribute, scope: Scope) -> Difference | None:
+        binding = self.linker.guards.known(expr, scope)
+        split = self.linker.guards.split(expr, scope)
+        if isinstance(binding, Value) and self._is_whether_set(split, binding.expr, binding.scope):
+            return None
+        if _tells_apart(split) or self._is_rank(expr, scope):
+            return Difference("rank", expr)
+        if variable_of(expr) in self._given_to_collectives(scope.function):
+            return None
+        if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
+            return Difference("files", expr)
+        if binding is not None:
+            return self._bound(binding)
+        entity = self.linker.resolver.entity(expr, scope)
+        if isinstance(expr, m.Attribute) and is_property(entity):
+            return self._returned(entity, expr)
+        return self._own(expr, expr, scope)
+
+    def _bound(self, binding: Binding) -> Difference | None:
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.of(expr, scope)
+            case Unpacked() if items := tuple(self.linker.guards.parts(binding)):
+                found = next(filter(None, (self.of(*item) for item in items)), None)
+                return found or self._part_returned(binding)
+            case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+                return self.of(value.expr, value.scope)
+            case Selected(test=test, then=then, otherwise=otherwise):
+                return self._bound(then) or self._bound(otherwise) or self._chosen(test, then, otherwise)
+            case Either(options=options):
+                return next(filter(None, map(self._bound, options)), None)
+            case Argument():
+                arguments = self.linker.guards.arguments
+                split = None if arguments is None else arguments.split(binding)
+                apart = split is not None and _tells_apart(split)
+                return Difference("rank", m.Name(binding.parameter.name)) if apart else None
+            case _:
+                return None
+
+    def _chosen(self, test: Value, then: Binding, otherwise: Binding) -> Difference | None:
+        """Tell why it can differ whether a name was bound to something or to nothing."""
+        nothing = any(isinstance(b, Value) and isinstance(b.expr, m.Constant) for b in (then, otherwise))
+        return self.of(test.expr, test.scope) if nothing else None
+
+    def _called(self, call: m.Call, scope: Scope) -> Difference | None:
+        resolver = self.linker.resolver
+        entity = resolver.entity(call.function, scope)
+        name = qualified_name(entity) or f"*.{last_name(call.function)}"
+        if self.catalog.is_any(SYNCHRONIZING, name):
+            return None
+        split = self.linker.guards.split(call, scope)
+        if self._is_whether_set(split, call, scope):
+            return None
+        if _tells_apart(split) or self._is_rank(call, scope):
+            return Difference("rank", call)
+        world = self.catalog.find("world", name)
+        if world is not None:
+            return None
+        act = self.effects.act(call, scope)
+        if act is not None:
+            return Difference("files", call) if act.op in LOOKING else None
+        callee = resolver.callee(call, scope)
+        if callee is not None:
+            return self._returned(callee, call)
+        drawn = self.catalog.exact("random", name) is not None and not self._seeds
+        if drawn:
+            return Difference("own", call)
+        own = self._own(call, call.function, scope) or self._of_host(call, scope)
+        return own or (self._first(parts(call), scope) if name in _TELLING else None)
+
+    def _is_whether_set(self, split: Split, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
+        return split in _WHETHER_SET_UP and self.linker.guards.environment_variable(expr, scope) is not None
+
+    def _own(self, expr: m.Expr, source: m.Expr, scope: Scope) -> Difference | None:
+        entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
+        same = entry is None or entry.scope == "job" or entry.by == "address"
+        return None if same else Difference("own", expr)
+
+    def _of_host(self, expr: m.Expr, scope: Scope) -> Difference | None:
+        """Tell whether an expression is a text of the environment that another machine has otherwise."""
+        name = self.linker.guards.environment_variable(expr, scope)
+        entry = None if name is None else self.catalog.exact("environment", name)
+        return Difference("own", expr) if entry is not None and entry.means == "host" else None
+
+    @functools.cached_property
+    def _seeds(self) -> bool:
+        """Whether anything in the project is named as what sets a seed, so that all may draw the same."""
+        return any(self.linker.mentions.of_name(name) for name in self.catalog.names("seed"))
+
+    def _is_rank(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a value is the number of the process; a test whether it is set at all is none."""
+        return self.linker.guards.rank_scope(expr, scope) not in {None, "worker"}
+
+    def _compared(self, expr: m.Compare, scope: Scope) -> Difference | None:
+        split = self.linker.guards.split(expr, scope)
+        if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
+            return None
+        between = all(self._is_rank(side, scope) for side in (expr.left, *expr.rights))
+        if between or _tells_apart(split):
+            return Difference("rank", expr, is_between_ranks=between)
+        if _is_about_none(expr) and self._is_made(expr.left, scope):
+            return None
+        found = self._first((expr.left, *expr.rights), scope)
+        own = found is not None and found.kind == "own" and _is_about_none(expr)
+        return self._of_presence(self.linker.guards.known(expr.left, scope)) if own else found
+
+    def _of_presence(self, binding: Binding | None) -> Difference | None:
+        """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
+        match binding:
+            case Selected(test=test, then=then, otherwise=otherwise):
+                sides = self._of_presence(then) or self._of_presence(otherwise)
+                return sides or self._chosen(test, then, otherwise)
+            case Either(options=options):
+                return next(filter(None, map(self._of_presence, options)), None)
+            case _:
+                found = None if binding is None else self._bound(binding)
+                return None if found is None or found.kind == "own" else found
+
+    def _is_made(self, expr: m.Expr, scope: Scope) -> bool:
+        """Tell whether a name stands for a text or a path that was put together, which is never None."""
+        bound = self.linker.guards.known(expr, scope)
+        if not isinstance(bound, Value):
+            return False
+        if isinstance(bound.expr, m.Call):
+            return self.linker.resolver.qualify(bound.expr.function, bound.scope) in _MAKING_PATHS
+        return isinstance(bound.expr, (m.Format, m.Binary))
+
+    def _is_rank_or_size(self, expr: m.Compare, scope: Scope) -> bool:
+        """Tell whether a comparison asks whether there are several processes, and nothing else."""
+        return all(
+            isinstance(side, m.Constant) or self._is_rank(side, scope) or not parts(side)
+            for side in (expr.left, *expr.rights)
+        )
+
+    def _returned(self, function: LinkedFunction, shown: m.Expr) -> Difference | None:
+        """Tell why what a function of the project returns can differ."""
+        if function.facts.is_generator:
+            return None
+        exits = self.linker.exits(function)
+        for way in exits:
+            found = None if way.value is None else self.of(way.value, way.state.scope)
+            if found is not None:
+                return Difference(found.kind, shown)
+        if any(map(self._may_be_nothing, exits)) and self._asks(function):
+            return Difference("files", shown)
+        if any(way.value is not None and not isinstance(way.value, m.Constant) for way in exits):
+            kinds = self._deciding(way for way in exits if _is_nothing(way.value))
+        else:
+            kinds = self._deciding(exits)
+        found = next(kinds, None) if len(exits) > 1 else None
+        return None if found is None else Difference(found.kind, shown)
+
+    def _part_returned(self, part: Unpacked) -> Difference | None:
+        """Tell why it can differ whether a function returns something or nothing at one place of a tuple."""
+        call, scope, index = part.whole.expr, part.whole.scope, part.index or 0
+        callee = self.linker.resolver.callee(call, scope) if isinstance(call, m.Call) else None
+        exits = () if callee is None else self.linker.exits(callee)
+        empty = [
+            way
+            for way in exits
+            if isinstance(way.value, m.Sequence) and any(map(_is_nothing, way.value.items[index:][:1]))
+        ]
+        found = next(self._deciding(empty), None) if len(empty) < len(exits) else None
+        return None if found is None else Difference(found.kind, call)
+
+    def _may_be_nothing(self, way: Exit) -> bool:
+        """Tell whether a function returns a variable that was bound to something, or stayed None."""
+        bound = way.state.scope.get(way.value.id) if isinstance(way.value, m.Name) else None
+        options = bound.options if isinstance(bound, Either) else ()
+        empty = [isinstance(o, Value) and _is_nothing(o.expr) for o in options]
+        return any(empty) and not all(empty)
+
+    def _asks(self, function: LinkedFunction) -> bool:
+        """Tell whether a function asks the filesystem what is there."""
+        return any(map(self.effects.looks, self.linker.events(function)))
+
+    def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
+        """Name the variables that a function changes as long as it finds something: the next free number."""
+        if function not in self._counting:
+            asked = {id(event.call) for event in self.linker.events(function) if self.effects.looks(event)}
+            loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
+            self._counting[function] = frozenset(bound_names(s for loop in loops for s in loop.body))
+        return self._counting[function]
+
+    def _deciding(self, ways: Iterable[Exit]) -> Iterator[Difference]:
+        """Give the differing tests that decide which way a function is left."""
+        for way in ways:
+            for literal in way.state.literals:
+                found = self.of_test(literal) if literal.exit not in {"raise", "exit"} else None
+                if found is not None and found.kind != "error":
+                    yield found
+
+    def _given_to_collectives(self, function: LinkedFunction) -> frozenset[str]:
+        """Name the variables of a function that a collective was given, which makes them equal."""
+        if function not in self._shared:
+            names = set()
+            for event in self.linker.events(function):
+                called = self.linker.resolver.entity(event.call.function, event.state.scope)
+                name = qualified_name(called) or f"*.{last_name(event.call.function)}"
+                if self.catalog.find("collective", name) is not None:
+                    values = (*event.call.arguments, *(k.value for k in event.call.keywords))
+                    names |= {variable_of(value) for value in values}
+            self._shared[function] = frozenset(names - {""})
+        return self._shared[function]
+
+
+def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
+    """Give the `while` loops among some statements and in them."""
+    for statement in statements:
+        if isinstance(statement, m.While):
+            yield statement
+        for suite in suites(statement):
+            yield from _whiles(suite)
+
+
+def _calls(expr: m.Expr) -> Iterator[int]:
+    """Give the identities of the calls in a test."""
+    if isinstance(expr, m.Call):
+        yield id(expr)
+    for part in parts(expr):
+        yield from _calls(part)
+
+
+def _tells_apart(split: Split) -> bool:
+    """Tell whether a test surely comes out one way for some processes, and the other way for others."""
+    true, false = split
+    return (bool(true & ~false) and bool(false & ~true)) or _picks_one(true, false)
+
+
+def _picks_one(true: Processes, false: Processes) -> bool:
+    """Tell whether a test is true, or false, for one certain process of whatever number."""
+    one = true if false == ALL else false if true == ALL else ALL
+    return one not in {ALL, NOBODY} and (true, false) not in _WHETHER_SET_UP
+
+
+def _is_about_none(expr: m.Compare) -> bool:
+    return expr.operators in {("is",), ("is not",)} and expr.rights == (m.Constant(None),)
+
+
+def _is_nothing(value: m.Expr | None) -> bool:
+    return value is None or (isinstance(value, m.Constant) and not value.value)

@@ -1,0 +1,259 @@
+"""Acts of different processes on one path with nothing in between that orders them."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.process_set import ALL, NOBODY, Processes, Runs, runs
+from fsrace_lint.syntax.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
+    from fsrace_lint.analysis.paths.abstract_path import Component, Path
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+    from fsrace_lint.catalog import Op
+    from fsrace_lint.files.spans import Span
+
+_MAKING: Final[frozenset[Op]] = frozenset(
+    {"write", "create", "mkdir", "copy", "rename", "link", "extract", "download"}
+)
+_USING: Final[frozenset[Op]] = frozenset({"read", "list"})
+_ONE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
+_LOST: Final = frozenset({"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"})
+
+_LEAVING: Final = frozenset({"raise", "exit"})
+
+Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused", "seen"]
+
+
+class Unordered(Record, frozen=True):
+    """Two acts of different processes that nothing orders, the one that is meant to be first.
+
+    `made`: one makes what the others use; `deleted`: one deletes where the others
+    then make or use something; `used`: one deletes what the others still use;
+    `gathered`: one reads what all have written; `undone`: one makes what others
+    may still delete; `refused`: one makes what others, who may still look, raise for;
+    `seen`: one may still look, and raise for what others make.
+    `certain` says that those who come to the second act may come from the first;
+    `guard` is the rank test of the branch around the one's act, the outermost.
+    """
+
+    kind: Kind
+    before: Step
+    after: Step
+    certain: bool = True
+    guard: Span | None = None
+
+    @property
+    def alone(self) -> Step:
+        """The act of the one."""
+        return self.before if self.kind in _FIRST_ALONE else self.after
+
+    @property
+    def shared(self) -> Step:
+        """The act of the others."""
+        return self.after if self.kind in _FIRST_ALONE else self.before
+
+    @property
+    def path(self) -> str:
+        """The path of the one, as the source spells it."""
+        return "" if self.alone.path is None else self.alone.path.text
+
+
+_OF_FILES: Final = frozenset({"isfile", "is_file"})
+"""Tests that find no folder."""
+_FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"made", "deleted", "seen"})
+
+
+class Orders:
+    """Finds such acts in the sequences of functions."""
+
+    def __init__(self, sequences: Sequences) -> None:
+        """Prepare for a project; nothing is followed yet."""
+        self.sequences = sequences
+        self.propagation = sequences.propagation
+        self.differences = sequences.differences
+
+    def of(self, function: LinkedFunction) -> Iterator[Unordered]:
+        """Give the unordered acts of a function, the first use of each that one process does alone."""
+        steps = self.sequences.of(function)
+        paths = {i: step.path for i, step in enumerate(steps) if step.path is not None}
+        acts = list(paths)
+        alone = [i for i in acts if _is_of_one(steps[i])]
+        if not alone:
+            return
+        of_one = set(alone)
+        heads = _heads(paths)
+        for first in acts:
+            others = acts if first in of_one else alone
+            for last in others[bisect(others, first) :]:
+                if heads[first] != heads[last] and heads[first] and heads[last]:
+                    continue
+                if steps[last].processes == steps[first].processes:
+                    continue
+                pair = self._conflict(steps[first], steps[last], paths[first], paths[last])
+                if pair is None:
+                    continue
+                context = self.propagation.context(function)
+                if context.first is not None:
+                    return
+                if not self._is_of_others(pair, context.processes):
+                    continue
+                if not self._is_ordered(steps, first, last):
+                    yield pair
+                    break
+
+    def _conflict(self, step: Step, later: Step, here: Path, there: Path) -> Unordered | None:
+        """Tell how two acts are at odds, if one process does one of them, and others the other."""
+        kind = None if later.event is step.event else _kind(step, later, here, there)
+        if kind is None and step.op == "probe" and here == there:
+            kind = self._refused(step, later, there)
+        if kind is None:
+            return None
+        pair = Unordered(kind, step, later)
+        apart = [x for x in pair.alone.literals if are_apart([x], pair.shared.literals)]
+        if not all(map(self._tells_ranks, apart)) or self._is_tolerant(pair):
+            return None
+        certain = not apart and (kind != "gathered" or later.op == "read")
+        return replace(pair, certain=certain, guard=self._guard(pair.alone))
+
+    def _guard(self, alone: Step) -> Span | None:
+        """Give the outermost rank test in the function whose branch holds the act of the one."""
+        for literal in alone.event.state.literals:
+            if literal.branch is not None and not literal.exit and self._tells_ranks(literal):
+                return literal.branch.span
+        return None
+
+    def _refused(self, step: Step, later: Step, made: Path) -> Kind | None:
+        """Tell whether a test leaves the function where it finds what a later act makes."""
+        if later.op not in _MAKING or made.private:
+            return None
+        tests = self.sequences.sites.tests.among(later.event.state.literals, later.event.call)
+        makes_folder = later.op == "mkdir" or (later.act is not None and later.act.tree)
+        refuses = (test for test in tests if test.span == step.span and test.absent and test.exit in _LEAVING)
+        if all(makes_folder and test.asks in _OF_FILES for test in refuses):
+            return None
+        return "seen" if _is_of_one(step) else "refused"
+
+    @staticmethod
+    def _is_of_others(pair: Unordered, entering: Processes) -> bool:
+        """Tell whether one of those that enter does the one act alone, and others the other at any time."""
+        one, many = pair.alone, pair.shared
+        others = many.processes & ~one.processes & entering
+        if not _is_of_one(one) or others == NOBODY or not one.processes & entering:
+            return False
+        return one.first is None and many.first is None and not (one.held and many.held)
+
+    def _tells_ranks(self, literal: Tested) -> bool:
+        difference = self.differences.of_test(literal)
+        return difference is not None and difference.kind == "rank"
+
+    def _is_tolerant(self, pair: Unordered) -> bool:
+        """Tell whether the others accept that nothing is there."""
+        caught = self.propagation.protection.caught(pair.shared.event)
+        return pair.kind not in {"undone", "refused", "seen"} and not _LOST.isdisjoint(caught)
+
+    def _is_ordered(self, steps: Sequence[Step], first: int, last: int) -> bool:
+        """Tell whether the processes of two steps meet in between.
+
+        Those of the first act meet after it, and those of the second before it, in one
+        call or in two of the same kind for one each (`if rank != 0: barrier()`), of which
+        one may be left after it. After a test that leaves, those that stay are enough.
+        """
+        step, later = steps[first], steps[last]
+        if step.op == "probe":
+            return any(s.meeting and not step.processes & ~s.processes for s in steps[first:last])
+        others = later.processes & ~step.processes
+        after = [i for i, s in enumerate(steps) if i > first and self._meets(s, step, step.processes)]
+        before = [i for i, s in enumerate(steps[:last]) if self._meets(s, later, others)]
+        for i, j in itertools.product(after, before):
+            one, other = steps[i], steps[j]
+            two_sided = one.meeting == other.meeting and not one.processes & other.processes
+            if i == j or two_sided or (i < last and j > first):
+                return True
+        return self._meet_apart(steps, first, last)
+
+    def _meet_apart(self, steps: Sequence[Step], first: int, last: int) -> bool:
+        """Tell whether those of two steps meet in between in two calls of a kind, each in one of them."""
+        wanted = steps[first].processes | steps[last].processes
+        meetings = [s for s in steps[first:last] if self._meets(s, steps[first], NOBODY)]
+        return any(
+            one.meeting == other.meeting
+            and not wanted & ~(one.processes | other.processes)
+            and are_apart(one.event.state.literals, other.event.state.literals)
+            for one, other in itertools.combinations(meetings, 2)
+        )
+
+    def _meets(self, meeting: Step, step: Step, processes: Processes) -> bool:
+        """Tell whether some processes wait in a call for the others, whatever they find on the filesystem.
+
+        Who dies on the way there does nothing any more.
+        """
+        if not meeting.meeting or meeting.processes & processes != processes:
+            return False
+        tested = (x for x in meeting.event.state.literals if x not in step.literals)
+        own = [literal for literal in tested if literal.exit not in {"raise", "exit"}]
+        differences = (self.differences.of_test(literal) for literal in own)
+        return all(d is None or d.kind == "rank" for d in differences)
+
+
+def _heads(paths: Mapping[int, Path]) -> dict[int, int]:
+    """Number what paths begin with, 0 for what `_kind` may hold against a path that begins otherwise."""
+    numbers: dict[tuple[Component, ...], int] = {}
+    return {
+        step: 0 if _fits_any(path) else numbers.setdefault(path.components[:1], len(numbers) + 1)
+        for step, path in paths.items()
+    }
+
+
+def _fits_any(path: Path) -> bool:
+    """Tell whether it is the current folder, the folder of some path, or one part that differs by rank."""
+    return path.is_some_parent or not path.components or (len(path.components) == 1 and path.private)
+
+
+def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
+    """Tell how two acts in a row are at odds by what they do at two paths, whoever does them."""
+    op, then = step.op, later.op
+    if here.private:
+        gathers = op in _MAKING and then in _USING and not there.private
+        return "gathered" if gathers and (here.is_within(there) or _are_alike(here, there)) else None
+    if there.private and op not in {"mkdir", "delete"}:
+        return None
+    below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
+    if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
+        shared: Kind | None = None if _has_made_it_too(step, later) else "gathered"
+        return "made" if _is_of_one(step) else shared
+    if op == "mkdir" and then in _MAKING - {"mkdir"} and below and here != there:
+        return "made"
+    if op == "delete" and then in _MAKING | _USING and below:
+        return "deleted" if _is_of_one(step) else "undone" if then in _MAKING and here == there else None
+    if then == "delete" and around:
+        return "used" if op in _MAKING | {"read"} or (op == "delete" and here != there) else None
+    return None
+
+
+def _has_made_it_too(step: Step, later: Step) -> bool:
+    """Tell whether all make a folder, who looks into it among them: what others make there is the same."""
+    return step.op == "mkdir" and not later.processes & ~step.processes
+
+
+def _are_alike(own: Path, other: Path) -> bool:
+    """Tell whether two paths differ only in what stands for a number: the part of one rank, and of any."""
+    if own.components[:-1] != other.components[:-1] or not own.components or not other.components:
+        return False
+    last = own.components[-1], other.components[-1]
+    texts = [[piece for piece in component if isinstance(piece, str)] for component in last]
+    return texts[0] == texts[1] != []
+
+
+def _is_of_one(step: Step) -> bool:
+    """Tell whether one process of the job or of each node does it, by a test there."""
+    return step.act is not None and step.processes not in {NOBODY, ALL} and runs(step.processes) in _ONE

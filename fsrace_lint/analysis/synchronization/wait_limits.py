@@ -1,0 +1,160 @@
+"""How long a loop waits at most."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.dataflow.loops import calls_in, calls_of, tests_of
+from fsrace_lint.analysis.values.abstract_values import Argument, Value
+from fsrace_lint.analysis.values.call_arguments import passed
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.traversal import all_in, children, within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.loops import Loop
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Scope
+
+_DEEPEST: Final = 6
+_ORDER: Final = frozenset({"<", "<=", ">", ">="})
+_COUNTER: Final = re.compile(
+    r"(?:^|_)(?:attempts?|counter|count|i|iterations?|n|retr(?:y|ies)|tr(?:y|ies))(?:_|$)"
+)
+
+
+class Limit(Record, frozen=True):
+    """The longest wait.
+
+    `is_set` says that there is one; `seconds` how long it is, where that is known,
+    and `parameter` who decides it, where that is a parameter of the function.
+    """
+
+    is_set: bool
+    seconds: float | None = None
+    parameter: m.Parameter | None = None
+    factor: float = 1
+
+
+class Limits:
+    """Reads the limits of loops that wait."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Prepare for a project."""
+        self.linker = linker
+
+    def is_sleep(self, event: Event) -> bool:
+        """Tell whether a call only lets time pass."""
+        catalog = self.linker.catalog
+        if last_name(event.call.function) not in catalog.last_names["sleep"]:
+            return False
+        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        return name is not None and catalog.exact("sleep", name) is not None
+
+    def of(self, loop: Loop, events: dict[int, Event], look: m.Call) -> Limit:
+        """Tell how long a loop waits at most.
+
+        Args:
+            loop: A loop that waits.
+            events: The calls of its function.
+            look: The call for whose result it waits.
+
+        Returns:
+            Its limit; the rounds of a loop that counts them take as long as its sleep.
+        """
+        called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
+        pause = next((event for event in called if self.is_sleep(event)), None)
+        if pause is None:
+            return Limit(is_set=isinstance(loop, m.For))
+        scope = pause.state.scope
+        seconds = self._number(pause.call.arguments[0], scope) if pause.call.arguments else Limit(is_set=True)
+        if isinstance(loop, m.For):
+            return _times(self._number(_rounds(loop.iterable), scope), seconds.seconds)
+        counted = self._counted_down(loop, pause, seconds)
+        if counted is not None:
+            return counted
+        for test in tests_of(loop):
+            for compare in _comparisons(test, look):
+                sides = (compare.left, compare.rights[0])
+                found = [self._number(side, scope) for side in sides]
+                limit = next((one for one in found if one.seconds is not None or one.parameter), None)
+                counts = any(_COUNTER.search(last_name(side)) is not None for side in sides)
+                limit = limit or Limit(is_set=True)
+                return _times(limit, seconds.seconds) if counts else limit
+        return Limit(is_set=False)
+
+    def _counted_down(self, loop: m.While, pause: Event, seconds: Limit) -> Limit | None:
+        """Tell how long a loop waits that makes a variable smaller until a test of it comes out otherwise."""
+        tested = [expr for test in tests_of(loop) for expr in within(test)]
+        for left, step in _steps_down(loop):
+            if left in tested:
+                scope = next(over.scope for over in pause.loops if over.expr is loop.test)
+                start, by = self._number(left, scope), self._number(step, scope).seconds
+                if pause.call.arguments[:1] == (step,):
+                    return start
+                return _times(start, seconds.seconds / by if seconds.seconds and by else None)
+        return None
+
+    def passed(self, limit: Limit, event: Event, callee: LinkedFunction) -> Limit:
+        """Tell what a limit is in one call of the function that waits."""
+        value = None if limit.parameter is None else passed(event.call, limit.parameter, callee)
+        return limit if value is None else _times(self._number(value, event.state.scope), limit.factor)
+
+    def _number(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Limit:
+        match expr:
+            case m.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return Limit(is_set=True, seconds=float(value))
+            case m.Name() | m.Attribute() if depth < _DEEPEST:
+                bound = self.linker.guards.known(expr, scope)
+                if isinstance(bound, Value):
+                    return self._number(bound.expr, bound.scope, depth + 1)
+                if isinstance(bound, Argument):
+                    default = bound.parameter.default
+                    inner = Limit(is_set=True) if default is None else self._number(default, scope, depth + 1)
+                    return replace(inner, parameter=bound.parameter)
+            case m.Binary(operator="*", left=left, right=right) if depth < _DEEPEST:
+                factor = self._number(right, scope, depth + 1).seconds
+                return _times(self._number(left, scope, depth + 1), factor)
+        return Limit(is_set=True)
+
+
+def _times(limit: Limit, factor: float | None) -> Limit:
+    if limit.seconds is None or factor is None:
+        return Limit(is_set=True, parameter=limit.parameter, factor=factor or 1)
+    return replace(limit, seconds=limit.seconds * factor, factor=factor)
+
+
+def _steps_down(loop: m.While) -> Iterator[tuple[m.Expr, m.Expr]]:
+    """Give what a loop makes smaller in each round, and by how much."""
+    for statement in all_in(loop.body):
+        match statement:
+            case m.Assign(targets=(target,), value=m.Binary(operator="-", left=left, right=step)):
+                if left == target:
+                    yield left, step
+
+
+def _rounds(iterable: m.Expr) -> m.Expr:
+    """Give the expression of how often a loop over `range` goes."""
+    match iterable:
+        case m.Call(function=m.Name(id="range"), arguments=(count,)):
+            return count
+        case _:
+            return m.Opaque()
+
+
+def _comparisons(test: m.Expr, look: m.Call) -> Iterator[m.Compare]:
+    """Give the comparisons in a test that ask for the time or a count, and not for what is waited for."""
+    if any(call is look for call in calls_of(test)) and isinstance(test, m.Compare):
+        return
+    if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _ORDER:
+        yield test
+    for child in children(test):
+        yield from _comparisons(child, look)

@@ -1,0 +1,156 @@
+"""What the names of modules denote: imported, re-exported, starred."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.analysis.program.class_hierarchy import Kinship
+from fsrace_lint.analysis.program.modules import LinkedClass, Module
+from fsrace_lint.analysis.program.symbols import DEEPEST, Entity, Global, Library
+from fsrace_lint.engine.depth_budget import Trail
+from fsrace_lint.syntax.ast_names import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsrace_lint.analysis.program.imports import ModuleTable
+    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.engine.depth_budget import Settled
+    from fsrace_lint.engine.query_cache import Circle
+    from fsrace_lint.syntax import model as m
+
+
+class Members:
+    """Finds the members of the modules of a project, and links classes with their bases."""
+
+    def __init__(
+        self,
+        table: ModuleTable,
+        final_scope: Callable[[LinkedFunction], Scope | None],
+        circle: Circle,
+        dependencies: Dependencies | None = None,
+    ) -> None:
+        """Relate the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
+        self.table = table
+        self.final_scope = final_scope
+        self.trail = Trail(DEEPEST, circle, dependencies)
+        self._members: Settled[tuple[Module, str], Entity | None] = self.trail.settled(None)
+        self._importers: dict[Module, tuple[Module, ...]] = {}
+        self._imports_of: dict[Module, frozenset[Module]] = {}
+        self.kinship = Kinship(self._bases, self._subclasses)
+        self.relate()
+
+    def relate(self) -> None:
+        """Have the classes of the modules know their relatives from here."""
+        for module in self.table.modules:
+            module.family = self.kinship
+
+    def importers(self, module: Module) -> tuple[Module, ...]:
+        """Give the modules of the project that import a module."""
+        if module not in self._importers:
+            found = (one for one in self.table.naming(module) if module in self._imports(one))
+            self._importers[module] = tuple(found)
+        return self._importers[module]
+
+    def _imports(self, module: Module) -> frozenset[Module]:
+        if module not in self._imports_of:
+            self._imports_of[module] = frozenset(self._find_imports(module))
+        return self._imports_of[module]
+
+    def _find_imports(self, module: Module) -> Iterator[Module]:
+        for row in module.facts.imports:
+            dotted = self.table.relative(row, module) if row.level else row.module
+            for name in (dotted, f"{dotted}.{row.name}"):
+                target = self.table.exact(name) if row.level else self.table.find(name, module)
+                if target is not None and target is not module:
+                    yield target
+
+    def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
+        """Find what `module.name` denotes."""
+        if self.trail.is_over(depth):
+            return None
+        if name in module.top_functions:
+            return module.top_functions[name]
+        if name in module.top_classes:
+            return module.top_classes[name]
+        return self._members.get((module, name), depth, lambda: self._other_member(module, name, depth))
+
+    def _other_member(self, module: Module, name: str, depth: int) -> Entity | None:
+        """Find a member that is imported, a file or a variable."""
+        if name in module.imports:
+            return self._imported(module.imports[name], module, depth + 1)
+        submodule = (
+            self.table.exact(f"{module.name}.{name}") if module.is_package or not module.name else None
+        )
+        if submodule is not None:
+            return submodule
+        final = self.final_scope(module.code)
+        if final is not None and final.get(name) is not None:
+            return Global(module, name)
+        return self._starred(module, name, depth + 1)
+
+    def _bases(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+        for base in class_.facts.bases:
+            name = dotted(base)
+            entity = None if name is None else self._dotted_member(class_.module, name)
+            if isinstance(entity, LinkedClass) and entity is not class_:
+                yield entity
+
+    def _subclasses(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+        for module in self.table.deriving(class_.facts.name):
+            for heir in module.classes:
+                yield from (heir for base in heir.bases if base is class_)
+
+    def _dotted_member(self, module: Module, chain: str) -> Entity | None:
+        first, *rest = chain.split(".")
+        entity: Entity | None
+        if first in module.top_classes:
+            entity = module.top_classes[first]
+        elif first in module.imports:
+            entity = self._imported(module.imports[first], module, 0, follow_variables=False)
+        else:
+            return None
+        for name in rest:
+            if isinstance(entity, Module):
+                entity = entity.top_classes.get(name) or (
+                    self._imported(entity.imports[name], entity, 0, follow_variables=False)
+                    if name in entity.imports
+                    else self.table.exact(f"{entity.name}.{name}")
+                )
+            else:
+                return None
+        return entity
+
+    def _imported(
+        self, row: m.Import, importer: Module, depth: int, *, follow_variables: bool = True
+    ) -> Entity | None:
+        dotted = self.table.relative(row, importer) if row.level else row.module
+        module = self.table.exact(dotted) if row.level else self.table.find(dotted, importer)
+        if row.name is None:
+            return module or Library(dotted)
+        if module is None or module is importer:
+            submodule = self.table.find(f"{dotted}.{row.name}", importer)
+            return submodule or Library(f"{dotted}.{row.name}")
+        if not follow_variables:
+            return module.top_classes.get(row.name) or self._reexported(module, row.name, depth)
+        return self.member(module, row.name, depth + 1) or Library(f"{dotted}.{row.name}")
+
+    def _reexported(self, module: Module, name: str, depth: int) -> Entity | None:
+        if self.trail.is_over(depth):
+            return None
+        if name in module.imports:
+            return self._imported(module.imports[name], module, depth + 1, follow_variables=False)
+        return self.table.exact(f"{module.name}.{name}")
+
+    def _starred(self, module: Module, name: str, depth: int) -> Entity | None:
+        if self.trail.is_over(depth) or name.startswith("_"):
+            return None
+        for row in module.stars:
+            dotted = self.table.relative(row, module) if row.level else row.module
+            source = self.table.exact(dotted) if row.level else self.table.find(dotted, module)
+            entity = None if source is None or source is module else self.member(source, name, depth + 1)
+            if entity is not None:
+                return entity
+        return None

@@ -1,0 +1,434 @@
+"""What a name or an attribute means: a library's, or the project's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
+from fsrace_lint.analysis.program.symbols import (
+    Entity,
+    Global,
+    Instance,
+    Kind,
+    Library,
+    as_function,
+    is_class,
+    is_property,
+    qualified_name,
+)
+from fsrace_lint.analysis.values.abstract_values import (
+    REBOUND,
+    Argument,
+    Either,
+    Element,
+    Entered,
+    Scope,
+    Selected,
+    Unpacked,
+    Value,
+)
+from fsrace_lint.analysis.values.container_elements import Attributes, Elements, step_to
+from fsrace_lint.analysis.values.module_members import Members
+from fsrace_lint.analysis.values.type_hints import Declared
+from fsrace_lint.engine.depth_budget import Met
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.annotations import EACH
+from fsrace_lint.syntax.ast_names import dotted, is_super, only_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsrace_lint.analysis.program.imports import ModuleTable
+    from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.catalog import Catalog
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.engine.depth_budget import Settled
+    from fsrace_lint.engine.query_cache import Circle
+
+Answer = TypeVar("Answer")
+
+_PARTIAL: Final = "functools.partial"
+_CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
+_SHALLOW: Final = 8
+"""Up to here a base class is found whatever led to the question."""
+REMEMBERED: Final = 20_000
+"""How many answers are kept: enough for the files that are asked about one after the other."""
+
+
+class Resolver(Members):
+    """Resolves expressions in the scopes of a project."""
+
+    def __init__(
+        self,
+        table: ModuleTable,
+        catalog: Catalog,
+        final_scope: Callable[[LinkedFunction], Scope | None],
+        results: Callable[[LinkedFunction], tuple[Value, ...]],
+        circle: Circle,
+        dependencies: Dependencies | None = None,
+    ) -> None:
+        """Prepare for a project.
+
+        Args:
+            table: Its modules.
+            catalog: What library names mean.
+            final_scope: Gives the bindings at the end of a function's code, or
+                None while that very code is being followed.
+            results: Gives what a function returns, each with the names there.
+            circle: Tells whether what was found is final.
+            dependencies: Notes the files that are looked at, if somebody wants to know.
+        """
+        super().__init__(table, final_scope, circle, dependencies)
+        self.catalog = catalog
+        self.results = results
+        self.declared = Declared(self)
+        self._circle = circle
+        self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
+        self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
+        self._eithers: dict[tuple[Binding, ...], Either] = {}
+        self.known: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
+        self._bound: Settled[Binding, Entity | None] = self.trail.settled(None)
+        self._met: Attributes = Met(self.trail)
+        self.elements = Elements(self, self.declared, self._met, self.trail)
+
+    def anew(self, find: Callable[[], Answer]) -> Answer:
+        """Find something that asks what names mean, whatever is being found."""
+        return self._met.anew(find)
+
+    def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
+        """Give the qualified name of what an expression denotes, as the catalog spells it."""
+        return qualified_name(self.entity(expr, scope))
+
+    def callee(self, call: m.Call, scope: Scope) -> LinkedFunction | None:
+        """Find the function of the project that a call runs; for a class, its `__init__`."""
+        return as_function(self.entity(call.function, scope))
+
+    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:
+        """Find what an expression denotes.
+
+        Args:
+            expr: The expression.
+            scope: The names as they stand where it is evaluated.
+            depth: How many steps were taken to get here; past a bound the answer is None.
+
+        Returns:
+            The entity, or None where it cannot be told.
+        """
+        if self.trail.is_over(depth):
+            return None
+        if isinstance(expr, m.Name):
+            return self._name(expr.id, scope, depth + 1)
+        if depth:
+            return self._entity(expr, scope, depth)
+        key = id(expr), scope
+        remembered = self.known.get(key)
+        if remembered is not None:
+            return remembered[1]
+        incomplete = self._circle.incomplete
+        found = self._entity(expr, scope, depth)
+        if incomplete == self._circle.incomplete:
+            if len(self.known) >= REMEMBERED:
+                self.known.clear()
+            # The expression is held on to, so that its id is not given to another one.
+            self.known[key] = expr, found
+        return found
+
+    def _entity(self, expr: m.Expr, scope: Scope, depth: int) -> Entity | None:  # one line a kind
+        match expr:
+            case m.Attribute(value=value, name=name):
+                return self._attribute(value, name, scope, depth + 1)
+            case m.Call():
+                return self._result(expr, scope, depth + 1)
+            case m.Lambda(function=index):
+                return scope.function.module.functions[index]
+            case m.Binary(operator="/", left=left, right=right):
+                return self._division(left, right, scope, depth + 1)
+            case m.Conditional(body=body, orelse=orelse):
+                return self.entity(body, scope, depth + 1) or self.entity(orelse, scope, depth + 1)
+            case m.Boolean(operator="or", values=values):
+                return _first(self.entity(value, scope, depth + 1) for value in values)
+            case m.Walrus(value=value):
+                return self.entity(value, scope, depth + 1)
+            case m.Subscript(value=value, index=index):
+                of = self.entity(value, scope, depth + 1)
+                if is_class(of):
+                    return of
+                return self.elements.part(value, scope, (step_to(index),), depth + 1)
+            case _:
+                return None
+
+    def of_binding(self, binding: Binding, depth: int = 0) -> Entity | None:
+        """Find what a bound name denotes."""
+        return self._bound.get(binding, depth, lambda: self._of_binding(binding, depth))
+
+    def _of_binding(self, binding: Binding, depth: int) -> Entity | None:
+        match binding:
+            case Value(expr=expr, scope=scope):
+                return self.entity(expr, scope, depth + 1)
+            case Entered(context=context):
+                return self._entered(context, depth + 1)
+            case Element():
+                return self.elements.bound(binding, (), depth + 1)
+            case Argument(function=function, parameter=parameter):
+                return self.declared.argument(function, parameter, depth + 1)
+            case Selected(then=then, otherwise=otherwise):
+                return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
+            case Either(options=options):
+                return _first(self.of_binding(option, depth + 1) for option in options)
+            case Unpacked(whole=Value(expr=m.Call(function=called), scope=scope), index=int(index)):
+                entity = self.entity(called, scope, depth + 1)
+                if not isinstance(entity, Library):
+                    return self.elements.bound(binding, (), depth + 1)
+                entry = self.catalog.exact("returns", entity.name)
+                return None if entry is None or entry.item != str(index) else Instance(Library(entry.type))
+            case Unpacked():
+                return self.elements.bound(binding, (), depth + 1)
+            case _:
+                return None
+
+    def _entered(self, context: Value, depth: int) -> Entity | None:
+        """Find what `with context as name` binds: what `__enter__` returns, or what is yielded."""
+        expr, scope = context.expr, context.scope
+        entity = self.entity(expr, scope, depth)
+        class_ = self.class_of(entity) if isinstance(entity, Instance) else None
+        enter = None if class_ is None else class_.method("__enter__")
+        if enter is not None:
+            return self._returned_by(enter, depth)
+        if entity is None and isinstance(expr, m.Call):
+            return self.elements.part(expr, scope, (EACH,), depth)
+        return entity
+
+    def binding(self, name: str, scope: Scope) -> Binding | None:
+        """Find the binding of a variable: local, of an enclosing function, or of the module."""
+        function: LinkedFunction | None = scope.function
+        local: Scope | None = scope
+        while function is not None:
+            found = None if local is None else local.get(name)
+            if found is not None:
+                outside = function.index == 0 and function is not scope.function
+                return self._from_module(found, function.module, name) if outside else found
+            function = function.enclosing
+            local = None if function is None else self.final_scope(function)
+        return None
+
+    def either(self, options: tuple[Binding, ...]) -> Either:
+        """Give one of several bindings, always the same object for the same ones."""
+        return self._eithers.setdefault(options, Either(options))
+
+    def _from_module(self, found: Binding, module: Module, name: str) -> Binding:
+        """Give what a variable of a module is bound to, also by functions that declare it `global`."""
+        options = [found]
+        for function in module.functions[1:] if name in module.rebound else ():
+            if name in function.facts.outer_names:
+                final = self.final_scope(function)
+                options.append((None if final is None else final.get(name)) or REBOUND)
+        return found if len(options) == 1 else self.either(tuple(options))
+
+    def variable(self, entity: Entity | None) -> Binding | None:
+        """Give the binding of a module's variable."""
+        if not isinstance(entity, Global):
+            return None
+        final = self.final_scope(entity.module.code)
+        found = None if final is None else final.get(entity.name)
+        return None if found is None else self._from_module(found, entity.module, entity.name)
+
+    @staticmethod
+    def type_name(entity: Entity | None) -> str | None:
+        """Spell an entity; for an object, its class."""
+        return qualified_name(entity.of if isinstance(entity, Instance) else entity)
+
+    @staticmethod
+    def class_of(entity: Entity | None) -> LinkedClass | None:
+        """Give the class of the project that an object belongs to, or the class itself."""
+        if isinstance(entity, (Instance, Kind)):
+            entity = entity.of
+        return entity if isinstance(entity, LinkedClass) else None
+
+    def _name(self, name: str, scope: Scope, depth: int) -> Entity | None:
+        function: LinkedFunction | None = scope.function
+        local: Scope | None = scope
+        while function is not None:
+            found = None if local is None else local.get(name)
+            if found is not None:
+                return self.of_binding(found, depth)
+            if name in function.nested:
+                return function.nested[name]
+            function = function.enclosing
+            local = None if function is None else self.final_scope(function)
+        module = scope.function.module
+        entity = self.member(module, name, depth)
+        return Library(name) if entity is None else entity
+
+    def _attribute(self, value: m.Expr, name: str, scope: Scope, depth: int) -> Entity | None:
+        if isinstance(value, m.Name):
+            bound = scope.get(f"{value.id}.{name}")
+            if bound is not None:
+                return self.of_binding(bound, depth)
+        if is_super(value):
+            return self._inherited(scope.function, name)
+        owner = self.entity(value, scope, depth)
+        return self._step(self.declared.namesake(value, scope) if owner is None else owner, name, depth)
+
+    @staticmethod
+    def _inherited(function: LinkedFunction | None, name: str) -> Entity | None:
+        """Find what `super().name` denotes in a function."""
+        while function is not None and function.owner is None:
+            function = function.enclosing
+        return None if function is None or function.owner is None else function.owner.inherited(name)
+
+    def _step(self, entity: Entity | None, name: str, depth: int) -> Entity | None:
+        match entity:
+            case Module():
+                return self.member(entity, name, depth) or Library(f"{entity.name}.{name}")
+            case Library(name=owner):
+                return Library(f"{owner}.{name}")
+            case (LinkedClass() as class_) | Kind(of=class_):
+                return class_.method(name)
+            case Instance(of=LinkedClass() as class_):
+                own = class_.method(name) or self._attribute_of_class(class_, name, depth)
+                return own or self._from_library(class_, name, depth)
+            case LinkedFunction() if is_property(entity):
+                return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
+            case Instance(of=Library(name=owner)):
+                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
+            case Global():
+                bound = None if self.trail.is_over(depth) else self.variable(entity)
+                return (
+                    None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
+                )
+            case _:
+                return None
+
+    def _returned(self, qualified: str) -> Instance | None:
+        """Properties of library classes, such as `Path.parent`, that are objects themselves."""
+        entry = self.catalog.exact("returns", qualified)
+        return None if entry is None or not entry.is_property else Instance(Library(entry.type))
+
+    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> Library | Instance | None:
+        """Find what a class of the project inherits from a library's, if the catalog has it.
+
+        It may have it under the name of the class itself: the project may be the library.
+        """
+        for owner in self._known_as(class_, depth):
+            if self.catalog.is_listed(f"{owner}.{name}"):
+                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
+        return None
+
+    def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
+        """Name a class, and those that it inherits from, also those of libraries."""
+        if class_ in self._class_names:
+            return self._class_names[class_]
+        incomplete, names = self._circle.incomplete, dict[str, None]()
+        for relative in class_.ancestors():
+            outer = self.final_scope(relative.module.functions[relative.facts.parent])
+            bases = () if outer is None else (self.entity(b, outer, depth + 1) for b in relative.facts.bases)
+            named = (relative.qualified, *map(qualified_name, bases))
+            names.update(dict.fromkeys(name for name in named if name is not None))
+        if incomplete == self._circle.incomplete and depth < _SHALLOW:
+            self._class_names[class_] = tuple(names)
+        return tuple(names)
+
+    def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+        return self._met.get((class_, name, ()), depth, lambda: self._bound_attribute(class_, name, depth))
+
+    def _bound_attribute(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+        values = self.attribute_values(class_, name)
+        found = _first(self.of_binding(value, depth + 1) for value in values)
+        return found or self.elements.attribute(class_, name, (), depth + 1)
+
+    def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
+        """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
+        key = class_, name
+        if key in self._attribute_values:
+            return self._attribute_values[key]
+        incomplete = self._circle.incomplete
+        found: list[Binding] = []
+        for relative in class_.relatives:
+            if relative.may_set(name):
+                outer = relative.module.functions[relative.facts.parent]
+                constant = relative.constant(name)
+                found += self._bound_by(outer, f"{relative.facts.name}.{name}", constant)
+            for method in relative.binding(name):
+                own = f"{method.facts.parameters[0].name}.{name}"
+                constant = relative.constant_of_objects(method, name)
+                found += self._bound_by(method, own, constant)
+        if incomplete == self._circle.incomplete:
+            self._attribute_values[key] = found
+        return found
+
+    def _bound_by(
+        self, function: LinkedFunction, name: str, constant: m.Constant | None
+    ) -> tuple[Binding, ...]:
+        """Give what a function binds a name to; where that is a constant, it need not be followed."""
+        if constant is not None:
+            return (Value(constant, Scope(function, {})),)
+        final = self.final_scope(function)
+        bound = None if final is None else final.get(name)
+        return () if bound is None else (bound,)
+
+    def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
+        entity = self.entity(call.function, scope, depth)
+        match entity:
+            case (LinkedClass() as class_) | Kind(of=class_):
+                return Instance(class_)
+            case Library(name=name):
+                entry = self.catalog.exact("returns", name)
+                if entry is not None:
+                    return Instance(Library(entry.type)) if not entry.item else None
+                if name == _PARTIAL and call.arguments:
+                    made = self.entity(call.arguments[0], scope, depth)
+                    known = isinstance(made, Library) and self.catalog.find("private", made.name) is not None
+                    return made if known else None
+                if name in _CASTS and call.arguments:
+                    return self.declared.object_of(call.arguments[0], scope.function, depth)
+                return Instance(entity) if is_class(entity) else None
+            case LinkedFunction():
+                found = self._returned_by(entity, depth) or self._listed(entity)
+                return self._built(call.function, scope, depth) if _is_own(found, entity) else found
+            case _:
+                return None
+
+    def _listed(self, function: LinkedFunction) -> Instance | None:
+        """Give what the catalog says that a function of the project returns, which may be the library."""
+        entry = self.catalog.exact("returns", function.qualified)
+        return None if entry is None or entry.item else Instance(Library(entry.type))
+
+    def _built(self, called: m.Expr, scope: Scope, depth: int) -> Entity | None:
+        """Find the object that `Class.build()` gives, which is one of the class it is called on."""
+        receiver = self.entity(called.value, scope, depth) if isinstance(called, m.Attribute) else None
+        class_ = self.class_of(receiver)
+        return None if class_ is None else Instance(class_)
+
+    def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
+        if function.facts.is_generator:
+            return None
+        result = only_result(function.facts.body)
+        final = None if result is None else self.final_scope(function)
+        found = None if result is None or final is None else self.entity(result, final, depth + 2)
+        is_object = found is None or isinstance(found, Instance)
+        return self.elements.result(function, found, depth + 2) if is_object else found
+
+    def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
+        path = Instance(Library("pathlib.Path"))
+        if isinstance(right, m.Format) or (isinstance(right, m.Constant) and isinstance(right.value, str)):
+            return path
+        return path if path in {self.entity(left, scope, depth), self.entity(right, scope, depth)} else None
+
+    def named(self, chain: str, module: Module, depth: int) -> Entity | None:
+        """Find what `a.b.c` denotes in the code of a module."""
+        first, *rest = chain.split(".")
+        entity = self.member(module, first, depth)
+        for name in rest:
+            entity = self._step(entity, name, depth)
+        return entity
+
+
+def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
+    """Tell whether a class method gives an object of its own class."""
+    decorators = {dotted(decorator) for decorator in function.facts.decorators}
+    owner = function.owner
+    return owner is not None and "classmethod" in decorators and found == Instance(owner)
+
+
+def _first(entities: Iterable[Entity | None]) -> Entity | None:
+    return next((entity for entity in entities if entity is not None), None)

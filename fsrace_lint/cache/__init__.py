@@ -1,8 +1,0 @@
-"""What is remembered of a project between two runs. All of it may be lost: then the work is done again."""
-
-from fsrace_lint.cache.facts import PackedFacts, Row
-from fsrace_lint.cache.folder import Folder, FolderError, Info
-from fsrace_lint.cache.results import Results
-from fsrace_lint.cache.version import Version
-
-__all__ = ["Folder", "FolderError", "Info", "PackedFacts", "Results", "Row", "Version"]

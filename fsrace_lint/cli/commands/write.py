@@ -1,0 +1,104 @@
+"""What commands that rewrite source files share: how they make sure of them, and write them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from fsrace_lint import report
+from fsrace_lint.cli.terminal import FAILED
+from fsrace_lint.pipeline import merge, repair
+from fsrace_lint.pipeline.run import Checked
+from fsrace_lint.report.words import count, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsrace_lint.cli.commands.progress_bar import Watch
+    from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.fixes import Patch
+    from fsrace_lint.pipeline.run import Run
+
+    Made = Sequence[tuple[Run, Sequence[Patch]]]
+
+
+def option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the option that asks git first."""
+    return click.option(
+        "--require-clean",
+        is_flag=True,
+        help="Write nothing if a file that would be written holds what is not committed to git.",
+    )(command)
+
+
+class Written(NamedTuple):
+    """What became of patches: the findings that they were made for, and what could not be done."""
+
+    done: list[Finding]
+    refused: list[tuple[Finding, str]]
+    problems: list[report.Problem]
+
+    def told_in(self, checked: Checked) -> Checked:
+        """Add what went wrong to what a run came to."""
+        return merge.merge([checked, Checked(report.Outcome(errors=tuple(self.problems)), {})])
+
+
+def write(made: Made, watch: Watch, *, clean: bool) -> Written:
+    """Write patches, and take away what runs that were killed have left beside them.
+
+    Args:
+        made: The patches of each project.
+        watch: Tells of the run.
+        clean: Whether all of it must be in git as it is.
+
+    Returns:
+        What became of them.
+
+    Raises:
+        SystemExit: A file is not clean that must be.
+    """
+    if clean:
+        _require_clean([patch for _, patches in made for patch in patches], watch)
+    written = Written([], [], [])
+    for run, patches in made:
+        for patch in patches:
+            _write(patch, run, written)
+        repair.sweep(run)
+    return written
+
+
+def _write(patch: Patch, run: Run, written: Written) -> None:
+    try:
+        obstacle = repair.write(patch, run)
+    except OSError as error:
+        written.problems.append(report.Problem(patch.path, f"cannot be written: {error.strerror or error}"))
+        return
+    if obstacle is None:
+        written.done.extend(patch.applied)
+    else:
+        written.refused.extend((finding, obstacle) for finding in patch.applied)
+
+
+def _require_clean(patches: Sequence[Patch], watch: Watch) -> None:
+    """End the command where a file that would be written could not be brought back by git.
+
+    What is compared is what was read: a file that is changed later is not written anyway.
+    """
+    from fsrace_lint.files import git_clean  # noqa: PLC0415  # few ask for it
+
+    held = {patch.file: patch for patch in patches if patch.before != patch.after}
+    try:
+        bad = git_clean.uncommitted({file: patch.before for file, patch in held.items()})
+    except git_clean.GitError as error:
+        told = str(error)
+    else:
+        if not bad:
+            return
+        first = min(bad, key=lambda file: held[file].path)
+        more = f", and {count(len(bad) - 1, 'file')} more" if len(bad) > 1 else ""
+        told = f"{held[first].path} {bad[first]}{more}"
+    if not watch.silent:
+        click.echo(visible(f"Error: --require-clean: {told}; nothing is written"), err=True)
+    sys.exit(FAILED)

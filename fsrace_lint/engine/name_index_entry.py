@@ -1,0 +1,204 @@
+"""What a search through many files needs of each: names alone, without the code they stand in."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.model import BARE
+from fsrace_lint.syntax.traversal import bound_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fsrace_lint.syntax import model as m
+
+HERE: Final = "."
+"""What stands in `imported` for a package that is imported by dots alone."""
+
+
+class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The names in one file; each field may hold more than there is, and lacks nothing.
+
+    `mentions` are those that its functions read or bind, `aliased` those that are given a further
+    one, and `results` those whose calls give what is given one. `denoting` are all by which functions
+    and classes are known: their own, further ones, and the first parameters of methods. `renamed` are
+    imports under another name, as pairs of both. `bases` are the last names of the bases of classes,
+    `imported` those of the modules that may be imported, and `classes` the names of the classes.
+    `settled` are names of functions that mean nothing else here: they are bound once, and
+    called as they stand, if they are called at all.
+    """
+
+    mentions: tuple[str, ...] = ()
+    aliased: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    denoting: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    bases: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
+
+
+class Gathered:
+    """The same of a file whose facts are at hand, gathered where it is asked for."""
+
+    def __init__(self, facts: m.FileFacts) -> None:
+        """Take the facts."""
+        self._facts = facts
+
+    def may_mention(self, name: str) -> bool:
+        """Tell whether a name can be among those that functions read or bind."""
+        return name in self.mentions
+
+    def _aliases(self) -> Iterator[m.Alias]:
+        return (alias for function in self._facts.functions for alias in function.aliases)
+
+    @functools.cached_property
+    def mentions(self) -> tuple[str, ...]:
+        """The names that functions read or bind."""
+        return _sorted(name for function in self._facts.functions for name in function.mentions)
+
+    @functools.cached_property
+    def aliased(self) -> tuple[str, ...]:
+        """The names that are given a further one."""
+        return _sorted(alias.name for alias in self._aliases() if not alias.called)
+
+    @functools.cached_property
+    def results(self) -> tuple[str, ...]:
+        """The names of functions whose results are given a name."""
+        return _sorted(alias.name for alias in self._aliases() if alias.called)
+
+    @functools.cached_property
+    def denoting(self) -> tuple[str, ...]:
+        """The names by which functions and classes are known."""
+        names = further_names(self._facts, results=True)
+        return _sorted(names.union(function.name for function in self._facts.functions))
+
+    @functools.cached_property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """The names of imports that are bound under another one, with that."""
+        return tuple(sorted(_renamed(self._facts)))
+
+    @functools.cached_property
+    def bases(self) -> tuple[str, ...]:
+        """The last names of the bases of classes."""
+        return _sorted(last_name(base) for class_ in self._facts.classes for base in class_.bases)
+
+    @functools.cached_property
+    def imported(self) -> tuple[str, ...]:
+        """The last names of modules that may be imported."""
+        return _sorted(_imported(self._facts.imports))
+
+    @functools.cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return _sorted(class_.name for class_ in self._facts.classes)
+
+    @functools.cached_property
+    def settled(self) -> tuple[str, ...]:
+        """The names of functions that mean nothing else here."""
+        functions = self._facts.functions
+        found = {one.name for one in functions[1:] if one.owner < 0 and one.parent == 0}
+        found.difference_update(bound_in(functions[0]), self.classes)
+        for function in functions:
+            found.difference_update(function.outer_names)
+            uses = zip(function.called, function.uses, strict=True)
+            found.difference_update(name for name, use in uses if use != BARE)
+        return _sorted(found)
+
+
+class PackedHead:
+    """The same as it was packed: each field is unpacked when it is asked for, most in most files never."""
+
+    mentions: tuple[str, ...]
+    aliased: tuple[str, ...]
+    results: tuple[str, ...]
+    denoting: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    bases: tuple[str, ...]
+    imported: tuple[str, ...]
+    classes: tuple[str, ...]
+    settled: tuple[str, ...]
+
+    def __init__(self, parts: Sequence[msgspec.Raw]) -> None:
+        """Take the fields of a head in their order.
+
+        Raises:
+            ValueError: They are none.
+        """
+        if len(parts) != len(Head.__struct_fields__):
+            raise ValueError("no head of a file")
+        self._parts = parts
+
+    def __getattr__(self, field: str) -> Any:
+        """Unpack a field, and keep it."""
+        if field not in Head.__struct_fields__:
+            raise AttributeError(field)
+        part = self._parts[Head.__struct_fields__.index(field)]
+        found: Any = _pairs_of(part) if field == "renamed" else _names_of(part)
+        setattr(self, field, found)
+        return found
+
+    def may_mention(self, name: str) -> bool:
+        """Tell whether a name can be among those that functions read or bind, by the bytes of these."""
+        return name.encode("utf-8", "surrogatepass") in bytes(self._parts[0])
+
+    def whole(self) -> Head:
+        """Unpack all of it."""
+        return Head(*(getattr(self, field) for field in Head.__struct_fields__))
+
+
+_names_of: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+_pairs_of: Final = msgspec.msgpack.Decoder(tuple[tuple[str, str], ...]).decode
+
+
+def further_names(facts: m.FileFacts, *, results: bool) -> set[str]:
+    """Give the names by which functions and classes are known in a file, but for those that functions have.
+
+    Args:
+        facts: What was extracted from the file.
+        results: Whether to give the names too of functions whose results denote one.
+
+    Returns:
+        The names.
+    """
+    names = {class_.name for class_ in facts.classes}
+    names.update(f.parameters[0].name for f in facts.functions if f.owner >= 0 and f.parameters)
+    names.update(local for _, local in _renamed(facts))
+    for function in facts.functions:
+        also = results or function.decorators  # it may be a property
+        names.update(alias.known_as for alias in function.aliases if also or not alias.returned)
+    return names
+
+
+def _renamed(facts: m.FileFacts) -> set[tuple[str, str]]:
+    rows = (row for row in facts.imports if row.name is not None and row.name != row.local)
+    return {(row.name or "", row.local) for row in rows}
+
+
+def head_of(facts: m.FileFacts) -> Head:
+    """Gather the names of a file.
+
+    Args:
+        facts: What was extracted from it.
+
+    Returns:
+        The names, sorted.
+    """
+    names = Gathered(facts)
+    return Head(*(getattr(names, field) for field in Head.__struct_fields__))
+
+
+def _imported(rows: Iterable[m.Import]) -> Iterator[str]:
+    for row in rows:
+        yield row.module.rpartition(".")[2] or HERE
+        if row.name is not None:
+            yield row.name
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))

@@ -1,0 +1,293 @@
+"""Work in several processes: forked ones, which share all that is read so far and send back bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import marshal
+import os
+import signal
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from fsrace_lint.engine.parallel.progress import Observer, Room
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+SHARE: Final = 128 * 1024
+"""The bytes of source code for which one more process pays."""
+_SHARES: Final = 8
+"""The shares for each process: enough to end at about the same time, and few enough to stay in one folder."""
+MOST: Final = 512
+"""The most shares: their numbers fit into any pipe, so that nobody waits while they are written."""
+NUMBER: Final = struct.Struct("=H")
+_LENGTH: Final = struct.Struct("=Q")
+_CHUNK: Final = 1 << 20
+
+
+class _Answer(msgspec.Struct, array_like=True):
+    """What a worker says of one share: an encoded result for each item, None for what it could not do."""
+
+    share: int
+    results: list[bytes | None]
+    seconds: dict[str, float]
+
+
+class Sending(NamedTuple):
+    """How a result becomes bytes in a worker, and one of its type again in the process that asked for it."""
+
+    pack: Callable[[Any], bytes]
+    unpack: Callable[[bytes, Any], Any]
+
+
+def _packed(result: Any) -> bytes:
+    return marshal.dumps(msgspec.to_builtins(result))
+
+
+def _unpacked(data: bytes, kind: Any) -> Any:
+    return msgspec.convert(marshal.loads(data), kind)  # noqa: S302  # a fork of this process has written it
+
+
+PLAIN: Final = Sending(msgspec.msgpack.encode, lambda data, kind: msgspec.msgpack.decode(data, type=kind))
+"""For small results."""
+NAMES: Final = Sending(_packed, _unpacked)
+"""For results that are full of names: each name is sent once, and is one object for all of them."""
+
+
+class Task(Generic[Item, Result]):
+    """What is to be done to many items, one as independent of the other as can be."""
+
+    def __init__(
+        self,
+        work: Callable[[Item], Result],
+        kind: Any,
+        room: Room,
+        sending: Sending = PLAIN,
+        *,
+        one_first: bool = False,
+    ) -> None:
+        """Say what it is.
+
+        Args:
+            work: Does it to one item; gives the same in whatever process, whatever it did before.
+            kind: The type of what it gives, which msgspec can encode.
+            room: The room whose work it is.
+            sending: How workers send what it gives.
+            one_first: Whether one item is done before workers are forked, because that finds out
+                what each of them would have to find out again.
+        """
+        self.work = work
+        self.kind = kind
+        self.room = room
+        self.sending = sending
+        self.one_first = one_first
+
+    def each(
+        self, items: Sequence[Item], sizes: Sequence[int], jobs: int, observer: Observer
+    ) -> list[Result]:
+        """Do it to all items.
+
+        What a worker cannot do, or cannot say because it died, is done here again.
+
+        Args:
+            items: What it is done to. Neighbors go to the same process.
+            sizes: About how much work each is, as bytes of source code.
+            jobs: The most processes to use.
+            observer: Is told of each item that is done, and what took how long.
+
+        Returns:
+            The results in the order of the items.
+        """
+        results: list[Result] = []
+        found: dict[int, Result] = {}
+        count = min(jobs, sum(sizes) // SHARE, len(items))
+        if count > 1 and may_fork():
+            if self.one_first:
+                results.append(self._done(items[0], observer))
+                items, sizes = items[1:], sizes[1:]
+            found = self._spread(items, shares_of(sizes, count), count, observer)
+        for index, item in enumerate(items):
+            results.append(found[index] if index in found else self._done(item, observer))
+        return results
+
+    def _done(self, item: Item, observer: Observer) -> Result:
+        result = self.work(item)
+        observer.step()
+        return result
+
+    def _spread(
+        self, items: Sequence[Item], shares: Sequence[range], count: int, observer: Observer
+    ) -> dict[int, Result]:
+        found: dict[int, Result] = {}
+        taken: dict[str, float] = {}
+        since = time.perf_counter()
+
+        parent = os.getpid()
+
+        def answer(number: int) -> bytes:
+            observer.is_copied()
+            return self._answer(items, number, shares[number], observer, parent)
+
+        with contextlib.closing(_answers(answer, len(shares), count)) as answers:
+            for data in answers:
+                said = msgspec.msgpack.decode(data, type=_Answer)
+                for index, result in zip(shares[said.share], said.results, strict=True):
+                    with contextlib.suppress(ValueError, RecursionError):
+                        if result is not None:
+                            found[index] = self.sending.unpack(result, self.kind)
+                            observer.step()
+                for room, seconds in said.seconds.items():
+                    taken[room] = taken.get(room, 0.0) + seconds
+        _book(observer, self.room, taken, time.perf_counter() - since)
+        return found
+
+    def _answer(
+        self, items: Sequence[Item], number: int, share: range, observer: Observer, parent: int
+    ) -> bytes:
+        before = observer.seconds()
+        results: list[bytes | None] = []
+        for index in share:
+            if os.getppid() != parent:
+                os._exit(1)
+            try:
+                results.append(self.sending.pack(self.work(items[index])))
+            except Exception:  # noqa: BLE001  # half a character, a giant number: the parent does it, and fails as ever
+                results.append(None)
+        taken = {room: spent - before.get(room, 0.0) for room, spent in observer.seconds().items()}
+        return msgspec.msgpack.encode(_Answer(number, results, taken))
+
+
+def _book(observer: Observer, room: Room, taken: dict[str, float], passed: float) -> None:
+    """Tell what took how long: the time that passed, in the parts that the workers tell of."""
+    total = sum(taken.values())
+    parts = {name: spent / total for name, spent in taken.items()} if total else {room: 1.0}
+    observer.books({name: passed * part for name, part in parts.items()})
+
+
+def may_fork() -> bool:
+    """Tell whether a copy of this process can go on: another thread could hold a lock in it for ever."""
+    if not hasattr(os, "fork") or sys.platform == "darwin":
+        return False
+    try:
+        return sum(1 for _ in Path("/proc/self/task").iterdir()) == 1
+    except OSError:
+        return threading.active_count() == 1
+
+
+def shares_of(sizes: Sequence[int], count: int) -> list[range]:
+    """Part items into runs of about the same size, the largest first: they are handed out in this order."""
+    wanted = min(count * _SHARES, MOST)
+    limit = sum(sizes) / wanted
+    shares: list[range] = []
+    start, held, end = 0, 0, limit
+    for index, size in enumerate(sizes):
+        if index > start and held + size / 2 > end and len(shares) < wanted - 1:
+            shares.append(range(start, index))
+            start, end = index, max(end + limit, held // limit * limit)
+        held += size
+    shares.append(range(start, len(sizes)))
+    return sorted(shares, key=lambda share: -sum(sizes[index] for index in share))
+
+
+def _answers(answer: Callable[[int], bytes], shares: int, count: int) -> Generator[bytes, None, None]:
+    """Have workers answer for all shares, and give the answers as they come; of those who die, fewer."""
+    numbers, writer = os.pipe()
+    os.write(writer, b"".join(map(NUMBER.pack, range(shares))))
+    os.close(writer)
+    workers: dict[int, int] = {}
+    try:
+        # an interrupt must not be raised in a worker as if it were this process, nor between two of them
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            # without more processes or memory, those that are there do it
+            with contextlib.suppress(OSError):
+                for _ in range(count):
+                    pid, stream = _fork(answer, numbers, [*workers.values()], blocked)
+                    workers[pid] = stream
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        yield from _heard([*workers.values()])
+    finally:
+        os.close(numbers)
+        for pid, stream in workers.items():
+            os.close(stream)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in workers:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _fork(
+    answer: Callable[[int], bytes], numbers: int, others: Sequence[int], blocked: set[Any]
+) -> tuple[int, int]:
+    """Start a worker: its process, and where its answers are read."""
+    stream, out = os.pipe()
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _serve(answer, numbers, out, [stream, *others], blocked)
+    except OSError:
+        os.close(stream)
+        raise
+    finally:
+        os.close(out)
+    return pid, stream
+
+
+def _serve(
+    answer: Callable[[int], bytes], numbers: int, out: int, others: Sequence[int], blocked: set[Any]
+) -> NoReturn:
+    """Be a worker: take shares until there are none left, and leave without touching what the parent has."""
+    code = 1
+    try:
+        gc.disable()
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for stream in others:
+            os.close(stream)
+        while number := os.read(numbers, NUMBER.size):
+            data = answer(*NUMBER.unpack(number))
+            rest = memoryview(_LENGTH.pack(len(data)) + data)
+            while rest:
+                rest = rest[os.write(out, rest) :]
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _heard(streams: Sequence[int]) -> Iterator[bytes]:
+    """Give the messages of workers, each led by its length; what broke off is none."""
+    import selectors  # noqa: PLC0415  # most runs need one process
+
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ, bytearray())
+        while selector.get_map():
+            for key, _ in selector.select():
+                chunk = os.read(key.fd, _CHUNK)
+                if not chunk:
+                    selector.unregister(key.fd)
+                key.data.extend(chunk)
+                yield from _whole(key.data)
+
+
+def _whole(held: bytearray) -> Iterator[bytes]:
+    """Take the messages that are there as a whole."""
+    while len(held) >= _LENGTH.size:
+        end = _LENGTH.size + _LENGTH.unpack_from(held)[0]
+        if len(held) < end:
+            return
+        yield bytes(held[_LENGTH.size : end])
+        del held[:end]

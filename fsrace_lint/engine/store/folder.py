@@ -1,0 +1,190 @@
+"""The folder of a cache: nothing outside it is read or written, whatever somebody has put there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsrace_lint.files.atomic_write import stale_temporaries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+NAME: Final = ".fsrace_cache"
+LARGEST: Final = 512 * 1024 * 1024
+"""The bytes that a file of a cache may have."""
+
+_TAG: Final = "CACHEDIR.TAG"
+_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
+_OURS: Final = b"\n# This folder is the cache of fsrace-lint; it can be deleted at any time.\n"
+_TAG_LARGEST: Final = 4096
+_IGNORE: Final = ".gitignore"
+_FILE: Final = re.compile(r"(catalog|facts|results)-[a-z0-9.-]+\.bin")
+_READ: Final = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
+_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+class FolderError(OSError):
+    """A folder cannot be used as a cache; the message says why."""
+
+
+class Info(NamedTuple):
+    """A file of a cache, how large it is, and when it was written."""
+
+    name: str
+    size: int
+    written: float
+
+
+class Folder:
+    """A folder in which files are written beside and then renamed; there is no lock."""
+
+    def __init__(self, path: Path) -> None:
+        """Name a folder, which need not be there."""
+        self.path = path
+
+    def open(self, name: str) -> int | None:
+        """Open a file for reading.
+
+        A link is not followed, and a file of another user is not trusted.
+
+        Args:
+            name: The name of the file.
+
+        Returns:
+            A descriptor, None where there is no such file, or none of this user.
+        """
+        try:
+            if not stat.S_ISDIR(os.lstat(self.path).st_mode):
+                return None
+            descriptor = os.open(self.path / name, _READ)
+        except (OSError, ValueError):
+            return None
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST and _is_ours(status):
+                return descriptor
+        except OSError:
+            pass
+        os.close(descriptor)
+        return None
+
+    def read(self, name: str, most: int) -> bytes | None:
+        """Read a file as `open` does; one of more bytes than `most` is none."""
+        descriptor = self.open(name)
+        if descriptor is None:
+            return None
+        try:
+            with os.fdopen(descriptor, "rb") as stream:
+                return stream.read() if os.fstat(descriptor).st_size <= most else None
+        except OSError:
+            return None
+
+    def write(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """Write a file beside and rename it: a reader sees the old one or the new one.
+
+        Nothing is flushed to the disk: what is torn there is noticed when it is read.
+
+        Args:
+            name: The name of the file.
+            pieces: All that it is to hold.
+
+        Raises:
+            OSError: It cannot be written; what was there still is.
+        """
+        self._prepare()
+        temporary = self.path / stale_temporaries.name()
+        descriptor = os.open(temporary, _WRITE, 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.writelines(pieces)
+            os.replace(temporary, self.path / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        stale_temporaries.sweep(self.path)
+
+    def files(self) -> list[Info]:
+        """List the files that a cache is made of."""
+        return sorted(info for info in self._entries() if _FILE.fullmatch(info.name))
+
+    def is_cache(self) -> bool:
+        """Tell whether this is the folder of a cache of ours: there are folders that must be left alone."""
+        if os.path.islink(self.path):
+            return False
+        data = self.read(_TAG, _TAG_LARGEST)
+        return data is not None and data.startswith(_SIGNATURE + _OURS)
+
+    def clear(self) -> list[Info]:
+        """Delete the files of the cache, and the folder if nothing else is in it.
+
+        Returns:
+            The files that were there.
+
+        Raises:
+            FolderError: This is no cache of ours.
+            OSError: A file cannot be deleted.
+        """
+        if not self.is_cache():
+            raise FolderError("it is no cache of fsrace-lint, and is left alone")
+        gone = self.files()
+        for info in self._entries():
+            if _FILE.fullmatch(info.name) or stale_temporaries.is_one(info.name):
+                (self.path / info.name).unlink(missing_ok=True)
+        if {info.name for info in self._entries()} <= {_TAG, _IGNORE}:
+            for name in (_IGNORE, _TAG):
+                (self.path / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # somebody writes to it
+                self.path.rmdir()
+        return gone
+
+    def _prepare(self) -> None:
+        """Make the folder, and write down what it is for others to leave it alone.
+
+        Raises:
+            OSError: It is something else already, or cannot be made.
+        """
+        if self.is_cache():
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        if os.path.islink(self.path):
+            raise FolderError("it is a symbolic link")
+        foreign = [name for name in os.listdir(self.path) if name not in (_TAG, _IGNORE)]
+        if any(not (_FILE.fullmatch(name) or stale_temporaries.is_one(name)) for name in foreign):
+            raise FolderError("it is a folder with other files in it")
+        for name, data in ((_IGNORE, b"*\n"), (_TAG, _SIGNATURE + _OURS)):
+            self._put_first(name, data)
+        if not self.is_cache():
+            raise FolderError(f"its {_TAG} is none of fsrace-lint")
+
+    def _put_first(self, name: str, data: bytes) -> None:
+        """Make a file, if nobody else does."""
+        temporary = self.path / stale_temporaries.name()
+        descriptor = os.open(temporary, _WRITE, 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+            if not os.path.lexists(self.path / name):
+                os.replace(temporary, self.path / name)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+    def _entries(self) -> Iterator[Info]:
+        with contextlib.suppress(OSError), os.scandir(str(self.path)) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield Info(entry.name, status.st_size, status.st_mtime)
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Tell whether a file belongs to this user; where files have no owners, to anybody."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

@@ -1,1 +1,0 @@
-"""Extract: what a file says, as plain data."""

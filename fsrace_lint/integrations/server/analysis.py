@@ -1,0 +1,246 @@
+"""One project as the editor sees it: the files on the disk, and in their place the buffers that are open."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from fsrace_lint import catalog, report, rules
+from fsrace_lint.config import settings
+from fsrace_lint.config.settings import Settings
+from fsrace_lint.engine.parallel.progress import Observer
+from fsrace_lint.files import source
+from fsrace_lint.files.source import Source, Unreadable
+from fsrace_lint.findings import baseline, suppressions
+from fsrace_lint.findings.finding import Finding
+from fsrace_lint.pipeline import discover, project_link, repair
+from fsrace_lint.pipeline.run import Checked, Run
+from fsrace_lint.syntax.extract import SyntaxProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from fsrace_lint.fixes import Patch
+
+_NOTHING: Final = ("*",)
+_Stamp: TypeAlias = tuple[int, int, int]
+
+
+class Where(NamedTuple):
+    """Which project a document belongs to: its root, and whether the document is all of it."""
+
+    root: Path
+    alone: bool = False
+
+
+class Analysis:
+    """A linked project that is kept up to date; only one thread may use it."""
+
+    def __init__(self, where: Where) -> None:
+        """Prepare for a project; nothing is read before it is asked for."""
+        self.baseline: Path | None = None
+        """The file that the settings name as the baseline, even if it cannot be used."""
+        self._where = where
+        self._chosen: Settings | None = None
+        self._stamp: _Stamp | None = None
+        self._run: Run | None = None
+        self._buffers: dict[Path, str] = {}
+        self._broken: dict[str, tuple[Source | None, Unreadable]] = {}
+
+    def reload(self) -> None:
+        """Read the settings and the baseline again, and the project anew if the settings have changed.
+
+        Raises:
+            settings.SettingsError: They are wrong; nothing is known of the project until they are right.
+            catalog.CatalogError: What they say of libraries is wrong.
+        """
+        old, self._chosen = self._chosen, None
+        if self._where.alone:
+            chosen = Settings(root=self._where.root)
+        else:
+            chosen = settings.load(self._where.root, rules.names())
+            catalog.validate(chosen.catalog, chosen.catalog_origin)
+        self.baseline = Path(chosen.baseline) if chosen.baseline else None
+        self._stamp = _stamp(self.baseline)
+        known = baseline.of(chosen)
+        self._chosen = chosen
+        if old != chosen:
+            self._run = None
+        elif self._run is not None:
+            self._run.baseline = known
+
+    def update(
+        self, buffers: Mapping[Path, str], disk: Iterable[Path] | None, pulse: Callable[[], None]
+    ) -> None:
+        """Take over what has changed.
+
+        Args:
+            buffers: The text of every document that is open in the project.
+            disk: The files that may have changed on the disk; None for all.
+            pulse: Called for each file when the whole project is read; what it raises ends the work.
+
+        Raises:
+            settings.SettingsError: The settings are wrong.
+            catalog.CatalogError: What they say of libraries is wrong.
+        """
+        if self._chosen is None or disk is None or self._stamp != _stamp(self.baseline):
+            self.reload()
+        run, fresh = self._run, self._run is None
+        if run is None:
+            run = Run(self._reading, (), _Canceling(pulse))
+            self._buffers, self._broken = {}, {}
+        elif disk is None:
+            run = self._rescanned(run)
+        closed = self._buffers.keys() - buffers.keys()
+        for file in {*closed, *(() if fresh or disk is None else disk)} - buffers.keys():
+            run = self._from_disk(run, file)
+        for file, text in buffers.items():
+            if fresh or disk is None or self._buffers.get(file) != text:
+                run = self._with_buffer(run, file, text)
+        self._run, self._buffers = run, dict(buffers)
+
+    @property
+    def _settings(self) -> Settings:
+        if self._chosen is None:
+            raise settings.SettingsError("the settings are not read")
+        return self._chosen
+
+    @property
+    def _reading(self) -> Settings:
+        """The settings to read the project with: a document that is all of it brings no neighbors."""
+        if self._where.alone:
+            return msgspec.structs.replace(self._settings, exclude=_NOTHING)
+        return self._settings
+
+    def _relative(self, run: Run, file: Path) -> str:
+        relative = source.names_of(file, self._settings.root)[2]
+        return run.links.get(relative, relative)
+
+    def _with_buffer(self, run: Run, file: Path, text: str) -> Run:
+        """Replace a file by a buffer; one that does not parse leaves the last that did to the other files."""
+        if self._is_left_out(file):
+            return run
+        relative, root = self._relative(run, file), self._settings.root
+        self._broken.pop(relative, None)
+        read = source.of_buffer(text, root / relative, root)
+        if isinstance(read, Unreadable):
+            self._broken[relative] = None, read
+            return run
+        changed = run.with_sources(read)
+        facts = changed.files[relative].facts
+        if isinstance(facts, SyntaxProblem):
+            problem = Unreadable(read.path, read.file, relative, facts.reason, facts.line, facts.column)
+            self._broken[relative] = read, problem
+            return run
+        return changed
+
+    def _from_disk(self, run: Run, file: Path) -> Run:
+        relative = self._relative(run, file)
+        self._broken.pop(relative, None)
+        wanted = not self._where.alone and file.suffix in discover.SUFFIXES and not self._is_left_out(file)
+        read = source.read(self._settings.root / relative, self._settings.root) if wanted else None
+        if not isinstance(read, Source):
+            return run.with_sources(without=(relative,))
+        return _replaced(run, read)
+
+    def _rescanned(self, run: Run) -> Run:
+        """Look at all files on the disk again; what has not changed is not read again."""
+        now = Run(self._reading, (), before=run)
+        self._broken = {}
+        return now
+
+    def _is_left_out(self, file: Path) -> bool:
+        return discover.leaves_out(file, self._settings)
+
+    def judge(self, file: Path, pulse: Callable[[], None]) -> list[Finding]:
+        """Give the findings of one document.
+
+        Args:
+            file: The document, one of the buffers.
+            pulse: Called now and then; what it raises ends the work.
+
+        Returns:
+            Its findings as `check` reports them; none for a file that is left out.
+        """
+        run = self._run
+        if run is None or self._is_left_out(file):
+            return []
+        run.observer = _Canceling(pulse)
+        relative = self._relative(run, file)
+        if relative in self._broken:
+            return list(self._unparsed(relative))
+        if relative not in run.files:
+            return []
+        judged = run.check_file(relative, [])
+        return sorted((*judged.kept, *judged.unused), key=Finding.sort_key)
+
+    def _unparsed(self, relative: str) -> Iterator[Finding]:
+        read, problem = self._broken[relative]
+        found = project_link.unreadable([problem], self._settings)
+        if read is None:
+            yield from found
+        else:
+            active = functools.partial(self._settings.selects, path=relative)
+            yield from suppressions.apply(read, found, active, rules.codes()).kept
+
+    def sources(self) -> dict[str, Source]:
+        """Give the sources of the project by the paths that findings name."""
+        files = {} if self._run is None else self._run.files
+        return {file.source.path: file.source for file in files.values()}
+
+    def holds(self, file: Path, text: str) -> bool:
+        """Tell whether this is what is known of a document, and the settings are known."""
+        return self._chosen is not None and self._buffers.get(file) == text
+
+    def repair(
+        self, file: Path, findings: Sequence[Finding], pulse: Callable[[], None], *, unsafe: bool
+    ) -> Patch | None:
+        """Make the fixes of findings in one document.
+
+        Args:
+            file: The document.
+            findings: Its findings whose fixes are wanted.
+            pulse: Called now and then; what it raises ends the work.
+            unsafe: Whether fixes that need a reader are wanted.
+
+        Returns:
+            The patch; None if there is nothing to fix.
+        """
+        run = self._run
+        if run is None:
+            return None
+        run.observer = _Canceling(pulse)
+        checked = Checked(report.Outcome(tuple(findings)), self.sources())
+        relative = self._relative(run, file)
+        patches = repair.repair(run.narrowed(relative), checked, unsafe=unsafe)
+        return patches[0] if patches else None
+
+
+def _stamp(file: Path | None) -> _Stamp | None:
+    """Give what tells the states of a baseline apart without reading it; None where there is none."""
+    try:
+        status = None if file is None else file.stat()
+    except (OSError, ValueError):
+        return None
+    return None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+class _Canceling(Observer):
+    """Ends the work where `pulse` raises."""
+
+    def __init__(self, pulse: Callable[[], None]) -> None:
+        self._pulse = pulse
+
+    def step(self) -> None:
+        self._pulse()
+
+    def pulse(self) -> None:
+        self._pulse()
+
+
+def _replaced(run: Run, read: Source) -> Run:
+    old = run.files.get(read.relative)
+    return run if old is not None and old.source.digest == read.digest else run.with_sources(read)

@@ -1,0 +1,51 @@
+"""One thread for the work that takes long, so that messages are answered meanwhile."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fsrace_lint.engine.parallel.progress import EndedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Answer = TypeVar("Answer")
+
+
+class SupersededError(EndedError):
+    """The work is not wanted any more: something newer is waiting."""
+
+
+class Worker:
+    """A thread that does one job after another; it does not keep the process alive."""
+
+    def __init__(self) -> None:
+        """Start the thread."""
+        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="fsrace-lint", daemon=True).start()
+
+    def submit(self, job: Callable[[], Answer]) -> Future[Answer]:
+        """Have a job done after those that wait already.
+
+        Args:
+            job: The job.
+
+        Returns:
+            What it will come to.
+        """
+        future: Future[Answer] = Future()
+        self._jobs.put((future, job))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, job = self._jobs.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(job())
+            except Exception as error:  # noqa: BLE001  # it is raised where the answer is awaited
+                future.set_exception(error)

@@ -1,0 +1,92 @@
+"""Say what each fix of a check would change, for reports that show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint.findings import suppressions
+from fsrace_lint.findings.finding import Applicability
+from fsrace_lint.pipeline import comments
+from fsrace_lint.pipeline.repair import surroundings
+from fsrace_lint.pipeline.run import Checked
+from fsrace_lint.report import Preview
+from fsrace_lint.report.edits import Lined, between
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.fixes import Replaced
+    from fsrace_lint.pipeline.run import Run
+    from fsrace_lint.report import Edit
+
+MOST: Final = 4_000_000
+LEAST: Final = 20
+"""Each fix makes its function or its file anew: of a file so many bytes are made, but so many fixes shown."""
+TOO_MANY: Final = "this file has too many fixes to make each of them alone; fsrace-lint fix --diff shows all"
+
+
+def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked:
+    """Make each fix that is safe or unsafe by itself, and add what it changes.
+
+    Nothing is written, and the project is not linked anew: `repair`, which judges by all
+    rules what comes of the fixes, may refuse one that is shown here, or make it by its
+    other recipe.
+
+    Args:
+        results: The run and the result of each project.
+        checked: All of them together.
+
+    Returns:
+        The same with `previews`; there is none for a sketch, nor where there is no fix.
+    """
+    made: dict[Finding, Preview] = {}
+    for run, one in results:
+        wanted: dict[str, list[Finding]] = {}
+        for finding in one.outcome.findings:
+            if finding.fix is not None and finding.fix.applicability is not Applicability.SKETCH:
+                wanted.setdefault(finding.place.path, []).append(finding)
+        for path, findings in wanted.items():
+            try:
+                previews = _of_file(run, one.sources[path], findings)
+            except Exception as error:  # noqa: BLE001  # a recipe's bug must not cost the report
+                reason = f"the fixes of this file failed: {type(error).__name__}: {error}"
+                previews = [Preview(refusal=reason)] * len(findings)
+            made.update(zip(findings, previews, strict=True))
+    outcome = msgspec.structs.replace(checked.outcome, previews=made)
+    return Checked(outcome, checked.sources)
+
+
+def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Preview]:
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+
+    text = Lined(source.text)
+    code = (finding for finding in findings if finding.code != suppressions.CODE)
+    making = fixes.alone(source, code, surroundings(run, source))
+    made: list[Preview] = []
+    size = 0
+    for finding in findings:
+        if size > MOST and len(made) >= LEAST:
+            made.append(Preview(refusal=TOO_MANY))
+        elif finding.code == suppressions.CODE:
+            made.append(_tidied(source, finding))
+            size += len(source.data)
+        else:
+            one = next(making)
+            made.append(Preview(_edits(text, one.replaced), one.refusal))
+            size += one.size
+    return made
+
+
+def _tidied(source: Source, finding: Finding) -> Preview:
+    changed = comments.alone(source, finding)
+    if changed is None:
+        return Preview(refusal="the comment cannot be written without it")
+    return Preview(between(source.text, changed.text))
+
+
+def _edits(text: Lined, replaced: Iterable[Replaced]) -> tuple[Edit, ...]:
+    return tuple(edit for one in replaced for edit in text.edits(one.first, one.last, one.text))

@@ -1,0 +1,226 @@
+"""What a run asks of the project and of the rules: loaded where that is not known from an earlier run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fsrace_lint import catalog, rules
+from fsrace_lint.analysis.paths.storage import Storage
+from fsrace_lint.analysis.program.modules import Module
+from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.engine.name_index import Heads
+from fsrace_lint.engine.parallel.extraction import extracted
+from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.finding import Finding, Severity, Silenced
+from fsrace_lint.pipeline.files import ChangedError
+from fsrace_lint.pipeline.judging import Judged, judge
+from fsrace_lint.report import Problem
+from fsrace_lint.syntax import recursion_limit
+from fsrace_lint.syntax.extract import SyntaxProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.engine.parallel.progress import Observer
+    from fsrace_lint.files.source import Unreadable
+    from fsrace_lint.findings.baseline import Baseline
+    from fsrace_lint.pipeline.files import File
+    from fsrace_lint.pipeline.precompute import Ahead
+    from fsrace_lint.pipeline.project_cache import Memory
+    from fsrace_lint.rules import LoadedRule
+
+UNREADABLE = "FSR001"
+RULE_FAILURE = "FSR002"
+MANY: Final = 40
+"""Where more than one in so many files is asked about, it pays to find out who leads where in all of them."""
+
+
+class Linkable(Protocol):
+    """A run, as far as its project is linked and asked."""
+
+    settings: Settings
+    observer: Observer
+    memory: Memory | None
+    jobs: int
+    lean: bool
+    baseline: Baseline
+    files: dict[str, File]
+    targets: list[str]
+    links: dict[str, str]
+    heads: Heads | None
+    ahead: Ahead | None
+
+    def link(self) -> tuple[dict[str, Module | None], Project]:
+        """Link the files, once."""
+
+
+def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
+    """Link the files of a run: the modules by `relative` (None for what does not parse), and the project."""
+    unknown = [file for file in run.files.values() if not file.is_known]
+    if unknown:
+        run.observer.stage("Extracting", len(unknown))
+    for file, facts in zip(
+        unknown, extracted([file.source for file in unknown], run.jobs, run.observer), strict=True
+    ):
+        file.take(facts)
+        if run.lean:
+            file.release()
+    ahead = run.ahead
+    few = ahead is not None or len(run.targets) * MANY < len(run.files)
+    # of several signs the first is told, so the order must not depend on what was named
+    modules = {relative: _link(run.files[relative], ahead, at_once=not few) for relative in sorted(run.files)}
+    if ahead is not None:
+        ahead.is_linked(run.files, modules)
+    parsed = [module for module in modules.values() if module is not None]
+    run.heads = Heads(((module.relative, module.head) for module in parsed), run.heads)
+    chosen = run.settings
+    kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
+    project = Project(
+        parsed,
+        catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept),
+        also={link: modules[file] for link, file in run.links.items()},
+        storage=Storage(*run.settings.storage),
+        pulse=run.observer.pulse,
+        asks_few=few,
+        heads=run.heads,
+        retained=None if ahead is None else ahead.retained,
+    )
+    return modules, project
+
+
+def judged(run: Linkable, relative: str, problems: list[Problem]) -> Judged:
+    """Run the rules on one file, as `Run.check_file` says."""
+    modules, project = run.link()
+    file, module = run.files[relative], modules[relative]
+    found: list[Finding] | None = None
+    failed: frozenset[str] = frozenset()
+    if module is not None:
+        with (
+            run.observer.room("query"),
+            contextlib.suppress(RecursionError),
+            recursion_limit.frames(recursion_limit.MEANING),
+        ):
+            found, failed = _query(run, project, module, problems)
+    if found is None:
+        found = [_unparsed(file)] if run.settings.selects(UNREADABLE, relative) else []
+        failed = frozenset(rules.names())
+    if not found and not file.may_suppress:
+        return Judged((), (), ())
+    return judged_of(run, relative, found, failed)
+
+
+def judged_of(
+    run: Linkable, relative: str, found: Sequence[Finding], failed: Container[str] = frozenset()
+) -> Judged:
+    """Judge what the rules have found in one file; some may have `failed`."""
+    active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
+    everything = run.settings.profile == "strict"
+    with run.observer.room("suppress"):
+        return judge(run.files[relative].source, found, run.baseline, active, everything=everything)
+
+
+def silenced(run: Linkable, relative: str, judged: Judged) -> list[Silenced]:
+    """Give what is no finding in a file: kept back, or kept silent from the start."""
+    with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
+        return list(_silenced(run, relative, judged))
+    return []
+
+
+def statistics(project: Project) -> dict[str, int]:
+    """Count what linking could not resolve; nothing is counted where code is nested too deeply."""
+    with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
+        return project.statistics()
+    return {}
+
+
+def _silenced(run: Linkable, relative: str, judged: Judged) -> Iterator[Silenced]:
+    modules, project = run.link()
+    module = modules[relative]
+    back = judged.kept_back()
+    reported = {finding.place.span for finding in judged.kept}
+    for site, found in project.about(module).silent(reported) if module is not None else ():
+        reason, message = back.get(site.span, (found.kind, found.text))
+        cause = None if site.span in back else found.place
+        place = Place(site.file, site.span)
+        yield Silenced(place, site.function, site.act.op, site.told, reason, message, cause)
+
+
+def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:
+    """Give the findings about files and folders that could not be read, where these are not ignored."""
+    return [
+        _about_file(UNREADABLE, item.path, item.reason, item.line, item.column)
+        for item in items
+        if settings.selects(UNREADABLE, item.relative)
+    ]
+
+
+def _was_asked(settings: Settings, code: str, *, relative: str, failed: Container[str]) -> bool:
+    """Tell whether all rules that a code or the beginning of codes means have judged a file."""
+    meant = [known for known in rules.names() if known.startswith(code)] or [code]
+    return all(settings.selects(known, relative) and known not in failed for known in meant)
+
+
+def _query(
+    run: Linkable, project: Project, module: Module, problems: list[Problem]
+) -> tuple[list[Finding], frozenset[str]]:
+    """Run every rule that is on for a file; one that fails does not stop the others, and is told."""
+    found: list[Finding] = []
+    failed: set[str] = set()
+    about = project.about(module)
+    for loaded in rules.load():
+        run.observer.pulse()
+        if loaded.check is None or not run.settings.selects(loaded.rule.code, module.relative):
+            continue
+        try:
+            found += loaded.check(about)
+        except (ChangedError, EndedError, RecursionError):
+            raise
+        except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
+            failed.add(loaded.rule.code)
+            if run.settings.selects(RULE_FAILURE, module.relative):
+                found.append(_failed(loaded, module, error))
+            problems.append(
+                Problem(module.path, f"{loaded.rule.code} failed: {type(error).__name__}: {error}")
+            )
+    return found, frozenset(failed)
+
+
+def _link(file: File, ahead: Ahead | None, *, at_once: bool) -> Module | None:
+    """Link a file, None where it does not parse; its facts are read now, or where they are asked for."""
+    known = None if ahead is None else ahead.linked_before(file)
+    if known is not None:
+        return known[0]
+    if not file.parsed:
+        return None
+    module = Module(file.path, file.relative, file.known_facts, file.head)
+    if at_once:
+        _ = module.functions
+    return module
+
+
+def _about_file(code: str, path: str, message: str, line: int = 1, column: int = 1) -> Finding:
+    return Finding(
+        code=code,
+        name=rules.names()[code],
+        message=message,
+        place=Place(path, Span(line, column, line, column + 1)),
+        function="<module>",
+        severity=Severity.ERROR,
+        evidence="evident",
+    )
+
+
+def _unparsed(file: File) -> Finding:
+    problem = file.facts
+    if not isinstance(problem, SyntaxProblem):
+        problem = SyntaxProblem(recursion_limit.TOO_DEEP, 1, 1)
+    return _about_file(UNREADABLE, file.path, problem.reason, problem.line, problem.column)
+
+
+def _failed(loaded: LoadedRule, module: Module, error: Exception) -> Finding:
+    message = f"{loaded.rule.code} ({loaded.rule.name}) failed here: {type(error).__name__}: {error}"
+    return _about_file(RULE_FAILURE, module.path, message)

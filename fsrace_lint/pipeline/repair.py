@@ -1,0 +1,172 @@
+"""Turn the fixes of a check into patches, and check what they make of the project."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fsrace_lint import catalog
+from fsrace_lint.files.atomic_write import stale_temporaries
+from fsrace_lint.findings.finding import Applicability, Finding
+from fsrace_lint.findings.suppressions import RECIPE as DROP_NOQA
+from fsrace_lint.pipeline.comments import tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fsrace_lint.files.source import Source
+    from fsrace_lint.files.spans import Span
+    from fsrace_lint.findings.finding import Idiom
+    from fsrace_lint.fixes import Patch, Surroundings
+    from fsrace_lint.pipeline.run import Checked, Run
+
+
+def repair(run: Run, checked: Checked, *, unsafe: bool, comments: bool = True) -> list[Patch]:
+    """Turn the fixes of a check into patches; nothing is written.
+
+    Comments that suppress nothing come last, on top of the repaired text.
+
+    Args:
+        run: The run that was checked.
+        checked: Its result.
+        unsafe: Whether fixes that need a reader are wanted too.
+        comments: Whether codes that suppress nothing are taken out of comments.
+
+    Returns:
+        A patch for each file with a fix, in the order of the files.
+    """
+    patches = _repair(run, checked, unsafe=unsafe)
+    return tidy(run, checked, patches) if comments else patches
+
+
+def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
+    """Make the fixes of the code.
+
+    All repaired files are checked again together, so that the project is linked
+    once more and not once a file; if that shows a problem, the files concerned are
+    repaired anew, each fix on trial.
+    """
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+
+    by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
+    changed: dict[str, Source] = {}
+    trial = _Trial(run, sorted(by_path), everywhere=unsafe)
+
+    def attempt(path: str, verify: fixes.Verify) -> Patch:
+        source = checked.sources[path]
+        return fixes.repair(source, by_path[path], verify, surroundings(run, source))
+
+    def draft(path: str) -> Patch:
+        def take(repaired: Source, _fixed: tuple[Finding, ...]) -> None:
+            changed[path] = repaired
+
+        patch = attempt(path, take)
+        run.observer.step()
+        return patch
+
+    run.observer.stage("Repairing", len(by_path))
+    drafts = [draft(path) for path in by_path]
+    applied = [finding for patch in drafts for finding in patch.applied]
+    suspects = trial.suspects(changed.values(), applied) if changed else frozenset[str]()
+    return [attempt(patch.path, trial.verify) if patch.path in suspects else patch for patch in drafts]
+
+
+def surroundings(run: Run, source: Source) -> Surroundings:
+    """Give what the fixes of a file ask of its project."""
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+
+    def spelled(span: Span) -> Idiom:
+        return run.idiom(source.relative, span)
+
+    return fixes.Surroundings(spelled, run.settings.helper_module or catalog.HELPERS)
+
+
+def write(patch: Patch, run: Run | None = None) -> str | None:
+    """Write a patch.
+
+    Args:
+        patch: The patch.
+        run: The run that it was made for: a link must not lead out of its project.
+
+    Returns:
+        None if the file is as the patch says, else why it was left alone.
+
+    Raises:
+        OSError: It cannot be written: the disk or the system fails.
+    """
+    from fsrace_lint.fixes import apply  # noqa: PLC0415  # loaded where something was repaired
+
+    if run is None:
+        return apply.write(patch)
+    return apply.write(patch, within=run.settings.root, link=str(patch.file) in run.symlinks)
+
+
+def sweep(run: Run) -> None:
+    """Delete what runs that were killed have left beside the files of a project."""
+    for folder in sorted({file.file.parent for file in run.files.values()}):
+        stale_temporaries.sweep(folder)
+
+
+class _Trial:
+    """What all rules say of a project, whatever is selected, before and after some files are repaired."""
+
+    def __init__(self, run: Run, paths: Iterable[str], *, everywhere: bool) -> None:
+        """Look at the project as it is, in some of its files or everywhere, once that is needed."""
+        self._run = run
+        self._paths = frozenset(paths)
+        self._everywhere = everywhere
+        self._before: list[Finding] | None = None
+
+    def suspects(self, changed: Iterable[Source], fixed: Sequence[Finding]) -> frozenset[str]:
+        """Give the paths of the repaired files that may have brought a problem."""
+        sources = tuple(changed)
+        bad = {finding.place.path for finding, _ in self._problems(sources, fixed)}
+        repaired = frozenset(source.path for source in sources)
+        return repaired if bad - repaired else repaired & bad
+
+    def verify(self, changed: Source, fixed: tuple[Finding, ...]) -> str | None:
+        """Say why a repaired file will not do: a finding is not gone, or a new one appeared."""
+        for finding, is_new in self._problems((changed,), fixed):
+            if is_new:
+                return f"it would bring {finding.code} into {finding.function}: {finding.message}"
+            return f"{finding.code} would still be reported"
+        return None
+
+    def _problems(
+        self, changed: Sequence[Source], fixed: Sequence[Finding]
+    ) -> Iterator[tuple[Finding, bool]]:
+        """Give what should be gone and is not, and what is there that was not: this is new."""
+        if self._before is None:
+            self._before = self._run.everything(self._paths, everywhere=self._everywhere)
+        repaired = frozenset(source.path for source in changed)
+        after = self._run.with_sources(*changed).everything(repaired, everywhere=self._everywhere)
+        expected = Counter(map(_identity, self._before)) - Counter(map(_identity, fixed))
+        excess = Counter(map(_identity, after)) - expected
+        told = {(*_identity(finding), _said(finding)) for finding in self._before}
+        for is_new in (True, False):
+            for finding in after:
+                identity = _identity(finding)
+                if excess[identity] > 0 and ((*identity, _said(finding)) not in told) == is_new:
+                    excess[identity] -= 1
+                    yield finding, is_new
+
+
+def _identity(finding: Finding) -> tuple[str, str, str]:
+    return finding.place.path, finding.code, finding.function
+
+
+def _said(finding: Finding) -> str:
+    return finding.message.partition(" after the check on line ")[0]
+
+
+def _fixable(findings: Iterable[Finding], *, unsafe: bool) -> Iterator[Finding]:
+    allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
+    fixes = ((f, f.fix) for f in findings if f.fix is not None)
+    return (f for f, fix in fixes if fix.applicability in allowed and fix.recipe != DROP_NOQA)
+
+
+def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.place.path, []).append(finding)
+    return found

@@ -1,0 +1,76 @@
+"""One file that is handed over: judged in its place in the project, the rest of which is on the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.engine.parallel.progress import SILENT, Observer
+from fsrace_lint.files import source
+from fsrace_lint.files.source import Unreadable
+from fsrace_lint.pipeline import discover
+from fsrace_lint.pipeline.check import keep, remembering
+from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.pipeline.run import Checked, Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.pipeline.project_cache import Memory
+
+
+def check_handed(
+    data: bytes,
+    file: Path,
+    settings: Settings,
+    *,
+    force_exclude: bool,
+    silenced: bool,
+    suppressed: bool = False,
+    counted: bool = False,
+    cache: Cached = Cached.NOT,
+    observer: Observer = SILENT,
+    jobs: int = 1,
+    lean: bool = False,
+) -> tuple[Run, Checked]:
+    """Check the bytes of one file as if they were on the disk.
+
+    Args:
+        data: The bytes.
+        file: What the file is called; it need not exist.
+        settings: The settings of its project.
+        force_exclude: Whether the exclusions hold for it too.
+        silenced: Whether to list the sites that are no findings too.
+        suppressed: Whether to list what comments suppress and the baseline holds too.
+        counted: Whether to count what linking could not resolve.
+        cache: What may be taken from the cache of the project, and left there.
+        observer: Is told how far it is.
+        jobs: The most processes to use.
+        lean: Whether sources may be forgotten once they are taken apart.
+
+    Returns:
+        The run and its result.
+    """
+
+    def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
+        whole = run = Run(settings, (), observer, memory=memory, jobs=jobs, lean=lean)
+        if not (force_exclude and discover.leaves_out(file, settings)):
+            run = with_file(run, data, file)
+        result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
+        if memory is not None:
+            keep(memory, whole, observer)
+        return run, result
+
+    return remembering(checked, settings, cache, observer, lean=lean)
+
+
+def with_file(run: Run, data: bytes, file: Path) -> Run:
+    """Give the same run with one file replaced or added, reporting on that alone."""
+    root = run.settings.root
+    link = run.links.get(source.names_of(file, root)[2])
+    read = source.decode(data, file if link is None else root / link, root)
+    if isinstance(read, Unreadable):
+        other = run.with_sources()
+        other.unreadable = [read]
+        return other
+    return run.with_sources(read)

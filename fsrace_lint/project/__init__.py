@@ -1,1 +1,0 @@
-"""Link: what the facts of all files mean together."""

@@ -1,1 +1,0 @@
-"""What is done to the filesystem, and what is known of it."""

@@ -1,1 +1,0 @@
-"""What the callers of a function bring, up to where the program starts."""

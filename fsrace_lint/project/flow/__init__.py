@@ -1,1 +1,0 @@
-"""One function's code, followed: every call, and what must have happened to reach it."""

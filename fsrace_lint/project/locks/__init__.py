@@ -1,1 +1,0 @@
-"""Locks between processes."""

@@ -1,1 +1,0 @@
-"""What names mean: modules, things, values, calls."""

@@ -1,1 +1,0 @@
-"""Who waits for whom: sequences of acts and meetings, and what goes wrong with them."""

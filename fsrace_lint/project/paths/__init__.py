@@ -1,1 +1,0 @@
-"""Paths: whether two are one, whose they are, and where they lie."""

@@ -1,1 +1,0 @@
-"""Which processes see a test come out true."""
