@@ -20,7 +20,7 @@ from fsrace_lint.engine.parallel.progress import SILENT
 from fsrace_lint.files import source
 from fsrace_lint.pipeline import check, discover, internal_error, project_link, project_settings
 from fsrace_lint.pipeline.files import ChangedError
-from fsrace_lint.pipeline.project_cache import Cached, Memory
+from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.project_link import RULE_FAILURE
 from fsrace_lint.pipeline.run import Run
 from fsrace_lint.pipeline.settings_errors import MISTAKES
@@ -207,7 +207,7 @@ def _settings(root: Path, profile: str | None) -> Settings:
 @functools.cache
 def _run(chosen: Settings) -> Run:
     """Read a project with its cache, and link it unless it is known what the rules say of all its files."""
-    memory = Memory.of(chosen, Cached.RESULTS)
+    memory = ProjectCache.of(chosen, CacheUse.RESULTS)
     run = Run(chosen, (), memory=memory)
     _READ.append(run)
     if run.verdicts.know(run.files):

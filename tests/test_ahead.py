@@ -15,23 +15,23 @@ from support.sampling import bound
 from support.settled import settle, write
 from support.warm import check, keeping
 
-from fsrace_lint.analysis.callgraph.function_flows import Linker
+from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
 from fsrace_lint.analysis.callgraph.tracked import TrackedLinker
-from fsrace_lint.analysis.dataflow.process_set import ALL
+from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.analysis.program.modules import Module
 from fsrace_lint.analysis.values import resolve
 from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bits_of, moved
-from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.engine.query_cache import Circle, TrackedMemo
 from fsrace_lint.pipeline import warm as kept_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Flow, State
+    from fsrace_lint.analysis.dataflow.abstract_state import AbstractState, FlowResult
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.pipeline.run import Run
-    from fsrace_lint.pipeline.warm import Kept
+    from fsrace_lint.pipeline.warm import WarmProjects
 
 pytestmark = pytest.mark.usefixtures("thawed")
 
@@ -146,18 +146,21 @@ STATES: Final[dict[str, tuple[str | None, ...]]] = {
 """What these files may become; None is nothing."""
 
 
-def at(state: State) -> Any:
-    tests = [(repr(each.test), each.truth, each.exit) for each in state.literals]
-    return state.processes, tests, state.locks, len(state.implied)
+def at(state: AbstractState) -> Any:
+    tests = [(repr(each.test), each.truth, each.exit) for each in state.conditions]
+    return state.processes, tests, state.locks, len(state.implied_conditions)
 
 
-def shape(flow: Flow) -> Any:
+def shape(flow: FlowResult) -> Any:
     """Tell what was found, with nothing that is another object in another project."""
     return (
-        [(each.call.span, at(each.state), len(each.nets), len(each.contexts)) for each in flow.events],
-        [(repr(way.value), at(way.state), way.position) for way in (*flow.exits, *flow.raises)],
+        [
+            (each.call.span, at(each.state), len(each.exception_contexts), len(each.contexts))
+            for each in flow.call_sites
+        ],
+        [(repr(way.value), at(way.state), way.position) for way in (*flow.exits, *flow.exceptional_exits)],
         [test.span for test in flow.rank_tests],
-        flow.alone,
+        flow.fails_if_parallel,
     )
 
 
@@ -169,7 +172,7 @@ def anew(run: Run) -> dict[str, Any]:
     """Link the files of a run once more, and follow all functions."""
     files = [run.files[relative] for relative in sorted(run.files)]
     modules = [Module(file.path, file.relative, file.known_facts, file.head) for file in files if file.parsed]
-    linker = Linker(modules, run.link()[1].linker.catalog, {})
+    linker = FunctionFlows(modules, run.link()[1].linker.catalog, {})
     functions = [function for module in linker.table.modules for function in module.functions]
     flows = [(spelled(function), linker.flow(function)) for function in functions]
     return {name: shape(flow) for name, flow in flows if flow is not None}
@@ -197,10 +200,13 @@ def nobody_waits() -> None:
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Takes the names of the functions that are followed, ahead or in a check."""
     seen: list[str] = []
-    for linker in (Linker, TrackedLinker):
+    for linker in (FunctionFlows, TrackedLinker):
 
         def following(
-            self: Any, function: LinkedFunction, real: Callable[..., Any] = linker.follow, of: type = linker
+            self: Any,
+            function: LinkedFunction,
+            real: Callable[..., Any] = linker.interpret,
+            of: type = linker,
         ) -> Any:
             if type(self) is of:
                 seen.append(spelled(function))
@@ -210,7 +216,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def looked_ahead() -> Kept:
+def looked_ahead() -> WarmProjects:
     kept = keeping("far.py")
     kept.follow_ahead(nobody_waits)
     return kept
@@ -368,7 +374,7 @@ def test_what_is_interrupted_goes_on_where_it_was(here: Path, followed: list[str
     def somebody_waits() -> None:
         left[0] -= 1
         if left[0] < 0:
-            raise EndedError
+            raise CancelledError
 
     run, _ = check("far.py", kept=kept)
     assert run.ahead is not None
@@ -390,7 +396,7 @@ def test_what_was_found_before_an_interruption_is_used(here: Path, followed: lis
     def somebody_waits() -> None:
         left[0] -= 1
         if left[0] < 0:
-            raise EndedError
+            raise CancelledError
 
     kept.follow_ahead(somebody_waits)
     write({"far.py": "def f():\n    rest()\n"})
@@ -504,7 +510,7 @@ def test_a_link_that_leads_elsewhere_now(here: Path) -> None:
     run, _ = check("far.py", kept=kept)
     assert "by_link.f" not in known(run)
     kept.follow_ahead(nobody_waits)
-    assert known(run)["by_link.f"][0][1][1][0] == ALL
+    assert known(run)["by_link.f"][0][1][1][0] == TOP
 
 
 def test_many_that_come_have_all_followed(here: Path, followed: list[str]) -> None:
@@ -711,12 +717,12 @@ class TestDependencies:
 
         def fails() -> str:
             dependencies.on(3)
-            raise EndedError
+            raise CancelledError
 
         def leads() -> str:
             return memo.get("b", fails)
 
-        with pytest.raises(EndedError):
+        with pytest.raises(CancelledError):
             memo.get("a", leads)
         assert memo.answers == {}
         assert memo.get("a", lambda: "a") == "a"

@@ -39,7 +39,7 @@ from fsrace_lint.files.stat_signature import Status
 from fsrace_lint.findings.finding import Fix
 from fsrace_lint.pipeline import check as checking
 from fsrace_lint.pipeline import project_cache
-from fsrace_lint.pipeline.project_cache import Cached, Memory
+from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.run import Run
 from fsrace_lint.syntax import extract as extraction
 
@@ -91,14 +91,14 @@ def load(root: Path) -> Settings:
     return settings.load(root, rules.names())
 
 
-def checked(*paths: str, cached: Cached = Cached.RESULTS) -> tuple[Run, Checked]:
+def checked(*paths: str, cached: CacheUse = CacheUse.RESULTS) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths or (".",)]
     ((run, found),) = checking.check(named, lambda _: load(Path.cwd()), cache=cached, lean=True)
     return run, found
 
 
-def opened() -> Memory | None:
-    return Memory.of(load(Path.cwd()), Cached.RESULTS)
+def opened() -> ProjectCache | None:
+    return ProjectCache.of(load(Path.cwd()), CacheUse.RESULTS)
 
 
 def names_in(folder: Path | str) -> list[str]:
@@ -216,7 +216,7 @@ class TestWhatItSaves:
         write(after)
         run, found = checked()
         assert run.verdicts.hits == 0
-        assert found.outcome == checked(cached=Cached.NOT)[1].outcome
+        assert found.outcome == checked(cached=CacheUse.NOT)[1].outcome
 
     def test_a_file_with_new_times_and_the_same_content(
         self, parsed: list[str], monkeypatch: pytest.MonkeyPatch
@@ -289,14 +289,14 @@ class TestWhatItSaves:
     ) -> None:
         settle(monkeypatch)
         write({"a.py": HAZARD, "b.py": CLEAN})
-        checked(cached=Cached.FACTS)
+        checked(cached=CacheUse.FACTS)
         (file,) = (here / ".fsrace_cache").glob("facts-*")
         data = bytearray(file.read_bytes())
         data[packed(here).entries["a.py"].offset + 5] ^= 1
         file.write_bytes(data)
         parsed.clear()
         for _ in range(3):
-            checked(cached=Cached.FACTS)
+            checked(cached=CacheUse.FACTS)
         assert parsed == ["a.py"]
 
     def test_files_of_another_run_are_kept(self, here: Path) -> None:
@@ -422,10 +422,10 @@ class TestItNeverChangesWhatIsFound:
             for name in ("a.py", "helper.py", "p/b.py", "p/helper.py"):
                 Path(name).unlink(missing_ok=True)
             write(state)
-            _, plain = checked(cached=Cached.NOT)
+            _, plain = checked(cached=CacheUse.NOT)
             assert checked()[1].outcome == plain.outcome
             assert checked()[1].outcome == plain.outcome
-            assert checked(cached=Cached.FACTS)[1].outcome == plain.outcome
+            assert checked(cached=CacheUse.FACTS)[1].outcome == plain.outcome
 
 
 class TestWhenAFileIsUnchanged:
@@ -611,7 +611,7 @@ class TestDamage:
         judged = run.check_file("a.py", [])
         bad = msgspec.structs.replace(judged, kept=tuple(change(one) for one in judged.kept))
         assert run.memory is not None
-        evil = project_cache.Verdicts(run, run.memory.results)
+        evil = project_cache.CachedResults(run, run.memory.results)
         evil.stored = project_cache.Stored()
         evil.put("a.py", bad)
         assert run.memory.results is not None

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from fsrace_lint import __main__ as program
 from fsrace_lint.cli import main
 from fsrace_lint.cli.daemon import client, wire
-from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.engine.store import Version
-from fsrace_lint.pipeline.warm import Kept
+from fsrace_lint.pipeline.warm import WarmProjects
 
 if sys.platform == "win32":
     pytest.skip("there is no daemon on Windows", allow_module_level=True)
@@ -373,7 +373,7 @@ class TestServing:
             ended = 0
 
             def look_ahead(self, is_asked: Callable[[], None]) -> None:
-                with contextlib.suppress(EndedError):
+                with contextlib.suppress(CancelledError):
                     wait(is_asked)
                 self.ended += 1
 
@@ -386,7 +386,7 @@ class TestServing:
         def fails(*_: object) -> None:
             raise ValueError("a bug")
 
-        monkeypatch.setattr(Kept, "follow_ahead", fails)
+        monkeypatch.setattr(WarmProjects, "follow_ahead", fails)
         daemon = Echo()
         with serving(daemon):
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
@@ -396,7 +396,7 @@ class TestServing:
     def test_it_is_tidied_when_nobody_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         tidied: list[bool] = []
 
-        class Tidied(Kept):
+        class Tidied(WarmProjects):
             @property
             def is_untidy(self) -> bool:
                 return not tidied

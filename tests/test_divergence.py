@@ -238,7 +238,7 @@ class TestDivergences:
                     dist.barrier()
         """
         (found,) = project.divergences(text)
-        assert found.meeting.span.line == 7
+        assert found.sync_point.span.line == 7
 
     def test_those_who_die_may_take_the_others_along(self, project: Maker) -> None:
         text = """
@@ -393,9 +393,13 @@ class TestSequences:
         (module,) = linked.linker.table.modules
         function = next(f for f in module.functions if f.facts.name == "f")
         steps = linked.sequences.of(function)  # no rule asks for all of them
-        assert [step.act.op if step.act else step.meeting for step in steps] == ["probe", "mkdir", "barrier"]
+        assert [step.operation.op if step.operation else step.sync_point for step in steps] == [
+            "probe",
+            "mkdir",
+            "barrier",
+        ]
         assert [step.span.line for step in steps] == [10, 11, 11]
-        assert [len(step.literals) for step in steps] == [0, 1, 1]
+        assert [len(step.conditions) for step in steps] == [0, 1, 1]
 
     def test_no_more_than_so_many_are_followed(self, project: Maker) -> None:
         text = "def f0(path):\n    os.makedirs(path)\n    os.rmdir(path)\n"
@@ -437,7 +441,7 @@ class TestOthersUnderOneGuard:
                 dist.barrier()
             """
         )
-        assert found.meeting.span.line == 8
+        assert found.sync_point.span.line == 8
         assert [later.span.line for later in found.later] == [10, 11]
 
     def test_what_stands_behind_the_branch_is_not(self, project: Maker) -> None:

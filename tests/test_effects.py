@@ -20,7 +20,7 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Act
+    from fsrace_lint.analysis.accesses.model import Operation
 
 HEAD = """\
 import bz2, codecs, gzip, io, lzma
@@ -44,16 +44,16 @@ class Mine:
 """
 
 
-def act(call: str, code: str = "", head: str = HEAD) -> Act | None:
+def act(call: str, code: str = "", head: str = HEAD) -> Operation | None:
     """Tell what the last call of a function does."""
     body = indent(f"{code}\n{call}\n", "    ")
     linked = project({"main.py": f"{head}\ndef main(p, q, thing, mode, flag, args):\n{body}"})
     flow = linked.linker.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
-    event = flow.events[-1]
+    event = flow.call_sites[-1]
     linker = linked.linker
     effects = Effects(linker.resolver, linker.catalog, linker.mentions)
-    return effects.act(event.call, event.state.scope)
+    return effects.operation(event.call, event.state.scope)
 
 
 def done(call: str, code: str = "") -> tuple[str, str] | None:

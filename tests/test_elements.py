@@ -107,7 +107,7 @@ def denoted(text: str) -> str | None:
     """Spell what the one expression that is marked in a file denotes; an object by its class."""
     event = marked(linked := project({"lib.py": LIB, "other.py": TWICE, "main.py": f"{IMPORTS}{text}"}))
     resolver = linked.linker.resolver
-    return resolver.type_name(resolver.entity(event.call.arguments[0], event.state.scope))
+    return resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope))
 
 
 @pytest.mark.parametrize(

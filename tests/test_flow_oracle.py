@@ -33,8 +33,8 @@ from hypothesis import strategies as st
 from support.sampling import bound
 
 from fsrace_lint import catalog
-from fsrace_lint.analysis.callgraph.function_flows import Linker
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, NOBODY
+from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP
 from fsrace_lint.analysis.program.modules import link_module
 from fsrace_lint.files.source import Source, decode
 from fsrace_lint.syntax import model as m
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Literal
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition
 
 Node: TypeAlias = "tuple[Any, ...]"
 """A statement or a test: its kind, then its parts."""
 Block: TypeAlias = "tuple[Node, ...]"
 
 RANKS = (0, 1, 2)
-OTHERS = ALL & ~MAIN
+OTHERS = TOP & ~MAIN
 CLAIMED = "a guard is claimed that does not hold"
 MISSED = "a guard that holds is missed"
 UNTRUE = "a test is said to have come out as it did not"
@@ -360,18 +360,18 @@ def compare(programs: Iterable[Block]) -> Iterator[Mismatch]:
     facts = extract(source)
     assert isinstance(facts, FileFacts), facts
     module = link_module("m.py", "m.py", facts)
-    linker = Linker([module], catalog.load())
+    linker = FunctionFlows([module], catalog.load())
     for (tree, start, end), function in zip(numbered, module.functions[1:], strict=True):
         flow = linker.flow(function)
         assert flow is not None
-        claimed: dict[int, tuple[int, tuple[Literal, ...]]] = {}
-        for event in flow.events:
+        claimed: dict[int, tuple[int, tuple[PathCondition, ...]]] = {}
+        for event in flow.call_sites:
             if event.call.function == m.Name("mark"):
                 (argument,) = event.call.arguments
                 assert isinstance(argument, m.Constant)
                 assert isinstance(argument.value, int)
                 assert argument.value not in claimed, "one mark, one event"
-                claimed[argument.value] = (event.state.processes, event.state.literals)
+                claimed[argument.value] = (event.state.processes, event.state.conditions)
         text = "\n".join(writer.lines[start:end])
         for kind in differences(tree, claimed):
             yield Mismatch(kind, text)
@@ -380,7 +380,7 @@ def compare(programs: Iterable[Block]) -> Iterator[Mismatch]:
 HEAD = "import contextlib\nimport sys"
 
 
-def differences(tree: Block, claimed: dict[int, tuple[int, tuple[Literal, ...]]]) -> Iterator[str]:
+def differences(tree: Block, claimed: dict[int, tuple[int, tuple[PathCondition, ...]]]) -> Iterator[str]:
     reached: dict[int, int] = defaultdict(int)
     remembers = str(tree).count("('a', ") <= MOST_ANSWERS and "'flag'" not in str(tree)
     for rank in RANKS:
@@ -388,7 +388,7 @@ def differences(tree: Block, claimed: dict[int, tuple[int, tuple[Literal, ...]]]
         interpreter.block(tree, {Memory(), Memory(flag=True)})
         for number, memories in interpreter.marks.items():
             reached[number] |= MAIN if rank == 0 else OTHERS
-            _, literals = claimed.get(number, (NOBODY, ()))
+            _, literals = claimed.get(number, (BOTTOM, ()))
             tests = (literal for literal in literals if literal.attempt is None)
             for literal in tests if remembers else ():
                 for memory in memories:
@@ -396,7 +396,7 @@ def differences(tree: Block, claimed: dict[int, tuple[int, tuple[Literal, ...]]]
                         yield f"mark({number}): {UNTRUE}"
                         break
     for number in sorted({*reached, *claimed}):
-        processes, _ = claimed.get(number, (NOBODY, ()))
+        processes, _ = claimed.get(number, (BOTTOM, ()))
         if reached[number] & ~processes:
             yield f"mark({number}): {CLAIMED}"
         if processes & ~reached[number]:

@@ -31,7 +31,7 @@ from fsrace_lint.engine.parallel import extraction as parallel_extraction
 from fsrace_lint.engine.store import seal as sealing
 from fsrace_lint.explore import explore
 from fsrace_lint.files.spans import Place, Span
-from fsrace_lint.findings.finding import Applicability, Related, Silenced, Step, Suppression, Witness
+from fsrace_lint.findings.finding import Applicability, Related, Silenced, Suppression, Witness, WitnessStep
 from fsrace_lint.report import Options, Outcome, Problem, render
 from fsrace_lint.report.diff import for_the_eyes, unified
 from fsrace_lint.report.words import visible
@@ -250,7 +250,7 @@ def about(trick: str) -> Outcome:
         message=trick,
         function=trick,
         related=(Related(place, trick), Related(Place(trick, Span(7, 1, 7, 2)), trick)),
-        witness=Witness((Step(0, trick, trick), Step(1, f"a b {trick}")), trick),
+        witness=Witness((WitnessStep(0, trick, trick), WitnessStep(1, f"a b {trick}")), trick),
         fix=fix(Applicability.SAFE, trick),
     )
     return Outcome(

@@ -53,7 +53,7 @@ def main(rank, world_size, args, config, flag, items, step, name, debug, out):
 
 def sites_in_main(code: str) -> list[Runs]:
     body = indent(dedent(code).strip("\n").replace("SITE", SITE), "    ")
-    return [site.runs for site in project({"main.py": f"{HEAD}{body}\n"}).sites("mkdir")]
+    return [site.runs for site in project({"main.py": f"{HEAD}{body}\n"}).accesses("mkdir")]
 
 
 def in_main(code: str) -> Runs:

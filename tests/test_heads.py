@@ -14,17 +14,17 @@ from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from support.unfiltered import modules
 
 from fsrace_lint import catalog, rules
-from fsrace_lint.analysis.program.candidate_callers import Mentions
+from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
 from fsrace_lint.analysis.program.imports import ModuleTable
-from fsrace_lint.analysis.program.tables import Headed, Tables
+from fsrace_lint.analysis.program.tables import IndexedLookup, NameLookup
 from fsrace_lint.analysis.queries.project import Project
 from fsrace_lint.config import settings
-from fsrace_lint.engine.name_index import Heads
-from fsrace_lint.engine.name_index_entry import Gathered, Head, PackedHead, head_of
+from fsrace_lint.engine.name_index import NameIndex
+from fsrace_lint.engine.name_index_entry import ComputedIndexEntry, NameIndexEntry, PackedIndexEntry, head_of
 from fsrace_lint.engine.store import Folder, PackedFacts, Row, Version
 from fsrace_lint.files.source import digest_of, of_text
 from fsrace_lint.pipeline import check
-from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.syntax.extract import extract
 from fsrace_lint.syntax.model import LAMBDA, FileFacts
 
@@ -89,7 +89,7 @@ def linked(request: pytest.FixtureRequest) -> list[Module]:
     found = modules(PROJECTS[request.param])
     ModuleTable(found, {})  # gives each its place
     for module in found:
-        module.head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
+        module.head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
     return found
 
 
@@ -100,7 +100,10 @@ class TestTheyLackNothing:
         return mentioned | given
 
     def test_of_who_mentions_a_name(self, linked: list[Module]) -> None:
-        few, all_ = Headed(linked, Heads((each.relative, each.head) for each in linked)), Tables(linked)
+        few, all_ = (
+            IndexedLookup(linked, NameIndex((each.relative, each.head) for each in linked)),
+            NameLookup(linked),
+        )
         names = self.names(linked)
         assert len(names) > 10
         assert {name: few.readers(name) for name in names} == {name: all_.readers(name) for name in names}
@@ -109,7 +112,10 @@ class TestTheyLackNothing:
         assert all(few.readers(name) is few.readers(name) for name in names)
 
     def test_of_further_names(self, linked: list[Module]) -> None:
-        few, all_ = Headed(linked, Heads((each.relative, each.head) for each in linked)), Tables(linked)
+        few, all_ = (
+            IndexedLookup(linked, NameIndex((each.relative, each.head) for each in linked)),
+            NameLookup(linked),
+        )
         seen = 0
         for name in self.names(linked):
             expected = all_.aliases(name, called=True)
@@ -121,7 +127,7 @@ class TestTheyLackNothing:
 
     def test_of_what_denotes_functions(self, linked: list[Module]) -> None:
         table = ModuleTable(linked, {})
-        known, counted = Mentions(table).denoting, Mentions(table, asks_few=True).denoting
+        known, counted = CandidateCallers(table).denoting, CandidateCallers(table, asks_few=True).denoting
         assert {name for name in known if not name.startswith(LAMBDA)} <= counted
         assert "print" not in counted
 
@@ -148,7 +154,7 @@ def write(files: Mapping[str, str]) -> None:
         os.utime(name, (LONG_AGO, LONG_AGO))
 
 
-def checked(*paths: str, cached: Cached = Cached.FACTS) -> tuple[Run, Checked]:
+def checked(*paths: str, cached: CacheUse = CacheUse.FACTS) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths or (".",)]
     load = settings.load(Path.cwd(), rules.names())
     ((run, found),) = check.check(named, lambda _: load, cache=cached)
@@ -161,7 +167,7 @@ def facts_read(run: Run) -> int:
     return run.memory.packed.hits
 
 
-def whole(head: PackedHead | None) -> Head | None:
+def whole(head: PackedIndexEntry | None) -> NameIndexEntry | None:
     return None if head is None else head.whole()
 
 
@@ -303,31 +309,31 @@ class TestOneFileOfMany:
 def test_gathered_and_kept_are_the_same() -> None:
     facts = extract(of_text(ALIKE["main.py"], Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
-    head, names = head_of(facts), Gathered(facts)
+    head, names = head_of(facts), ComputedIndexEntry(facts)
     assert head.imported == ("*", "leaf", "sub")
     assert head.bases == ("Leaf", "Middle")
     assert head.renamed == ()
     assert head.aliased == names.aliased == ("open",)
     assert json.dumps(head.denoting) == '["<module>", "End", "write"]'
-    assert all(getattr(head, field) == getattr(names, field) for field in Head.__struct_fields__)
+    assert all(getattr(head, field) == getattr(names, field) for field in NameIndexEntry.__struct_fields__)
 
 
 def test_fields_are_unpacked_one_by_one() -> None:
     facts = extract(of_text(OWN["fsrace_lint/explore/explorer.py"], Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
-    head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(facts))))
-    assert all(head.may_mention(name) for name in Gathered(facts).mentions)
+    head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(facts))))
+    assert all(head.may_mention(name) for name in ComputedIndexEntry(facts).mentions)
     assert not head.may_mention("nobody_has_this_name")
     assert "mentions" not in vars(head)
-    assert head.classes == Gathered(facts).classes != ()
+    assert head.classes == ComputedIndexEntry(facts).classes != ()
     assert "classes" in vars(head)
     assert head.whole() == head_of(facts)
 
 
 def test_what_is_no_head() -> None:
     with pytest.raises(ValueError, match="no head of a file"):
-        PackedHead([])
-    head = PackedHead(RAWS(msgspec.msgpack.encode(Head())))
+        PackedIndexEntry([])
+    head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(NameIndexEntry())))
     with pytest.raises(AttributeError, match="nothing"):
         _ = head.nothing
 
@@ -368,8 +374,8 @@ class TestWhatIsSettled:
         caller = "import a\n\ndef start():\n    a.main()\n"
         linked = modules({"a.py": script, "b.py": script, "c.py": script, "d.py": caller})
         for module in linked:
-            module.head = PackedHead(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
-        mentions = Mentions(ModuleTable(linked, {}), asks_few=True)
+            module.head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
+        mentions = CandidateCallers(ModuleTable(linked, {}), asks_few=True)
         for module in linked[1:3]:
             del module.facts
         (main,) = (function for function in linked[0].functions if function.facts.name == "main")

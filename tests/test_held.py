@@ -23,7 +23,7 @@ from fsrace_lint.files import source
 from fsrace_lint.files.source import Source
 from fsrace_lint.pipeline import check
 from fsrace_lint.pipeline.files import ChangedError, File
-from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.syntax.extract import extract
 from fsrace_lint.syntax.model import FileFacts
 
@@ -154,7 +154,7 @@ def look(*, lean: bool = True, observer: Observer | None = None) -> tuple[Run, C
     (found,) = check.check(
         [Path.cwd()],
         lambda _: settings.load(Path.cwd(), rules.names()),
-        cache=Cached.NOT,
+        cache=CacheUse.NOT,
         observer=observer or Observer(),
         lean=lean,
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from support.linked import project
 
-from fsrace_lint.analysis.callgraph.call_graph import Edges
-from fsrace_lint.analysis.callgraph.entry_states import Propagation
-from fsrace_lint.analysis.dataflow.process_set import ALL
-from fsrace_lint.analysis.values.abstract_values import Selected, Unknown, Value, merge
+from fsrace_lint.analysis.callgraph.call_graph import CallGraph
+from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+from fsrace_lint.analysis.dataflow.process_set import TOP
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, Unknown, merge
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fsrace_lint.analysis.callgraph.call_graph import Edge
+    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 CALLED = """\
@@ -43,17 +43,17 @@ def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    each = Edges.each
+    each = CallGraph.callers_lazily
 
-    def counted(self: Edges, function: LinkedFunction) -> Iterator[Edge]:
+    def counted(self: CallGraph, function: LinkedFunction) -> Iterator[CallEdge]:
         asked.append(function.facts.qualname)
         return each(self, function)
 
     linker = project({"main.py": dedent(CALLED)}).linker
     by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
-    propagation = Propagation(linker)
-    monkeypatch.setattr(Edges, "each", counted)
-    propagation.context(by_name["store"])
+    propagation = EntryStates(linker)
+    monkeypatch.setattr(CallGraph, "each", counted)
+    propagation.entry_state(by_name["store"])
     assert {"guarded", "calls_guarded"}.isdisjoint(asked)
     assert {"store", "known"} <= set(asked)
 
@@ -80,14 +80,14 @@ def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyP
     linked = project({"main.py": FREE})
     propagation = linked.propagation
     by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
-    each, asked = Edges.each, list[str]()
+    each, asked = CallGraph.callers_lazily, list[str]()
 
-    def noted(self: Edges, function: LinkedFunction) -> Iterator[Edge]:
+    def noted(self: CallGraph, function: LinkedFunction) -> Iterator[CallEdge]:
         asked.append(function.facts.qualname)
         return each(self, function)
 
-    monkeypatch.setattr(Edges, "each", noted)
-    assert propagation.context(by_name["save"]).processes == ALL
+    monkeypatch.setattr(CallGraph, "each", noted)
+    assert propagation.entry_state(by_name["save"]).processes == TOP
     assert asked == ["save", "short", "top"]
 
 
@@ -96,12 +96,12 @@ def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None
     _, function = linker.table.modules[0].functions
     scope = linker.resolver.final_scope(function)
     assert scope is not None
-    here = scope.bind({"path": Value(m.Constant("first"), scope)})
-    test = Value(m.Name("chosen"), scope)
+    here = scope.bind({"path": Expression(m.Constant("first"), scope)})
+    test = Expression(m.Name("chosen"), scope)
     for number in range(100):
-        here = merge(here.bind({"path": Value(m.Constant(str(number)), here)}), here, ["path"], test)
-    assert isinstance(here.get("path"), Selected)
-    here = merge(here.bind({"path": Value(m.Constant("last"), here)}), here, ["path"], test)
+        here = merge(here.bind({"path": Expression(m.Constant(str(number)), here)}), here, ["path"], test)
+    assert isinstance(here.get("path"), Conditional)
+    here = merge(here.bind({"path": Expression(m.Constant("last"), here)}), here, ["path"], test)
     assert isinstance(here.get("path"), Unknown)
 
 
@@ -113,4 +113,4 @@ def test_a_name_is_found_that_six_modules_hand_on() -> None:
     (store,) = modules["m6"].functions[1:]
     scope = linker.resolver.final_scope(modules["main"].functions[0])
     assert scope is not None
-    assert linker.resolver.entity(m.Name("store"), scope) is store
+    assert linker.resolver.symbol(m.Name("store"), scope) is store

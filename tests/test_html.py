@@ -18,7 +18,7 @@ from support.outcomes import OUTCOMES, finding, fix, place, source
 
 from fsrace_lint import rules
 from fsrace_lint.files.spans import Place, Span
-from fsrace_lint.findings.finding import Applicability, Related, Severity, Step, Witness
+from fsrace_lint.findings.finding import Applicability, Related, Severity, Witness, WitnessStep
 from fsrace_lint.report import Edit, Options, Outcome, Preview, Problem, RuleInfo, Tool, render
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ SPELLED: Final = (
 )
 PAIR: Final = Witness(
     (
-        Step(0, "exists(out)", "False"),
-        Step(1, "exists(out)", "False"),
-        Step(0, "makedirs(out)", "done"),
-        Step(1, "makedirs(out)", "FileExistsError"),
+        WitnessStep(0, "exists(out)", "False"),
+        WitnessStep(1, "exists(out)", "False"),
+        WitnessStep(0, "makedirs(out)", "done"),
+        WitnessStep(1, "makedirs(out)", "FileExistsError"),
     ),
     "process 1 dies with FileExistsError",
 )
@@ -238,7 +238,7 @@ class TestTimeline:
 
     @pytest.mark.parametrize("processes", [1, 3, 4, 9])
     def test_several_lanes(self, processes: int) -> None:
-        witness = Witness(tuple(Step(number, "save()") for number in range(processes)), "a mixture")
+        witness = Witness(tuple(WitnessStep(number, "save()") for number in range(processes)), "a mixture")
         figure = only(page(finding(HERE, witness=witness)), "figure", "lanes")
         assert len(only(figure, "div", "heads")) == processes
         assert [said(each) for each in elements(figure, "span", "sr")] == [
@@ -294,7 +294,7 @@ class TestFixes:
 class TestWhatComesFromOutside:
     def test_nothing_hostile_is_markup(self) -> None:
         where = Place(HOSTILE + ".py", Span(1, 1, 1, 8))
-        spoken = Witness((Step(0, HOSTILE, HOSTILE), Step(1, HOSTILE)), HOSTILE)
+        spoken = Witness((WitnessStep(0, HOSTILE, HOSTILE), WitnessStep(1, HOSTILE)), HOSTILE)
         one = finding(
             where,
             message=HOSTILE,

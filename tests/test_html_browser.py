@@ -11,7 +11,7 @@ from support.browser import Browser, Tab
 from support.outcomes import finding, fix, source
 
 from fsrace_lint.files.spans import Place, Span
-from fsrace_lint.findings.finding import Applicability, Severity, Step, Witness
+from fsrace_lint.findings.finding import Applicability, Severity, Witness, WitnessStep
 from fsrace_lint.report import Edit, Options, Outcome, Preview, RuleInfo, Tool, render
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(browsers.PROGRAM is None, reason="needs Chromium
 
 CODE: Final = "import os\n\n\ndef prepare(out):\n    os.makedirs(out)\n"
 PAIR: Final = Witness(
-    (Step(0, "makedirs(out)", "done"), Step(1, "makedirs(out)", "FileExistsError")), "it dies"
+    (WitnessStep(0, "makedirs(out)", "done"), WitnessStep(1, "makedirs(out)", "FileExistsError")), "it dies"
 )
 RULES: Final = tuple(
     RuleInfo(code, name, f"{name}.\n\nWhy.\n\nBad:\n    os.mkdir(a)", Severity.ERROR, 362)

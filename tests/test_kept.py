@@ -19,12 +19,12 @@ from support.warm import check, keeping
 
 from fsrace_lint import rules
 from fsrace_lint.config import settings
-from fsrace_lint.engine.name_index import FIELDS, Heads
+from fsrace_lint.engine.name_index import FIELDS, NameIndex
 from fsrace_lint.files import source
 from fsrace_lint.files.stat_signature import Status
 from fsrace_lint.pipeline import check as checking
 from fsrace_lint.pipeline.files import ChangedError
-from fsrace_lint.pipeline.warm import FEW, MOST, Kept, NotKeptError
+from fsrace_lint.pipeline.warm import FEW, MOST, NotWarmError, WarmProjects
 from fsrace_lint.syntax import extract as extraction
 
 if TYPE_CHECKING:
@@ -171,14 +171,14 @@ class TestWhatIsNotKept:
         write({"a.py": HAZARD, "inner/pyproject.toml": "", "inner/b.py": HAZARD})
         kept = keeping("a.py")
         os.chdir("inner")
-        with pytest.raises(NotKeptError, match="inner is not kept"):
+        with pytest.raises(NotWarmError, match="inner is not kept"):
             check("b.py", kept=kept)
 
     def test_the_same_with_other_settings(self, here: Path) -> None:
         write({"a.py": HAZARD})
         kept = keeping("a.py")
         Path("pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
-        with pytest.raises(NotKeptError):
+        with pytest.raises(NotWarmError):
             check("a.py", kept=kept)
         kept.loads = True
         check("a.py", kept=kept)
@@ -190,7 +190,7 @@ class TestWhatIsNotKept:
         kept = keeping("a.py")
         os.chdir("inner")
         chosen = settings.load(here, rules.names())
-        with pytest.raises(NotKeptError):
+        with pytest.raises(NotWarmError):
             checking.check([Path("b.py")], lambda _: chosen, kept=kept)
 
     def test_many_files(self, here: Path) -> None:
@@ -198,11 +198,11 @@ class TestWhatIsNotKept:
         write(dict.fromkeys(names, HAZARD))
         kept = keeping(names[0])
         assert len(codes(check(*names[:FEW], kept=kept)[1])) == FEW
-        with pytest.raises(NotKeptError, match=f"{FEW + 1} files are too many"):
+        with pytest.raises(NotWarmError, match=f"{FEW + 1} files are too many"):
             check(*names, kept=kept)
 
     def test_the_one_that_was_asked_for_least_of_late(self, here: Path) -> None:
-        kept = Kept()
+        kept = WarmProjects()
         kept.loads = True
         for name in (*"abcd", "a", "e"):
             (here / name).mkdir(exist_ok=True)
@@ -214,14 +214,14 @@ class TestWhatIsNotKept:
 
 
 def test_no_more_are_kept_where_too_much_is_asked_of_each(here: Path) -> None:
-    kept = Kept()
+    kept = WarmProjects()
     kept.loads = True
     names = [f"m{number}.py" for number in range(FEW + 1)]
     for number in range(MOST + 2):
         (here / f"p{number}").mkdir()
         os.chdir(here / f"p{number}")
         write({"pyproject.toml": "", **dict.fromkeys(names, "")})
-        with pytest.raises(NotKeptError):
+        with pytest.raises(NotWarmError):
             check(*names, kept=kept)
     assert [Path(root).name for root, _ in kept.roots] == ["p2", "p3", "p4", "p5"]
 
@@ -304,7 +304,7 @@ def test_what_is_found_is_what_a_new_run_finds(
                 assert both(path, kept) == both(path, None), (name, state)
 
 
-def both(path: str, kept: Kept | None) -> Any:
+def both(path: str, kept: WarmProjects | None) -> Any:
     """Give all that a run tells of a file."""
     if not Path(path).exists():
         path = "c.py"
@@ -320,14 +320,14 @@ class _Head:
         self.imported = self.classes = self.denoting = names
 
 
-def heads(names: list[str], before: Heads | None = None) -> Heads:
+def heads(names: list[str], before: NameIndex | None = None) -> NameIndex:
     """Make heads that each have one name; the same name gives the same object."""
-    return Heads(((f"{place}.py", _HEADS[name]) for place, name in enumerate(names)), before)
+    return NameIndex(((f"{place}.py", _HEADS[name]) for place, name in enumerate(names)), before)
 
 
-def at(names: dict[str, str], before: Heads) -> Heads:
+def at(names: dict[str, str], before: NameIndex) -> NameIndex:
     """Make the same of files by their paths."""
-    return Heads(((path, _HEADS[name]) for path, name in names.items()), before)
+    return NameIndex(((path, _HEADS[name]) for path, name in names.items()), before)
 
 
 _HEADS: Final[dict[str, Any]] = {name: _Head(name) for name in "abc"}

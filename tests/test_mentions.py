@@ -11,7 +11,7 @@ from fsrace_lint.analysis.program import alias_closure
 from fsrace_lint.analysis.program.tables import aliases_in
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.program.candidate_callers import Mentions
+    from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 SOURCE = """\
@@ -38,7 +38,7 @@ def reads(kept):
 """
 
 
-def linked(files: dict[str, str]) -> tuple[Mentions, dict[str, LinkedFunction]]:
+def linked(files: dict[str, str]) -> tuple[CandidateCallers, dict[str, LinkedFunction]]:
     """Link a project; give its mentions, and its functions by name."""
     linker = project(files).linker
     functions = (function for module in linker.table.modules for function in module.functions)
@@ -276,4 +276,4 @@ def names(path):
     asked = project({"main.py": code})
     (module,) = asked.linker.table.modules
     found = [function for function in module.functions if function.facts.name == "path"]
-    assert [asked.propagation.edges(function) for function in found] == [(), (), ()]
+    assert [asked.propagation.callers(function) for function in found] == [(), (), ()]

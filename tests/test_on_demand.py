@@ -14,13 +14,13 @@ from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from support.sampling import bound
 from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
-from fsrace_lint.analysis.callgraph.parameter_values import Arguments
+from fsrace_lint.analysis.callgraph.parameter_values import ParameterValues
 from fsrace_lint.engine.query_cache import Circle, Memo
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 
@@ -376,7 +376,7 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
     assert linked.linker.mentions.of(one) is linked.linker.mentions.of(other)
     callers = {
-        method: [edge.event.function.facts.qualname for edge in linked.propagation.edges(method)]
+        method: [edge.event.function.facts.qualname for edge in linked.propagation.callers(method)]
         for method in (heir, other, one)
     }
     assert callers == {one: ["first"], other: ["second"], heir: ["first"]}
@@ -387,11 +387,11 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
     arguments = linked.linker.guards.arguments
-    assert isinstance(arguments, Arguments)
+    assert isinstance(arguments, ParameterValues)
     with all_followed(after=0):
-        found = {one: linked.propagation.edges(one)}
+        found = {one: linked.propagation.callers(one)}
         sought = linked.linker.mentions.effort
-        found |= {other: linked.propagation.edges(other), heir: tuple(arguments.edges(heir))}
+        found |= {other: linked.propagation.callers(other), heir: tuple(arguments.edges(heir))}
     callers = {method: [edge.event.function for edge in edges] for method, edges in found.items()}
     assert callers == {one: [by_name["first"]], other: [by_name["second"]], heir: [by_name["first"]]}
     assert sought
@@ -401,19 +401,19 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
 def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
-    events = linked.linker.events
+    events = linked.linker.call_sites
     given_up: list[object] = []
 
-    def ended(function: LinkedFunction) -> tuple[Event, ...]:
+    def ended(function: LinkedFunction) -> tuple[CallSite, ...]:
         if function is by_name["first"] and not given_up:
-            given_up.append(linked.propagation.edges(by_name["Other.save"]))
+            given_up.append(linked.propagation.callers(by_name["Other.save"]))
             raise KeyboardInterrupt
         return events(function)
 
     monkeypatch.setattr(linked.linker, "events", ended)
     with pytest.raises(KeyboardInterrupt):
-        linked.propagation.edges(by_name["One.save"])
-    callers = [edge.event.function for edge in linked.propagation.edges(by_name["One.save"])]
+        linked.propagation.callers(by_name["One.save"])
+    callers = [edge.event.function for edge in linked.propagation.callers(by_name["One.save"])]
     assert callers == [by_name["first"]]
 
 

@@ -12,7 +12,7 @@ from support.mdtest import collect
 from support.unfiltered import project
 
 from fsrace_lint import rules
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN
+from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.config import settings
 from fsrace_lint.engine.depth_budget import Followed
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from support.mdtest import Case
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.queries.project import Project
 
 SEVERAL_FILES = [case for case in collect(ROOT / "tests" / "fixtures") if len(case.files) > 1]
@@ -223,27 +223,27 @@ def make():
 """
 
 
-def calls_of(asked: Project, name: str) -> list[Event]:
+def calls_of(asked: Project, name: str) -> list[CallSite]:
     functions = [function for module in asked.linker.table.modules for function in module.functions]
     (called,) = (function for function in functions if function.facts.name == name)
-    return [edge.event for edge in asked.propagation.edges(called)]
+    return [edge.event for edge in asked.propagation.callers(called)]
 
 
 def test_who_sees_a_test_come_out_otherwise() -> None:
     """What is asked of a test that was made up for the question is not the answer for the next one."""
     asked = project({"a.py": LEADER})
-    tests = [event.state.literals[0] for event in calls_of(asked, "make")]
+    tests = [event.state.conditions[0] for event in calls_of(asked, "make")]
     assert [literal.truth for literal in tests] == [True, True]
     for _ in range(20):
         otherwise = [asked.propagation.deciding(replace(literal, truth=False)) for literal in tests]
-        assert otherwise == [ALL & ~MAIN, MAIN]
+        assert otherwise == [TOP & ~MAIN, MAIN]
 
 
 @pytest.mark.parametrize("called", range(1, 7))
 def test_what_could_not_be_found_is_looked_for_again(called: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that is too deep ends one question, wherever it comes up; the next one has the whole answer."""
     asked = project({"a.py": LEADER})
-    entity, times = Resolver.entity, count()
+    entity, times = Resolver.symbol, count()
 
     def deep(*arguments: Any) -> Any:
         if next(times) == called:

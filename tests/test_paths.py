@@ -14,12 +14,12 @@ from support.linked import project
 from support.sampling import bound
 
 from fsrace_lint.analysis.accesses.model import Reach
-from fsrace_lint.analysis.paths.path_normal_form import Paths
+from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.paths import abstract_path as normal
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 HEAD = """\
 import os
@@ -40,18 +40,18 @@ import torch.distributed as dist
 
 def forms(
     code: str, *exprs: str, parameters: str = "d, e, name, step, args, config"
-) -> list[normal.Path | None]:
+) -> list[normal.AbstractPath | None]:
     """Give the normal forms of expressions that stand after some code in a function."""
     body = dedent(code).strip("\n") + f"\nmark({', '.join(exprs)})"
     linked = project({"main.py": f"{HEAD}\ndef main({parameters}):\n{indent(body, '    ')}\n"})
     function = linked.targets[0].top_functions["main"]
     flow = linked.linker.flow(function)
     assert flow is not None
-    (event,) = [event for event in flow.events if event.call.function == m.Name("mark")]
+    (event,) = [event for event in flow.call_sites if event.call.function == m.Name("mark")]
     return [linked.linker.paths.normalize(value, event.state.scope) for value in event.call.arguments]
 
 
-def form(code: str, expr: str) -> normal.Path:
+def form(code: str, expr: str) -> normal.AbstractPath:
     (found,) = forms(code, expr)
     assert found is not None
     return found
@@ -191,7 +191,7 @@ def main(d, items):
     linked = project({"main.py": text})
     flow = linked.linker.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
-    event = next(event for event in flow.events if event.call.function == m.Name("mark"))
+    event = next(event for event in flow.call_sites if event.call.function == m.Name("mark"))
     assert linked.linker.paths.normalize(event.call.arguments[0], event.state.scope) is None
 
 
@@ -305,7 +305,7 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
     if found[0] is not None and found[0] == found[1]:
         assert real[0] == real[1]
     for one, value in zip(found, real, strict=True):
-        if one is not None and not list(one.symbols()):
+        if one is not None and not list(one.variables()):
             assert canonical(one.text or ("/" if one.components else "")) == value
 
 
@@ -347,7 +347,7 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
     ],
 )  # fmt: skip
 def test_private(code: str, expr: str) -> None:
-    assert form(code, expr).private
+    assert form(code, expr).rank_dependent
 
 
 @pytest.mark.parametrize(
@@ -368,12 +368,12 @@ def test_private(code: str, expr: str) -> None:
     ],
 )
 def test_not_private(code: str, expr: str) -> None:
-    assert not form(code, expr).private
+    assert not form(code, expr).rank_dependent
 
 
 def reach(text: str, **files: str) -> Reach:
     linked = project({"main.py": HEAD + dedent(text), **{f"{name}.py": code for name, code in files.items()}})
-    (site,) = (site for site in linked.sites("mkdir") if site.file == "main.py")
+    (site,) = (site for site in linked.accesses("mkdir") if site.file == "main.py")
     return site.reach
 
 
@@ -552,13 +552,13 @@ def test_sites_that_only_look_local(path: str) -> None:
 )
 def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else twelve levels are four thousand readings, and twenty take half a minute."""
-    read, readings = Paths.pieces, []
+    read, readings = PathNormalizer.pieces, []
 
-    def noted(self: Paths, part: m.Expr, scope: Scope, depth: int) -> object:
+    def noted(self: PathNormalizer, part: m.Expr, scope: Environment, depth: int) -> object:
         readings.append(part)
         return read(self, part, scope, depth)
 
-    monkeypatch.setattr(Paths, "pieces", noted)
+    monkeypatch.setattr(PathNormalizer, "pieces", noted)
     (found,) = forms("def called(x):\n    return f'a-{x}'\n", expr)
     assert found is not None
     assert 12 <= len(readings) <= 200

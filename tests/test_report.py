@@ -20,7 +20,15 @@ from support import ROOT
 from support.outcomes import OUTCOMES, REASONS, finding, fix, place, silenced, source
 
 from fsrace_lint.files.spans import Place, Span
-from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Silenced, Step, Witness
+from fsrace_lint.findings.finding import (
+    Applicability,
+    Finding,
+    Related,
+    Severity,
+    Silenced,
+    Witness,
+    WitnessStep,
+)
 from fsrace_lint.report import FORMATS, Options, Outcome, Problem, render
 from fsrace_lint.report.diff import for_the_eyes, unified
 
@@ -73,10 +81,10 @@ class TestText:
                         ),
                         witness=Witness(
                             (
-                                Step(0, "exists(out)", "False"),
-                                Step(1, "exists(out)", "False"),
-                                Step(0, "mkdir(out)"),
-                                Step(1, "mkdir(out)", "FileExistsError"),
+                                WitnessStep(0, "exists(out)", "False"),
+                                WitnessStep(1, "exists(out)", "False"),
+                                WitnessStep(0, "mkdir(out)"),
+                                WitnessStep(1, "mkdir(out)", "FileExistsError"),
                             ),
                             "process 1 dies with FileExistsError",
                         ),
@@ -293,10 +301,10 @@ class TestText:
     def test_a_witness_of_three_processes(self) -> None:
         witness = Witness(
             (
-                Step(0, "open(a.bin, 'w')"),
-                Step(2, "open(a.bin)", "b''"),
-                Step(1, "unlink(a.bin)"),
-                Step(0, "close()"),
+                WitnessStep(0, "open(a.bin, 'w')"),
+                WitnessStep(2, "open(a.bin)", "b''"),
+                WitnessStep(1, "unlink(a.bin)"),
+                WitnessStep(0, "close()"),
             ),
             "process 2 reads an empty file",
         )
@@ -314,7 +322,10 @@ class TestText:
 
     def test_witness_columns_shrink_to_the_width(self) -> None:
         witness = Witness(
-            (Step(0, "rename(checkpoint.tmp, checkpoint)"), Step(1, "最新最新最新最新最新", "[red]\x1b")),
+            (
+                WitnessStep(0, "rename(checkpoint.tmp, checkpoint)"),
+                WitnessStep(1, "最新最新最新最新最新", "[red]\x1b"),
+            ),
             "process 1 reads nothing, because the file it wants has a new name",
         )
         lines = one("extract(a)\n", "extract(a)", width=43, witness=witness).split("\n")
@@ -333,7 +344,7 @@ class TestText:
         ]
 
     def test_many_processes_become_a_list(self) -> None:
-        witness = Witness(tuple(Step(n, "open(a_long_name.bin, 'w')") for n in range(3)), "a mixture")
+        witness = Witness(tuple(WitnessStep(n, "open(a_long_name.bin, 'w')") for n in range(3)), "a mixture")
         lines = one("extract(a)\n", "extract(a)", width=40, witness=witness).split("\n")
         assert lines[5:] == [
             "    process 0: open(a_long_name.bin,",
@@ -549,7 +560,7 @@ class TestJson:
                 finding(
                     Place("a.py", Span(6, 9, 6, 25)),
                     related=(Related(Place("b.py", Span(1, 2, 3, 4)), "here"),),
-                    witness=Witness((Step(1, "mkdir(out)", "FileExistsError"),), "it dies"),
+                    witness=Witness((WitnessStep(1, "mkdir(out)", "FileExistsError"),), "it dies"),
                     fix=fix(Applicability.SAFE),
                 ),
                 finding(Place("b.py", Span(1, 1, 1, 1)), strict=True, severity=Severity.INFO),
@@ -644,7 +655,7 @@ class TestGithub:
         return render("github", Outcome(findings), {}, Options()).splitlines()
 
     def test_a_finding_on_one_line(self) -> None:
-        witness = Witness((Step(0, "mkdir(out)"),), "process 1 dies")
+        witness = Witness((WitnessStep(0, "mkdir(out)"),), "process 1 dies")
         (command,) = self.commands(finding(Place("a.py", Span(6, 9, 6, 25)), witness=witness))
         assert command == (
             "::error file=a.py,line=6,col=9,endLine=6,endColumn=25,title=FSR101 check-then-mkdir"

@@ -24,7 +24,7 @@ from support.sarif import SCHEMA, VALIDATOR, sarif
 from fsrace_lint import __version__, report, rules
 from fsrace_lint.cli import main
 from fsrace_lint.files.spans import Place, Span
-from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Step, Witness
+from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Witness, WitnessStep
 from fsrace_lint.report import Options, Outcome, Problem, RuleInfo, Tool, render
 from fsrace_lint.report.fingerprints import fingerprints
 from fsrace_lint.report.lines import Lines
@@ -55,10 +55,10 @@ print(dist.get_rank())
 HERE: Final = Place("a.py", Span(1, 1, 1, 2))
 PAIR: Final = Witness(
     (
-        Step(0, "os.path.exists(out)", "False"),
-        Step(1, "os.path.exists(out)", "False"),
-        Step(0, "os.makedirs(out)", "done"),
-        Step(1, "os.makedirs(out)", "FileExistsError"),
+        WitnessStep(0, "os.path.exists(out)", "False"),
+        WitnessStep(1, "os.path.exists(out)", "False"),
+        WitnessStep(0, "os.makedirs(out)", "done"),
+        WitnessStep(1, "os.makedirs(out)", "FileExistsError"),
     ),
     "process 1 dies with FileExistsError",
 )
@@ -349,7 +349,7 @@ class TestSarif:
     )
     def test_a_message_is_no_markup(self, message: str, text: str) -> None:
         related = (Related(HERE, message),)
-        witness = Witness((Step(0, message),), message)
+        witness = Witness((WitnessStep(0, message),), message)
         only = shown("sarif", finding(HERE, message=message, related=related, witness=witness))
         (row,) = only["results"]
         assert row["message"]["text"] == f"{text}. Outcome: {text}."
@@ -406,7 +406,7 @@ class TestSarif:
             "reads it": 3,
             "": 3,
         }
-        witness = Witness(tuple(Step(0, action) for action in steps), "a mixture")
+        witness = Witness(tuple(WitnessStep(0, action) for action in steps), "a mixture")
         where = Place("a.py", Span(3, 4, 3, 22))
         (row,) = shown("sarif", finding(where, related=related, witness=witness), sources={"a.py": text})[
             "results"
@@ -416,7 +416,7 @@ class TestSarif:
         assert dict(zip(steps, lines, strict=True)) == steps
 
     def test_processes_that_come_late_and_a_witness_without_steps(self) -> None:
-        witness = Witness((Step(2, "a"), Step(0, "b"), Step(2, "c")), "a mixture")
+        witness = Witness((WitnessStep(2, "a"), WitnessStep(0, "b"), WitnessStep(2, "c")), "a mixture")
         first, second = shown(
             "sarif", finding(HERE, witness=witness), finding(HERE, witness=Witness((), "it hangs"))
         )["results"]
@@ -506,7 +506,7 @@ class TestJunit:
     def test_what_no_xml_can_hold(self) -> None:
         bad = "\x00\x0b\x1b\x85\ud800\udcff\ufffe\uffff\u202e]]><b>&\"'\U0001f40d"
         plain = "\\x00\\x0b\\x1b\\x85\\ud800\\udcff\\ufffe\\uffff\\u202e]]><b>&\"'\U0001f40d"
-        witness = Witness((Step(0, bad, bad),), bad)
+        witness = Witness((WitnessStep(0, bad, bad),), bad)
         related = (Related(Place(bad, Span(3, 4, 5, 6)), bad),)
         where = Place(bad, Span(1, 2, 3, 4))
         (case,) = shown(

@@ -12,7 +12,7 @@ from support.linked import SITE, marked, project, runs
 from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, module_name
 from fsrace_lint.analysis.values import resolve
-from fsrace_lint.analysis.values.abstract_values import Scope, Value
+from fsrace_lint.analysis.values.abstract_values import Environment, Expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py
     text = f"{head}\ndef main(a, b):\n    mark({expr})\n"
     event = marked(linked := project({**files, path: text}))
     resolver = linked.linker.resolver
-    return resolver.type_name(resolver.entity(event.call.arguments[0], event.state.scope))
+    return resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope))
 
 
 def test_a_function_and_a_class_are_shown_by_their_names_alone() -> None:
@@ -389,7 +389,7 @@ def test_objects(signature: str, code: str, expr: str, expected: str | None) -> 
     text = f"{derived}    def main({first}{signature}):\n{body}\nclass Helper:{helper}"
     event = marked(linked := project({"lib.py": text}))
     resolver = linked.linker.resolver
-    assert resolver.type_name(resolver.entity(event.call.arguments[0], event.state.scope)) == expected
+    assert resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope)) == expected
 
 
 @pytest.mark.parametrize(
@@ -632,11 +632,11 @@ CYCLES = {
 
 def everything(linked: Project) -> int:
     """Ask for all that a check asks for."""
-    sites = [*linked.sites("mkdir", "write"), *linked.exposed("mkdir", "write")]
+    sites = [*linked.accesses("mkdir", "write"), *linked.instantiated("mkdir", "write")]
     for module in linked.linker.table.modules:
         for function in module.functions:
             linked.linker.flow(function)
-            linked.linker.returned(function)
+            linked.linker.result_partition(function)
     assert linked.statistics()["functions"] > 0
     return len(sites)
 
@@ -828,13 +828,13 @@ def test_a_constant_needs_nothing_to_be_followed(
         linked = project({"lib.py": f"flag = 1\n{text}"})
         resolver, followed = linked.linker.resolver, list[LinkedFunction]()
 
-        def following(function: LinkedFunction) -> Scope | None:
+        def following(function: LinkedFunction) -> Environment | None:
             followed.append(function)
-            return linked.linker.final_scope(function)
+            return linked.linker.final_environment(function)
 
         monkeypatch.setattr(resolver, "final_scope", following)
         found = resolver.attribute_values(linked.linker.table.modules[0].classes[0], "mode")
-        return [each.expr if isinstance(each, Value) else None for each in found], len(followed)
+        return [each.expr if isinstance(each, Expression) else None for each in found], len(followed)
 
     found, followed = values()
     assert (followed == 0) is is_known

@@ -1020,7 +1020,7 @@ def test_names_of_a_file_are_gathered_once_for_all_that_is_linked(
 ) -> None:
     gathered: list[FileFacts] = []
 
-    class Counted(name_index_entry.Gathered):
+    class Counted(name_index_entry.ComputedIndexEntry):
         def __init__(self, facts: FileFacts) -> None:
             gathered.append(facts)
             super().__init__(facts)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fsrace_lint.analysis.paths.abstract_path import Path, Symbol
+from fsrace_lint.analysis.paths.abstract_path import AbstractPath, PathVariable
 from fsrace_lint.analysis.paths.storage import Storage
 
 
-def path(*pieces: str | Symbol) -> Path:
-    return Path.of(pieces)
+def path(*pieces: str | PathVariable) -> AbstractPath:
+    return AbstractPath.of(pieces)
 
 
-def symbol(text: str) -> Symbol:
-    return Symbol(("name", text), text)
+def symbol(text: str) -> PathVariable:
+    return PathVariable(("name", text), text)
 
 
 OUT = path(symbol("args.out_dir"), "/logs/run")
@@ -47,7 +47,7 @@ NFS = path("/mnt/nfs/a/b.pt")
         ("$WORK", None, "os.getenv('WORK')", True),
     ],
 )
-def test_a_name_fits(name: str, named: Path | None, spelled: str, fits: bool) -> None:
+def test_a_name_fits(name: str, named: AbstractPath | None, spelled: str, fits: bool) -> None:
     assert Storage(shared=(name,)).named(named, spelled) is (True if fits else None)
     assert Storage(local=(name,)).named(named, spelled) is (False if fits else None)
 

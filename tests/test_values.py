@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from support.linked import project
 
 import fsrace_lint.analysis
-from fsrace_lint.analysis.values.abstract_values import Either, Scope, Unknown, Value, expressions_of, merge
+from fsrace_lint.analysis.values.abstract_values import (
+    Environment,
+    Expression,
+    Union,
+    Unknown,
+    expressions_of,
+    merge,
+)
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 
@@ -30,11 +37,11 @@ def test_every_scope_keeps_what_it_bound() -> None:
     """Scopes are joined on the way; none of those made before sees what came later."""
     owner = function()
     rng = random.Random(7)
-    scope = Scope(owner, {})
+    scope = Environment(owner, {})
     known: dict[str, Binding] = {}
     made = []
     for _ in range(3000):
-        names = {f"x{rng.randrange(200)}": Value(m.Constant(rng.random()), scope) for _ in range(2)}
+        names = {f"x{rng.randrange(200)}": Expression(m.Constant(rng.random()), scope) for _ in range(2)}
         scope = scope.bind({**names})
         known = {**known, **names}
         made.append((scope, known))
@@ -44,11 +51,11 @@ def test_every_scope_keeps_what_it_bound() -> None:
 
 
 def test_a_scope_does_not_hold_all_names_again_and_again() -> None:
-    scope, count = Scope(function(), {}), 20_000
-    held: dict[int, Scope] = {}
+    scope, count = Environment(function(), {}), 20_000
+    held: dict[int, Environment] = {}
     for number in range(count):
         scope = scope.bind({f"x{number}": Unknown()})
-        above: Scope | None = scope
+        above: Environment | None = scope
         while above is not None and id(above) not in held:
             held[id(above)] = above
             above = above.parent
@@ -60,16 +67,16 @@ def test_a_scope_does_not_hold_all_names_again_and_again() -> None:
 
 
 def test_a_name_that_many_branches_bind_is_unknown() -> None:
-    start = Scope(function(), {"x": Unknown()})
-    test, scope = Value(m.Name("a"), start), start
+    start = Environment(function(), {"x": Unknown()})
+    test, scope = Expression(m.Name("a"), start), start
     for number in range(3000):
-        other = scope.bind({"x": Value(m.Constant(number), scope)})
+        other = scope.bind({"x": Expression(m.Constant(number), scope)})
         scope = merge(other, scope, ["x"], test if number % 2 else None)
         assert len(expressions_of(scope.get("x"))) <= 101
     few = start
     for number in range(50):
-        few = merge(few.bind({"x": Value(m.Constant(number), few)}), few, ["x"])
-    assert isinstance(few.get("x"), Either)
+        few = merge(few.bind({"x": Expression(m.Constant(number), few)}), few, ["x"])
+    assert isinstance(few.get("x"), Union)
     assert len(expressions_of(few.get("x"))) == 50
 
 

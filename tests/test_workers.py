@@ -329,7 +329,7 @@ class TestProcessors:
 def test_what_was_on_is_on_again(is_on: bool) -> None:
     (gc.enable if is_on else gc.disable)()
     try:
-        with contextlib.suppress(KeyboardInterrupt), machine.uncollected():
+        with contextlib.suppress(KeyboardInterrupt), machine.gc_disabled():
             assert not gc.isenabled()
             raise KeyboardInterrupt
         assert gc.isenabled() is is_on
@@ -339,17 +339,17 @@ def test_what_was_on_is_on_again(is_on: bool) -> None:
 
 def test_what_a_run_leaves_is_old_at_once_and_not_held_on_to() -> None:
     gc.collect()
-    with machine.uncollected():
+    with machine.gc_disabled():
         made: list[object] = []
     assert not any(each is made for each in gc.get_objects(generation=0))
     assert gc.get_freeze_count() == 0
 
 
 def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
-    made: list[list[int]] = [[] for _ in range(machine.OF_PYTHON)]
+    made: list[list[int]] = [[] for _ in range(machine.FROZEN_AT_STARTUP)]
     gc.freeze()
     try:
-        with machine.uncollected():
+        with machine.gc_disabled():
             pass
         assert gc.get_freeze_count() > len(made)
     finally:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding, Fix, Witness
     from fsrace_lint.report.json import Json
     from fsrace_lint.rules import LoadedRule
-    from fsrace_lint.rules.base import Remedy
+    from fsrace_lint.rules.base import FixTemplate
 
 VERSION: Final = 1
 WIDTH: Final = 100
@@ -95,7 +95,7 @@ def witness(loaded: LoadedRule) -> Witness | None:
     return None if found is None else found.witness
 
 
-def fixes(loaded: LoadedRule) -> tuple[Remedy | Fix, ...]:
+def fixes(loaded: LoadedRule) -> tuple[FixTemplate | Fix, ...]:
     """Give what can be done about the findings of a rule: what it lists, or else offers for its example."""
     found = finding(loaded)
     return loaded.rule.remedies or ((found.fix,) if found is not None and found.fix is not None else ())

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from fsrace_lint.engine.aligning import aligned
 from fsrace_lint.engine.grouping import where
-from fsrace_lint.engine.name_index_entry import Head
+from fsrace_lint.engine.name_index_entry import NameIndexEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsrace_lint.engine.name_index_entry import Gathered, PackedHead
+    from fsrace_lint.engine.name_index_entry import ComputedIndexEntry, PackedIndexEntry
 
-    AnyHead: TypeAlias = Head | Gathered | PackedHead
+    AnyHead: TypeAlias = NameIndexEntry | ComputedIndexEntry | PackedIndexEntry
 
 Field: TypeAlias = Literal["mentions", "aliased", "further", "bases", "imported", "classes"]
 """A kind of names in a head; what is `further` has a further name, or what a call of it gives has one."""
 FIELDS: Final[tuple[Field, ...]] = ("mentions", "aliased", "further", "bases", "imported", "classes")
-NO_NAMES: Final[AnyHead] = Head()
+NO_NAMES: Final[AnyHead] = NameIndexEntry()
 """What stands for the head of a file that is not there."""
 _MOST: Final = 40
 """Where more heads were changed, all are put in order anew."""
@@ -70,14 +70,14 @@ class _Known(NamedTuple):
     """Where those files stand now that are in order, by where they stood; None for the same places."""
 
 
-class Heads:
+class NameIndex:
     """Tells which files have a name, by their places among all.
 
     Names are put in order when they are asked for. That is kept while few files change: these are looked at
     one by one.
     """
 
-    def __init__(self, heads: Iterable[tuple[str, AnyHead]], before: Heads | None = None) -> None:
+    def __init__(self, heads: Iterable[tuple[str, AnyHead]], before: NameIndex | None = None) -> None:
         """Take the heads of the files.
 
         Args:

@@ -20,7 +20,7 @@ HERE: Final = "."
 """What stands in `imported` for a package that is imported by dots alone."""
 
 
-class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The names in one file; each field may hold more than there is, and lacks nothing.
 
     `mentions` are those that its functions read or bind, `aliased` those that are given a further
@@ -43,7 +43,7 @@ class Head(msgspec.Struct, frozen=True, gc=False, array_like=True):
     settled: tuple[str, ...] = ()
 
 
-class Gathered:
+class ComputedIndexEntry:
     """The same of a file whose facts are at hand, gathered where it is asked for."""
 
     def __init__(self, facts: m.FileFacts) -> None:
@@ -111,7 +111,7 @@ class Gathered:
         return _sorted(found)
 
 
-class PackedHead:
+class PackedIndexEntry:
     """The same as it was packed: each field is unpacked when it is asked for, most in most files never."""
 
     mentions: tuple[str, ...]
@@ -130,15 +130,15 @@ class PackedHead:
         Raises:
             ValueError: They are none.
         """
-        if len(parts) != len(Head.__struct_fields__):
+        if len(parts) != len(NameIndexEntry.__struct_fields__):
             raise ValueError("no head of a file")
         self._parts = parts
 
     def __getattr__(self, field: str) -> Any:
         """Unpack a field, and keep it."""
-        if field not in Head.__struct_fields__:
+        if field not in NameIndexEntry.__struct_fields__:
             raise AttributeError(field)
-        part = self._parts[Head.__struct_fields__.index(field)]
+        part = self._parts[NameIndexEntry.__struct_fields__.index(field)]
         found: Any = _pairs_of(part) if field == "renamed" else _names_of(part)
         setattr(self, field, found)
         return found
@@ -147,9 +147,9 @@ class PackedHead:
         """Tell whether a name can be among those that functions read or bind, by the bytes of these."""
         return name.encode("utf-8", "surrogatepass") in bytes(self._parts[0])
 
-    def whole(self) -> Head:
+    def whole(self) -> NameIndexEntry:
         """Unpack all of it."""
-        return Head(*(getattr(self, field) for field in Head.__struct_fields__))
+        return NameIndexEntry(*(getattr(self, field) for field in NameIndexEntry.__struct_fields__))
 
 
 _names_of: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
@@ -180,7 +180,7 @@ def _renamed(facts: m.FileFacts) -> set[tuple[str, str]]:
     return {(row.name or "", row.local) for row in rows}
 
 
-def head_of(facts: m.FileFacts) -> Head:
+def head_of(facts: m.FileFacts) -> NameIndexEntry:
     """Gather the names of a file.
 
     Args:
@@ -189,8 +189,8 @@ def head_of(facts: m.FileFacts) -> Head:
     Returns:
         The names, sorted.
     """
-    names = Gathered(facts)
-    return Head(*(getattr(names, field) for field in Head.__struct_fields__))
+    names = ComputedIndexEntry(facts)
+    return NameIndexEntry(*(getattr(names, field) for field in NameIndexEntry.__struct_fields__))
 
 
 def _imported(rows: Iterable[m.Import]) -> Iterator[str]:

@@ -58,7 +58,7 @@ class Idiom(msgspec.Struct, frozen=True):
     barriers: tuple[str, ...] = ()
 
 
-class Step(msgspec.Struct, frozen=True):
+class WitnessStep(msgspec.Struct, frozen=True):
     """One thing that one process does in a witness."""
 
     process: int
@@ -69,7 +69,7 @@ class Step(msgspec.Struct, frozen=True):
 class Witness(msgspec.Struct, frozen=True):
     """The interleaving that goes wrong, in the order of time, and how it ends."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[WitnessStep, ...]
     outcome: str
 
 

@@ -8,7 +8,7 @@ from fsrace_lint.engine.parallel.progress import SILENT, Observer
 from fsrace_lint.files import source
 from fsrace_lint.pipeline import discover
 from fsrace_lint.pipeline.files import ChangedError
-from fsrace_lint.pipeline.project_cache import Cached, Memory
+from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
     from fsrace_lint.pipeline.run import Checked
-    from fsrace_lint.pipeline.warm import Kept
+    from fsrace_lint.pipeline.warm import WarmProjects
 
 
 def check(
@@ -28,11 +28,11 @@ def check(
     silenced: bool = False,
     suppressed: bool = False,
     counted: bool = False,
-    cache: Cached = Cached.NOT,
+    cache: CacheUse = CacheUse.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
     lean: bool = False,
-    kept: Kept | None = None,
+    kept: WarmProjects | None = None,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -62,7 +62,7 @@ def check(
         projects.setdefault(load_settings(path), []).append(path)
     results = []
     for settings, named in projects.items():
-        with observer.room("find"):
+        with observer.phase("find"):
             told = observer.leaves_out if observer.curious else None
             found = discover.look(named, settings, force_exclude=force_exclude, told=told)
         top = source.absolute_path(settings.root)
@@ -72,7 +72,7 @@ def check(
             run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
             return run, run.check(silenced=silenced, suppressed=suppressed, counted=counted)
 
-        def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
+        def checked(memory: ProjectCache | None, *, lean: bool) -> tuple[Run, Checked]:
             how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "lean": lean}  # noqa: B023  # called at once
             run, result = judged(Run(settings, found, observer, **how))  # noqa: B023  # called at once
             if memory is not None:
@@ -80,16 +80,16 @@ def check(
             return run, result
 
         if kept is None:
-            results.append(remembering(checked, settings, cache, observer, lean=lean))
+            results.append(with_cache_fallback(checked, settings, cache, observer, lean=lean))
         else:
             results.append(judged(kept.run(settings, found, observer, whole=whole)))
     return results
 
 
-def remembering(
+def with_cache_fallback(
     checked: Callable[..., tuple[Run, Checked]],
     settings: Settings,
-    wanted: Cached,
+    wanted: CacheUse,
     observer: Observer,
     *,
     lean: bool = False,
@@ -106,7 +106,7 @@ def remembering(
     Returns:
         What `checked` gives.
     """
-    memory = Memory.of(settings, wanted)
+    memory = ProjectCache.of(settings, wanted)
     if memory is not None and memory.packed.is_foreign:
         observer.note(f"cache: {memory.folder} is damaged or has the seal of somebody else, and is not used")
     if memory is not None or lean:
@@ -124,10 +124,10 @@ def _held(run: Run, result: Checked, *, lean: bool) -> tuple[Run, Checked]:
     return run, result
 
 
-def keep(memory: Memory, run: Run, observer: Observer) -> None:
+def keep(memory: ProjectCache, run: Run, observer: Observer) -> None:
     """Write down what a run has found out; what is in the way is told, and does no harm."""
     try:
-        with observer.room("cache"):
+        with observer.phase("cache"):
             memory.save(run.settings.root, run.files.values(), run.verdicts)
     except OSError as error:
         observer.note(f"cache: {memory.folder} is not written: {error.strerror or error}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.findings.finding import Finding
     from fsrace_lint.fixes import Patch, Refusal
-    from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.judging import JudgedFindings
     from fsrace_lint.pipeline.run import Checked, Run
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -41,7 +41,7 @@ def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
     if not told and not repaired:
         return list(patches)
     now = run.with_sources(*repaired) if repaired else run
-    before: dict[str, Judged] = {}
+    before: dict[str, JudgedFindings] = {}
     edited: dict[str, Source] = {}
     for relative in run.targets:
         source = now.files[relative].source
@@ -123,7 +123,7 @@ def without_comments(source: Source, unused: Iterable[Finding]) -> str:
     return noqa.changed(source.text, comments)
 
 
-def _is_tidied(before: Judged, after: Judged) -> bool:
+def _is_tidied(before: JudgedFindings, after: JudgedFindings) -> bool:
     def known(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
         return Counter((finding.code, finding.function) for finding in findings)
 
@@ -224,7 +224,7 @@ def _with(source: Source, taken: Iterable[tuple[Finding, noqa.Chunk]], reason: s
     return noqa.changed(source.text, comments)
 
 
-def _obstacle(before: Judged, after: Judged, findings: Iterable[Finding]) -> str | None:
+def _obstacle(before: JudgedFindings, after: JudgedFindings, findings: Iterable[Finding]) -> str | None:
     """Say why a file with its new comments will not do."""
 
     def known(items: Iterable[Finding]) -> Counter[tuple[str, int, int]]:

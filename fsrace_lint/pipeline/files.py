@@ -15,7 +15,7 @@ from fsrace_lint.findings import suppressions
 
 if TYPE_CHECKING:
     from fsrace_lint.config.settings import Settings
-    from fsrace_lint.engine.name_index_entry import Gathered, PackedHead
+    from fsrace_lint.engine.name_index_entry import ComputedIndexEntry, PackedIndexEntry
     from fsrace_lint.engine.store import PackedFacts
     from fsrace_lint.pipeline.discover import Found
     from fsrace_lint.syntax.extract import SyntaxProblem
@@ -75,7 +75,7 @@ class File:
         self.digest, self.status = digest, status
         self._root, self._source, self._packed = root, read, packed
         self._facts: FileFacts | SyntaxProblem | None = None
-        self._head: Gathered | None = None
+        self._head: ComputedIndexEntry | None = None
         self._is_new = False
         self._may_suppress: bool | None = None
 
@@ -171,7 +171,7 @@ class File:
         return cast("FileFacts", facts)
 
     @property
-    def head(self) -> PackedHead | Gathered:
+    def head(self) -> PackedIndexEntry | ComputedIndexEntry:
         """The names in it, of a file that can be parsed; they are gathered once, whoever links it.
 
         Raises:
@@ -181,9 +181,9 @@ class File:
         if packed is not None:
             return packed
         if self._head is None:
-            from fsrace_lint.engine.name_index_entry import Gathered  # noqa: PLC0415  # not needed where all is known
+            from fsrace_lint.engine.name_index_entry import ComputedIndexEntry  # noqa: PLC0415  # not needed where all is known
 
-            self._head = Gathered(self.known_facts())
+            self._head = ComputedIndexEntry(self.known_facts())
         return self._head
 
     def stands(self, status: Status | None, since: int) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.baseline import Baseline
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedFindings(msgspec.Struct, frozen=True):
     """The findings of one file: those to report, and those that are kept back, by the reason."""
 
     kept: tuple[Finding, ...]
@@ -52,10 +52,10 @@ class Judged(msgspec.Struct, frozen=True):
         return back | {f.place.span: ("baseline", f"the baseline holds {f.code}") for f in known}
 
 
-class Looked(msgspec.Struct, frozen=True):
+class FileResult(msgspec.Struct, frozen=True):
     """What came of one file: its findings, the failures of rules, and what is silent if that is asked."""
 
-    judged: Judged
+    judged: JudgedFindings
     problems: tuple[Problem, ...] = ()
     silenced: tuple[Silenced, ...] = ()
 
@@ -67,7 +67,7 @@ def judge(
     active: Callable[[str], bool],
     *,
     everything: bool,
-) -> Judged:
+) -> JudgedFindings:
     """Judge the findings of one file.
 
     Args:
@@ -103,7 +103,7 @@ def judge(
         for f, reason in zip(judged.suppressed, judged.reasons, strict=True)
         if is_on(f)
     ]
-    return Judged(
+    return JudgedFindings(
         kept=tuple(sorted((*about_tool, *new), key=Finding.sort_key)),
         unused=judged.unused,
         strict=tuple(f for f in (*judged.kept, *judged.suppressed) if not is_on(f)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.callgraph.tracked import TrackedLinker
-from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.syntax import recursion_limit
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Ahead:
         try:
             with recursion_limit.frames(recursion_limit.MEANING):
                 self._linker.follow_all(pulse)
-        except EndedError:
+        except CancelledError:
             return 0
         finally:
             project.linker.resolver.relate()

@@ -17,7 +17,7 @@ from fsrace_lint.config.settings import ROOT_MARKERS
 from fsrace_lint.engine import store
 from fsrace_lint.engine.store.folder import NAME
 from fsrace_lint.files.source import path_below
-from fsrace_lint.pipeline.judging import Judged
+from fsrace_lint.pipeline.judging import JudgedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ def folder_of(settings: Settings) -> Path | None:
     return root / NAME if any(os.path.lexists(root / marker) for marker in ROOT_MARKERS) else None
 
 
-class Cached(enum.Enum):
+class CacheUse(enum.Enum):
     """What is taken from a cache, and left there."""
 
     NOT = "nothing"
@@ -68,11 +68,11 @@ class Cacheable(Protocol):
     files: dict[str, File]
     links: dict[str, str]
 
-    def judged_of(self, relative: str, found: Sequence[Finding]) -> Judged:
+    def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
         """Judge what the rules have found in one file."""
 
 
-class Memory:
+class ProjectCache:
     """The cache of one project, open for one run."""
 
     def __init__(self, folder: Path, version: store.Version, *, results: bool) -> None:
@@ -89,7 +89,7 @@ class Memory:
         self._catalog = store.Results(store.Folder(folder), version, f"catalog{_SUFFIX}")
 
     @staticmethod
-    def of(settings: Settings, wanted: Cached) -> Memory | None:
+    def of(settings: Settings, wanted: CacheUse) -> ProjectCache | None:
         """Open the cache of a project.
 
         Args:
@@ -99,11 +99,11 @@ class Memory:
         Returns:
             The cache, None where there can be none.
         """
-        folder = None if wanted is Cached.NOT else folder_of(settings)
+        folder = None if wanted is CacheUse.NOT else folder_of(settings)
         version = None if folder is None else store.Version.of()
         if folder is None or version is None:
             return None
-        return Memory(folder, version, results=wanted is Cached.RESULTS)
+        return ProjectCache(folder, version, results=wanted is CacheUse.RESULTS)
 
     def entries(self, packed: Callable[[], bytes]) -> bytes:
         """Give our own entries of the catalog as they were packed, and keep them if none are there.
@@ -120,7 +120,7 @@ class Memory:
                 self._catalog.put(_OURS, packed())
         return kept or b""
 
-    def save(self, root: Path, files: Iterable[File], verdicts: Verdicts) -> None:
+    def save(self, root: Path, files: Iterable[File], verdicts: CachedResults) -> None:
         """Write down what a run has found out, if it is new.
 
         Args:
@@ -147,11 +147,11 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
 
 
 _stored_of: Final = msgspec.msgpack.Decoder(Stored).decode
-_judged_of: Final = msgspec.msgpack.Decoder(Judged).decode
-_CLEAN: Final = Judged((), (), ())
+_judged_of: Final = msgspec.msgpack.Decoder(JudgedFindings).decode
+_CLEAN: Final = JudgedFindings((), (), ())
 
 
-class Verdicts:
+class CachedResults:
     """What came of each file of a project in this state and with these settings."""
 
     def __init__(self, run: Cacheable | None = None, results: store.Results | None = None) -> None:
@@ -164,7 +164,7 @@ class Verdicts:
         self.hits = 0
         """How many files were not judged, because it is known what comes of them."""
         self._results = results
-        self._run, self.key, self.stored, self._news = run, b"", Stored(), dict[str, Judged]()
+        self._run, self.key, self.stored, self._news = run, b"", Stored(), dict[str, JudgedFindings]()
         self._is_new = False
         self._changed: dict[str, str] = {}
         """The files of which only comments and white space were changed, with the digests from before."""
@@ -190,7 +190,7 @@ class Verdicts:
         except (msgspec.DecodeError, ValueError, RecursionError):
             return Stored()
 
-    def get(self, relative: str) -> Judged | None:
+    def get(self, relative: str) -> JudgedFindings | None:
         """Give what came of a file, None where that is not known.
 
         Args:
@@ -209,14 +209,14 @@ class Verdicts:
             judged = self._news[relative] = self._judged_anew(relative, judged)
         return judged
 
-    def _judged_anew(self, relative: str, judged: Judged) -> Judged:
+    def _judged_anew(self, relative: str, judged: JudgedFindings) -> JudgedFindings:
         """Judge what the rules have said of a file by the comments that stand in it now."""
         found = (*judged.kept, *judged.strict, *(held.finding for held in judged.held))
         if self._run is None or not (found or self._run.files[relative].may_suppress):
             return _CLEAN
         return self._run.judged_of(relative, found)
 
-    def _known(self, relative: str, number: int) -> Judged | None:
+    def _known(self, relative: str, number: int) -> JudgedFindings | None:
         if number in self._clean:
             self.hits += 1
             return _CLEAN
@@ -237,7 +237,7 @@ class Verdicts:
         known = {*self._clean, *self.stored.judged}
         return all(self._numbers.get(relative) in known for relative in files)
 
-    def put(self, relative: str, judged: Judged) -> None:
+    def put(self, relative: str, judged: JudgedFindings) -> None:
         """Remember what came of a file."""
         if relative in self._numbers:
             self._news[relative], self._is_new = judged, True
@@ -281,13 +281,13 @@ class Verdicts:
         )
 
 
-def _steers(judged: Judged) -> bool:
+def _steers(judged: JudgedFindings) -> bool:
     """Tell whether something in it steers a terminal."""
     text = repr(judged)
     return any(mark in text for mark in _MARKS) and _STEERS.search(text) is not None
 
 
-def _every(judged: Judged) -> Iterator[Finding]:
+def _every(judged: JudgedFindings) -> Iterator[Finding]:
     yield from (*judged.kept, *judged.unused, *judged.strict)
     yield from (held.finding for held in judged.held)
 

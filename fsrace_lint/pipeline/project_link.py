@@ -10,13 +10,13 @@ from fsrace_lint import catalog, rules
 from fsrace_lint.analysis.paths.storage import Storage
 from fsrace_lint.analysis.program.modules import Module
 from fsrace_lint.analysis.queries.project import Project
-from fsrace_lint.engine.name_index import Heads
+from fsrace_lint.engine.name_index import NameIndex
 from fsrace_lint.engine.parallel.extraction import extracted
-from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.files.spans import Place, Span
 from fsrace_lint.findings.finding import Finding, Severity, Silenced
 from fsrace_lint.pipeline.files import ChangedError
-from fsrace_lint.pipeline.judging import Judged, judge
+from fsrace_lint.pipeline.judging import JudgedFindings, judge
 from fsrace_lint.report import Problem
 from fsrace_lint.syntax import recursion_limit
 from fsrace_lint.syntax.extract import SyntaxProblem
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.baseline import Baseline
     from fsrace_lint.pipeline.files import File
     from fsrace_lint.pipeline.precompute import Ahead
-    from fsrace_lint.pipeline.project_cache import Memory
+    from fsrace_lint.pipeline.project_cache import ProjectCache
     from fsrace_lint.rules import LoadedRule
 
 UNREADABLE = "FSR001"
@@ -44,14 +44,14 @@ class Linkable(Protocol):
 
     settings: Settings
     observer: Observer
-    memory: Memory | None
+    memory: ProjectCache | None
     jobs: int
     lean: bool
     baseline: Baseline
     files: dict[str, File]
     targets: list[str]
     links: dict[str, str]
-    heads: Heads | None
+    heads: NameIndex | None
     ahead: Ahead | None
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
@@ -76,7 +76,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
     if ahead is not None:
         ahead.is_linked(run.files, modules)
     parsed = [module for module in modules.values() if module is not None]
-    run.heads = Heads(((module.relative, module.head) for module in parsed), run.heads)
+    run.heads = NameIndex(((module.relative, module.head) for module in parsed), run.heads)
     chosen = run.settings
     kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
     project = Project(
@@ -84,7 +84,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept),
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
-        pulse=run.observer.pulse,
+        pulse=run.observer.checkpoint,
         asks_few=few,
         heads=run.heads,
         retained=None if ahead is None else ahead.retained,
@@ -92,7 +92,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
     return modules, project
 
 
-def judged(run: Linkable, relative: str, problems: list[Problem]) -> Judged:
+def judged(run: Linkable, relative: str, problems: list[Problem]) -> JudgedFindings:
     """Run the rules on one file, as `Run.check_file` says."""
     modules, project = run.link()
     file, module = run.files[relative], modules[relative]
@@ -100,7 +100,7 @@ def judged(run: Linkable, relative: str, problems: list[Problem]) -> Judged:
     failed: frozenset[str] = frozenset()
     if module is not None:
         with (
-            run.observer.room("query"),
+            run.observer.phase("query"),
             contextlib.suppress(RecursionError),
             recursion_limit.frames(recursion_limit.MEANING),
         ):
@@ -109,21 +109,21 @@ def judged(run: Linkable, relative: str, problems: list[Problem]) -> Judged:
         found = [_unparsed(file)] if run.settings.selects(UNREADABLE, relative) else []
         failed = frozenset(rules.names())
     if not found and not file.may_suppress:
-        return Judged((), (), ())
+        return JudgedFindings((), (), ())
     return judged_of(run, relative, found, failed)
 
 
 def judged_of(
     run: Linkable, relative: str, found: Sequence[Finding], failed: Container[str] = frozenset()
-) -> Judged:
+) -> JudgedFindings:
     """Judge what the rules have found in one file; some may have `failed`."""
     active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
     everything = run.settings.profile == "strict"
-    with run.observer.room("suppress"):
+    with run.observer.phase("suppress"):
         return judge(run.files[relative].source, found, run.baseline, active, everything=everything)
 
 
-def silenced(run: Linkable, relative: str, judged: Judged) -> list[Silenced]:
+def silenced(run: Linkable, relative: str, judged: JudgedFindings) -> list[Silenced]:
     """Give what is no finding in a file: kept back, or kept silent from the start."""
     with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
         return list(_silenced(run, relative, judged))
@@ -137,16 +137,16 @@ def statistics(project: Project) -> dict[str, int]:
     return {}
 
 
-def _silenced(run: Linkable, relative: str, judged: Judged) -> Iterator[Silenced]:
+def _silenced(run: Linkable, relative: str, judged: JudgedFindings) -> Iterator[Silenced]:
     modules, project = run.link()
     module = modules[relative]
     back = judged.kept_back()
     reported = {finding.place.span for finding in judged.kept}
-    for site, found in project.about(module).silent(reported) if module is not None else ():
+    for site, found in project.about(module).not_reported(reported) if module is not None else ():
         reason, message = back.get(site.span, (found.kind, found.text))
         cause = None if site.span in back else found.place
         place = Place(site.file, site.span)
-        yield Silenced(place, site.function, site.act.op, site.told, reason, message, cause)
+        yield Silenced(place, site.function, site.operation.op, site.display, reason, message, cause)
 
 
 def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:
@@ -172,12 +172,12 @@ def _query(
     failed: set[str] = set()
     about = project.about(module)
     for loaded in rules.load():
-        run.observer.pulse()
+        run.observer.checkpoint()
         if loaded.check is None or not run.settings.selects(loaded.rule.code, module.relative):
             continue
         try:
             found += loaded.check(about)
-        except (ChangedError, EndedError, RecursionError):
+        except (ChangedError, CancelledError, RecursionError):
             raise
         except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
             failed.add(loaded.rule.code)

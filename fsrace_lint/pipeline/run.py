@@ -17,8 +17,8 @@ from fsrace_lint.findings.finding import Finding, Idiom, Silenced, Suppression
 from fsrace_lint.pipeline import discover
 from fsrace_lint.pipeline.discover import Found
 from fsrace_lint.pipeline.files import File, Reader, Sources
-from fsrace_lint.pipeline.judging import Looked
-from fsrace_lint.pipeline.project_cache import Verdicts
+from fsrace_lint.pipeline.judging import FileResult
+from fsrace_lint.pipeline.project_cache import CachedResults
 from fsrace_lint.report import Outcome, Problem
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.modules import Module
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.config.settings import Settings
-    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.engine.name_index import NameIndex
     from fsrace_lint.files.spans import Span
-    from fsrace_lint.pipeline.judging import Judged
+    from fsrace_lint.pipeline.judging import JudgedFindings
     from fsrace_lint.pipeline.precompute import Ahead
-    from fsrace_lint.pipeline.project_cache import Memory
+    from fsrace_lint.pipeline.project_cache import ProjectCache
 
 _ORDER: Final = "FSR4"
 """The family of rules about the order of processes."""
@@ -55,7 +55,7 @@ class Run:
         targets: Sequence[Path | Found | Unreadable],
         observer: Observer = SILENT,
         *,
-        memory: Memory | None = None,
+        memory: ProjectCache | None = None,
         whole: bool = False,
         jobs: int = 1,
         lean: bool = False,
@@ -92,7 +92,7 @@ class Run:
         """What was seen of the folders of the project."""
         found = [item for item in targets if not isinstance(item, Unreadable)]
         named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
-        with observer.room("find"):
+        with observer.phase("find"):
             listings = None if lean else self.listings  # no other run comes after one that is lean
             walked = () if whole else discover.look([settings.root], settings, listings=listings)
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
@@ -107,15 +107,15 @@ class Run:
         packed = None if memory is None else memory.packed
         known, since = ({}, 0) if before is None else (before.files, before.listings.since)
         self._read(own, asked, Reader(settings, packed, known, since))
-        self.heads: Heads | None = None if before is None else before.heads
+        self.heads: NameIndex | None = None if before is None else before.heads
         """The heads of the files, as they were linked last."""
         self.ahead: Ahead | None = None if before is None else before.ahead
         """What a process that stays hands on from run to run; the one before is of no use then."""
         self._linked = None if before is None or before.links != self.links else before.linked_as(self.files)
-        self.verdicts = Verdicts(self, None if memory is None else memory.results)
+        self.verdicts = CachedResults(self, None if memory is None else memory.results)
 
     def _read(self, found: Iterable[Found], asked: Container[str], reader: Reader) -> None:
-        with self.observer.room("read"):
+        with self.observer.phase("read"):
             for item in found:
                 read = reader.read(item)
                 if isinstance(read, File):
@@ -171,7 +171,7 @@ class Run:
         sources.hold(_shown(outcome))
         return Checked(outcome, sources, self._seen(results))
 
-    def _looked(self, *, silenced: bool) -> list[Looked]:
+    def _looked(self, *, silenced: bool) -> list[FileResult]:
         """Judge the targets, in several processes where that pays, but for those that are known."""
         known = {} if silenced else {relative: self.verdicts.get(relative) for relative in self.targets}
         unknown = [relative for relative in self.targets if known.get(relative) is None]
@@ -180,17 +180,17 @@ class Run:
             # the first one is judged before workers are forked, and finds out what leads where in all files
             unknown.sort(key=lambda relative: not self.files[relative].parsed)
         self.observer.stage("Checking", len(self.targets))
-        looked = {name: Looked(judged) for name, judged in known.items() if judged is not None}
+        looked = {name: FileResult(judged) for name, judged in known.items() if judged is not None}
         for _ in looked:
             self.observer.step()
         if unknown:
             looked |= self._judge(unknown, silenced=silenced)
         return [looked[relative] for relative in self.targets]
 
-    def _judge(self, unknown: Sequence[str], *, silenced: bool) -> dict[str, Looked]:
+    def _judge(self, unknown: Sequence[str], *, silenced: bool) -> dict[str, FileResult]:
         from fsrace_lint.engine.parallel.workers import Task  # noqa: PLC0415  # not needed where all is known
 
-        look = Task(functools.partial(self._look, silenced=silenced), Looked, "query", one_first=True)
+        look = Task(functools.partial(self._look, silenced=silenced), FileResult, "query", one_first=True)
         sizes = [self.files[relative].size for relative in unknown]
         looked = dict(zip(unknown, look.each(unknown, sizes, self.jobs, self.observer), strict=True))
         for relative, one in looked.items():
@@ -198,11 +198,11 @@ class Run:
                 self.verdicts.put(relative, one.judged)
         return looked
 
-    def _look(self, relative: str, *, silenced: bool) -> Looked:
+    def _look(self, relative: str, *, silenced: bool) -> FileResult:
         problems: list[Problem] = []
         judged = self.check_file(relative, problems)
         silent = tuple(self._silenced(relative, judged)) if silenced else ()
-        return Looked(judged, tuple(problems), silent)
+        return FileResult(judged, tuple(problems), silent)
 
     def _unread(self) -> list[Finding]:
         if not self.unreadable:
@@ -216,12 +216,12 @@ class Run:
 
         return project_link.statistics(self.link()[1])
 
-    def _silenced(self, relative: str, judged: Judged) -> Iterable[Silenced]:
+    def _silenced(self, relative: str, judged: JudgedFindings) -> Iterable[Silenced]:
         from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where nobody asks
 
         return project_link.silenced(self, relative, judged)
 
-    def _seen(self, results: Sequence[Judged]) -> baseline.Seen:
+    def _seen(self, results: Sequence[JudgedFindings]) -> baseline.Seen:
         parsed = (name for name in self.targets if self.files[name].parsed)
         return baseline.Seen(
             Counter(known_by for result in results for known_by in result.reported),
@@ -229,7 +229,7 @@ class Run:
             frozenset(map(fingerprints.spelled, parsed)),
         )
 
-    def check_file(self, relative: str, problems: list[Problem]) -> Judged:
+    def check_file(self, relative: str, problems: list[Problem]) -> JudgedFindings:
         """Run the rules on one file; the project is linked the first time only.
 
         A comment that suppresses what only the strict profile reports is not
@@ -253,7 +253,7 @@ class Run:
                 self.verdicts.put(relative, known)
         return known
 
-    def judged_of(self, relative: str, found: Sequence[Finding]) -> Judged:
+    def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
         """Judge what the rules have found in one file; they are not asked again.
 
         Args:
@@ -280,7 +280,7 @@ class Run:
         """
         every = copy.copy(self)
         every.settings = msgspec.structs.replace(self.settings, select=(), ignore=())
-        every.baseline, every.verdicts = baseline.NONE, Verdicts()
+        every.baseline, every.verdicts = baseline.NONE, CachedResults()
         found: list[Finding] = []
         for relative, file in self.files.items():
             if everywhere or file.path in paths:
@@ -299,7 +299,7 @@ class Run:
         if self._linked is None:
             from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where it is known
 
-            with self.observer.room("link"):
+            with self.observer.phase("link"):
                 self._linked = project_link.linked(self)
         return self._linked
 
@@ -318,7 +318,7 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
-        other.memory, other.verdicts, other.lean, other.ahead = None, Verdicts(), False, None
+        other.memory, other.verdicts, other.lean, other.ahead = None, CachedResults(), False, None
         other.unreadable = []
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.targets = [source.relative for source in changed]

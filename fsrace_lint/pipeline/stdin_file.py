@@ -8,15 +8,15 @@ from fsrace_lint.engine.parallel.progress import SILENT, Observer
 from fsrace_lint.files import source
 from fsrace_lint.files.source import Unreadable
 from fsrace_lint.pipeline import discover
-from fsrace_lint.pipeline.check import keep, remembering
-from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.pipeline.check import keep, with_cache_fallback
+from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.pipeline.run import Checked, Run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.config.settings import Settings
-    from fsrace_lint.pipeline.project_cache import Memory
+    from fsrace_lint.pipeline.project_cache import ProjectCache
 
 
 def check_handed(
@@ -28,7 +28,7 @@ def check_handed(
     silenced: bool,
     suppressed: bool = False,
     counted: bool = False,
-    cache: Cached = Cached.NOT,
+    cache: CacheUse = CacheUse.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
     lean: bool = False,
@@ -52,7 +52,7 @@ def check_handed(
         The run and its result.
     """
 
-    def checked(memory: Memory | None, *, lean: bool) -> tuple[Run, Checked]:
+    def checked(memory: ProjectCache | None, *, lean: bool) -> tuple[Run, Checked]:
         whole = run = Run(settings, (), observer, memory=memory, jobs=jobs, lean=lean)
         if not (force_exclude and discover.leaves_out(file, settings)):
             run = with_file(run, data, file)
@@ -61,7 +61,7 @@ def check_handed(
             keep(memory, whole, observer)
         return run, result
 
-    return remembering(checked, settings, cache, observer, lean=lean)
+    return with_cache_fallback(checked, settings, cache, observer, lean=lean)
 
 
 def with_file(run: Run, data: bytes, file: Path) -> Run:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.pipeline.precompute import Ahead
-from fsrace_lint.pipeline.project_cache import Cached, Memory
+from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.project_link import MANY
 from fsrace_lint.pipeline.run import Run
 
@@ -29,11 +29,11 @@ MOST_CHECKS: Final = 10
 """After so many checks that come one after the other memory is freed."""
 
 
-class NotKeptError(Exception):
+class NotWarmError(Exception):
     """What is asked for is not kept, or would take longer than in a process of its own."""
 
 
-class Kept:
+class WarmProjects:
     """The projects, by their settings and the folder from which their paths are spelled."""
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ class Kept:
         key = settings, os.getcwd()  # noqa: PTH109  # as the files are spelled
         if key not in self._runs:
             if not self.loads:
-                raise NotKeptError(f"{settings.root} is not kept")
+                raise NotWarmError(f"{settings.root} is not kept")
             self._runs[key] = _loaded(settings)
             for oldest in list(self._runs)[:-MOST]:
                 del self._runs[oldest]
         self._checks += 1
         before = self._runs[key]
         if len(targets) > max(FEW, len(before.files) // MANY):
-            raise NotKeptError(f"{len(targets)} files are too many")
+            raise NotWarmError(f"{len(targets)} files are too many")
         observer.note(f"daemon: process {os.getpid()} knows {settings.root}, and reads what was changed")
         for file in before.files.values():
             file.release()  # of what was reported before
@@ -127,7 +127,7 @@ class Kept:
 
 def _loaded(settings: Settings) -> Run:
     """Read and link a project, with what its cache holds."""
-    run = Run(settings, (), memory=Memory.of(settings, Cached.FACTS))
+    run = Run(settings, (), memory=ProjectCache.of(settings, CacheUse.FACTS))
     for file in run.files.values():
         file.keep()
     run.memory, run.ahead = None, Ahead()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.files.source import Source
     from fsrace_lint.files.spans import Place, Span
-    from fsrace_lint.findings.finding import Step, Witness
+    from fsrace_lint.findings.finding import Witness, WitnessStep
     from fsrace_lint.report import Options, Outcome, Preview, Problem, Tool
     from fsrace_lint.report.json import Json
 
@@ -172,7 +172,7 @@ def _flow(finding: Finding, witness: Witness, lines: Lines) -> Json:
     return {"message": _message(witness.outcome), "threadFlows": threads}
 
 
-def _where(step: Step, finding: Finding, lines: Lines) -> Place:
+def _where(step: WitnessStep, finding: Finding, lines: Lines) -> Place:
     """Give the place whose text a step spells, or else the place of the finding: a viewer needs one."""
     places = [finding.place, *(related.place for related in finding.related)]
     spelled = [(place, _spelling(lines.text(place))) for place in places]

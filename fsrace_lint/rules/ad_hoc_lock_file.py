@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import FILELOCK
 
 if TYPE_CHECKING:
@@ -53,19 +53,19 @@ RULE = Rule(code="FSR501", name="ad-hoc-lock-file", cwe=367, remedies=(FILELOCK,
 def check(project: Project) -> Iterator[Finding]:
     """Find files that stand for a lock, and that two processes can both create."""
     for claim in project.claims():
-        create = claim.site
-        if not create.is_contended or create.is_ordered or project.locks_what_it_opens(create):
+        create = claim.access
+        if not create.is_contended or create.is_serialized or project.locks_what_it_opens(create):
             continue
         asked = claim.asked_text
         yield RULE.finding(
             create,
-            f"two processes can both find no {create.spelled}, and both take the lock",
+            f"two processes can both find no {create.path_source}, and both take the lock",
             witness=Witness(
                 (
-                    Step(0, asked, "no lock"),
-                    Step(1, asked, "no lock"),
-                    Step(0, create.told, "has the lock"),
-                    Step(1, create.told, "has it too"),
+                    WitnessStep(0, asked, "no lock"),
+                    WitnessStep(1, asked, "no lock"),
+                    WitnessStep(0, create.display, "has the lock"),
+                    WitnessStep(1, create.display, "has it too"),
                 ),
                 "both do at once what the lock was to keep apart",
             ),

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint.analysis.accesses.model import Site
+from fsrace_lint.analysis.accesses.model import Access
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.files.spans import Place
-from fsrace_lint.findings.finding import Applicability, Finding, Fix, Related, Severity, Step, Witness
-from fsrace_lint.rules.remedies import Remedy
+from fsrace_lint.findings.finding import Applicability, Finding, Fix, Related, Severity, Witness, WitnessStep
+from fsrace_lint.rules.remedies import FixTemplate
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.analysis.accesses.model import AtCall, Probe
-    from fsrace_lint.analysis.accesses.vanishing_files import Listing
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.synchronization.event_sequences import Step as Happening
+    from fsrace_lint.analysis.accesses.model import AtCall, ExistenceCheck
+    from fsrace_lint.analysis.accesses.vanishing_files import DirectoryListing
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem as Happening
     from fsrace_lint.analysis.synchronization.model import Misuse
     from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
 
@@ -29,19 +29,19 @@ __all__ = [
     "Applicability",
     "Evidence",
     "Fix",
+    "FixTemplate",
     "Place",
     "Related",
-    "Remedy",
     "Rule",
     "Severity",
-    "Step",
     "Witness",
-    "both_make",
-    "both_pass",
-    "both_remake",
+    "WitnessStep",
     "called",
+    "check_then_act_witness",
     "done_at",
-    "missed",
+    "double_create_witness",
+    "double_replace_witness",
+    "missed_collective_finding",
     "related",
     "tested",
 ]
@@ -61,11 +61,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     cwe: int = 362
     severity: Severity = Severity.ERROR
     default_from: Evidence | None = Evidence.PLAUSIBLE
-    remedies: tuple[Remedy, ...] = ()
+    remedies: tuple[FixTemplate, ...] = ()
 
     def finding(
         self,
-        site: Site | Happening | Misuse,
+        site: Access | Happening | Misuse,
         message: str,
         *,
         witness: Witness,
@@ -99,24 +99,24 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             strict=strict or self.default_from is None or site.evidence < self.default_from,
             related=(*related, *_reached(site)),
             witness=witness,
-            fix=fix if site.event.call.exact else None,
+            fix=fix if site.call_site.call.exact else None,
         )
 
 
-def _reached(site: Site | Happening | Misuse) -> Iterable[Related]:
+def _reached(site: Access | Happening | Misuse) -> Iterable[Related]:
     """Point at the calls by which several processes come to a site, and at what shows that they do."""
     evident = site.evidence is Evidence.EVIDENT
     message = "several processes come here by this call" if evident else "reached by this call"
-    for event in site.way[:_SHOWN_CALLS]:
+    for event in site.call_chain[:_SHOWN_CALLS]:
         yield called(event, message)
-    callers = site.callers if isinstance(site, Site) else ()
-    for event in [each for each in callers if each not in site.way][:_SHOWN_CALLS]:
+    callers = site.callers if isinstance(site, Access) else ()
+    for event in [each for each in callers if each not in site.call_chain][:_SHOWN_CALLS]:
         yield called(event, "a part of its path is handed over here")
-    if site.sign is not None:
-        yield Related(site.sign.place, f"several processes run this: {site.sign.text}")
+    if site.marker is not None:
+        yield Related(site.marker.place, f"several processes run this: {site.marker.text}")
 
 
-def called(event: Event, message: str) -> Related:
+def called(event: CallSite, message: str) -> Related:
     """Point at a call."""
     return Related(Place(event.function.module.path, event.call.span), message)
 
@@ -126,21 +126,21 @@ def related(site: AtCall, message: str) -> Related:
     return Related(Place(site.file, site.span), message)
 
 
-def tested(probe: Probe, site: Site) -> Related:
+def tested(probe: ExistenceCheck, site: Access) -> Related:
     """Point at the test that comes before a site."""
-    answer = "missing" if probe.absent else "present"
+    answer = "missing" if probe.found_missing else "present"
     return Related(Place(site.file, probe.span), f"found {answer} here")
 
 
-def done_at(site: Site) -> tuple[Related, ...]:
+def done_at(site: Access) -> tuple[Related, ...]:
     """Point at the calls that lead to what does it, where a site is seen from another one."""
-    between = (called(event, "which leads on by this call") for event in site.chain[1:-1])
-    if site.event is site.origin:
+    between = (called(event, "which leads on by this call") for event in site.inlined_chain[1:-1])
+    if site.call_site is site.leaf_call:
         return ()
-    return (*between, called(site.origin, f"{spell(site.origin.call.function)} does it here"))
+    return (*between, called(site.leaf_call, f"{spell(site.leaf_call.call.function)} does it here"))
 
 
-def both_pass(probe: Probe | Listing, site: Site, error: str) -> Witness:
+def check_then_act_witness(probe: ExistenceCheck | DirectoryListing, site: Access, error: str) -> Witness:
     """Tell how two processes get the same answer from a test, and the second fails in the act.
 
     Args:
@@ -153,10 +153,10 @@ def both_pass(probe: Probe | Listing, site: Site, error: str) -> Witness:
     """
     return Witness(
         (
-            Step(0, probe.spelled, probe.answer),
-            Step(1, probe.spelled, probe.answer),
-            Step(0, site.told, "done"),
-            Step(1, site.told, error),
+            WitnessStep(0, probe.path_source, probe.answer),
+            WitnessStep(1, probe.path_source, probe.answer),
+            WitnessStep(0, site.display, "done"),
+            WitnessStep(1, site.display, error),
         ),
         f"process 1 dies with {error}",
     )
@@ -177,7 +177,7 @@ _MISSING: Final = {
 }
 
 
-def missed(rule: Rule, divergence: Divergence) -> Finding:
+def missed_collective_finding(rule: Rule, divergence: Divergence) -> Finding:
     """Report a collective that some processes miss.
 
     Args:
@@ -187,10 +187,10 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
     Returns:
         The finding.
     """
-    meeting, how = divergence.meeting, divergence.how
-    called = spell(meeting.event.call.function)
-    leaf = spell(meeting.origin.call.function)
-    via = "" if meeting.event is meeting.origin else f", which calls {leaf},"
+    meeting, how = divergence.sync_point, divergence.how
+    called = spell(meeting.call_site.call.function)
+    leaf = spell(meeting.leaf_call.call.function)
+    via = "" if meeting.call_site is meeting.leaf_call else f", which calls {leaf},"
     if how == "path":
         message = f"all ranks meet in {called}, but each comes with a path of its own: {divergence.test}"
     elif how == "first":
@@ -209,8 +209,8 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
         message,
         witness=Witness(
             (
-                Step(here, meeting.told, f"waits for process {away}"),
-                Step(away, divergence.test, dies),
+                WitnessStep(here, meeting.display, f"waits for process {away}"),
+                WitnessStep(away, divergence.test, dies),
             ),
             f"process {here} waits until the process group times out",
         ),
@@ -225,11 +225,11 @@ def missed(rule: Rule, divergence: Divergence) -> Finding:
 
 def _waiting_at(meeting: Happening) -> Iterable[Related]:
     """Point at the collective itself, where a call leads there."""
-    if meeting.origin is not meeting.event:
-        yield called(meeting.origin, "here they wait")
+    if meeting.leaf_call is not meeting.call_site:
+        yield called(meeting.leaf_call, "here they wait")
 
 
-def both_make(probe: Probe, site: Site) -> Witness:
+def double_create_witness(probe: ExistenceCheck, site: Access) -> Witness:
     """Tell how two processes find something missing, and what comes of it when both make it.
 
     Args:
@@ -240,31 +240,33 @@ def both_make(probe: Probe, site: Site) -> Witness:
         The interleaving: the second fails if it is a link, refuses what is there if that
         raises, and else spoils what the first has made.
     """
-    if site.act.op == "link":
-        return both_pass(probe, site, "FileExistsError")
-    first = Step(0, probe.spelled, probe.answer)
-    made = Step(0, site.told, "done")
+    if site.operation.op == "link":
+        return check_then_act_witness(probe, site, "FileExistsError")
+    first = WitnessStep(0, probe.path_source, probe.answer)
+    made = WitnessStep(0, site.display, "done")
     if probe.refuses:
-        refused = Step(1, probe.spelled, str(probe.absent))
-        return Witness((first, made, refused), f"process 1 refuses {site.spelled}, which process 0 has made")
+        refused = WitnessStep(1, probe.path_source, str(probe.found_missing))
+        return Witness(
+            (first, made, refused), f"process 1 refuses {site.path_source}, which process 0 has made"
+        )
     spoiled = (
-        Step(1, site.told, "begins to write it again"),
-        Step(0, f"reads {site.spelled}", "finds it empty or half written"),
+        WitnessStep(1, site.display, "begins to write it again"),
+        WitnessStep(0, f"reads {site.path_source}", "finds it empty or half written"),
     )
     return Witness(
-        (first, Step(1, probe.spelled, probe.answer), made, *spoiled),
-        f"process 0 goes on with half of {site.spelled}",
+        (first, WitnessStep(1, probe.path_source, probe.answer), made, *spoiled),
+        f"process 0 goes on with half of {site.path_source}",
     )
 
 
-def both_remake(removal: Site, made: Site) -> Witness:
+def double_replace_witness(removal: Access, made: Access) -> Witness:
     """Tell how two processes remove a path before either makes it anew, which the second then cannot."""
     return Witness(
         (
-            Step(0, removal.told, "done"),
-            Step(1, removal.told, "nothing is left to remove"),
-            Step(0, made.told, "done"),
-            Step(1, made.told, "FileExistsError"),
+            WitnessStep(0, removal.display, "done"),
+            WitnessStep(1, removal.display, "nothing is left to remove"),
+            WitnessStep(0, made.display, "done"),
+            WitnessStep(1, made.display, "FileExistsError"),
         ),
         "process 1 dies with FileExistsError",
     )

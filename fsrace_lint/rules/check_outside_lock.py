@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness, tested
+from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep, tested
 from fsrace_lint.rules.remedies import CHECK_IN_LOCK
 
 if TYPE_CHECKING:
@@ -53,22 +53,22 @@ RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_I
 def check(project: Project) -> Iterator[Finding]:
     """Find what is done under a lock because of a test in front of the lock."""
     for lock, probe, act in project.tested_before_locked():
-        if not lock.site.is_contended or lock.site.is_ordered:
+        if not lock.access.is_contended or lock.access.is_serialized:
             continue
         yield RULE.finding(
             act,
-            f"a process that waited for the lock does {act.callee} again on the word of {probe.spelled}",
+            f"a process that waited for the lock does {act.callee} again on the word of {probe.path_source}",
             witness=Witness(
                 (
-                    Step(0, probe.spelled, probe.answer),
-                    Step(1, probe.spelled, probe.answer),
-                    Step(0, lock.site.written, "gets the lock"),
-                    Step(0, act.told, "done, and uses it"),
-                    Step(1, lock.site.written, "gets the lock"),
-                    Step(1, act.told, "does it again"),
+                    WitnessStep(0, probe.path_source, probe.answer),
+                    WitnessStep(1, probe.path_source, probe.answer),
+                    WitnessStep(0, lock.access.source, "gets the lock"),
+                    WitnessStep(0, act.display, "done, and uses it"),
+                    WitnessStep(1, lock.access.source, "gets the lock"),
+                    WitnessStep(1, act.display, "does it again"),
                 ),
-                f"process 1 replaces {act.spelled} while process 0 uses it",
+                f"process 1 replaces {act.path_source} while process 0 uses it",
             ),
             fix=CHECK_IN_LOCK.at(act, probe.span),
-            related=[tested(probe, act), Related(lock.site.place, "locked only here")],
+            related=[tested(probe, act), Related(lock.access.place, "locked only here")],
         )

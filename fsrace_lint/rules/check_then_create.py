@@ -41,13 +41,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, both_make, both_remake, done_at, related, tested
+from fsrace_lint.rules.base import (
+    Evidence,
+    Rule,
+    done_at,
+    double_create_witness,
+    double_replace_witness,
+    related,
+    tested,
+)
 from fsrace_lint.rules.remedies import CREATING, PUBLISH_SYMLINK, for_creation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Probe, Site
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.files.spans import Span
     from fsrace_lint.findings.finding import Finding
@@ -57,39 +65,39 @@ RULE = Rule(code="FSR102", name="check-then-create", cwe=367, remedies=CREATING)
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what two processes can both find missing and make, and links that both remove and make anew."""
-    groups: dict[tuple[str, Span], list[tuple[Probe, Site]]] = {}
+    groups: dict[tuple[str, Span], list[tuple[ExistenceCheck, Access]]] = {}
     for probe, site in project.created_after_check("write", "copy", "link", "mkdir"):
         if site.can_be_made_twice and not project.is_lock_file(site):
             groups.setdefault((site.file, probe.span), []).append((probe, site))
     for group in groups.values():
         plain = [(probe, site) for probe, site in group if not _is_strict(project, probe, site)]
         yield _after_check(project, plain or group)
-    checked = {site.event for group in groups.values() for _, site in group}
+    checked = {site.call_site for group in groups.values() for _, site in group}
     for removal, link in project.pairs({"delete"}, {"link"}):
-        if link.path == removal.path and link.can_be_made_twice and link.event not in checked:
+        if link.path == removal.path and link.can_be_made_twice and link.call_site not in checked:
             yield RULE.finding(
                 link,
-                f"another process can make {link.spelled} after its removal on line {removal.span.line}",
-                witness=both_remake(removal, link),
+                f"another process can make {link.path_source} after its removal on line {removal.span.line}",
+                witness=double_replace_witness(removal, link),
                 related=[related(removal, "removed here"), *done_at(link)],
                 fix=PUBLISH_SYMLINK.at(link),
                 strict=link.evidence is not Evidence.EVIDENT,
             )
 
 
-def _is_strict(project: Project, probe: Probe, site: Site) -> bool:
+def _is_strict(project: Project, probe: ExistenceCheck, site: Access) -> bool:
     unmet = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
-    unsure = not unmet if probe.refuses else site.act.appends
+    unsure = not unmet if probe.refuses else site.operation.appends
     return unsure or project.comes_in_order(site)
 
 
-def _after_check(project: Project, group: list[tuple[Probe, Site]]) -> Finding:
+def _after_check(project: Project, group: list[tuple[ExistenceCheck, Access]]) -> Finding:
     probe, site = group[0]
     others = [*(other for _, other in group[1:]), *project.created_beside(probe, site)]
     return RULE.finding(
         site,
-        f"another process can make {site.spelled} after the check on line {probe.span.line}",
-        witness=both_make(probe, site),
+        f"another process can make {site.path_source} after the check on line {probe.span.line}",
+        witness=double_create_witness(probe, site),
         related=[
             tested(probe, site),
             *done_at(site),

@@ -39,13 +39,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Fix, Related, Rule, both_pass, tested
+from fsrace_lint.rules.base import Applicability, Fix, Related, Rule, check_then_act_witness, tested
 from fsrace_lint.rules.remedies import MISSING_OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -56,13 +56,13 @@ def check(project: Project) -> Iterator[Finding]:
     """Find deletes of a path that another process can delete first."""
     for probe, delete in project.probe_then("delete", absent=False):
         if _is_hazard(delete) and not probe.refuses:
-            is_tree = delete.act.api == "shutil.rmtree"
+            is_tree = delete.operation.api == "shutil.rmtree"
             told = delete.path is not None and probe.path.is_within(delete.path)
             exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
             yield RULE.finding(
                 delete,
-                f"another process can delete {delete.spelled} after the check on line {probe.span.line}",
-                witness=both_pass(probe, delete, "FileNotFoundError"),
+                f"another process can delete {delete.path_source} after the check on line {probe.span.line}",
+                witness=check_then_act_witness(probe, delete, "FileNotFoundError"),
                 related=[tested(probe, delete)],
                 fix=Fix(
                     "missing-ok",
@@ -76,12 +76,12 @@ def check(project: Project) -> Iterator[Finding]:
         if _is_hazard(delete):
             yield RULE.finding(
                 delete,
-                f"another process can delete {delete.spelled} after {listing.spelled} has found it",
-                witness=both_pass(listing, delete, "FileNotFoundError"),
+                f"another process can delete {delete.path_source} after {listing.path_source} has found it",
+                witness=check_then_act_witness(listing, delete, "FileNotFoundError"),
                 related=[Related(listing.place, "found here")],
                 fix=MISSING_OK.at(delete),
             )
 
 
-def _is_hazard(delete: Site) -> bool:
-    return delete.is_contended and not (delete.is_ordered or delete.tolerates("FileNotFoundError"))
+def _is_hazard(delete: Access) -> bool:
+    return delete.is_contended and not (delete.is_serialized or delete.tolerates("FileNotFoundError"))

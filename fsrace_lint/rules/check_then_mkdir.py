@@ -37,13 +37,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Evidence, Fix, Rule, both_make, both_pass, tested
+from fsrace_lint.rules.base import (
+    Applicability,
+    Evidence,
+    Fix,
+    Rule,
+    check_then_act_witness,
+    double_create_witness,
+    tested,
+)
 from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Probe, Site
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -53,15 +61,15 @@ RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that two processes can both find missing."""
     for probe, mkdir in project.probe_then("mkdir", absent=True):
-        if not mkdir.is_contended or mkdir.is_ordered or mkdir.act.tree:
+        if not mkdir.is_contended or mkdir.is_serialized or mkdir.operation.tree:
             continue
         if probe.refuses and _is_refused(project, probe, mkdir):
             yield _refused(probe, mkdir)
         elif not probe.refuses and not mkdir.tolerates("FileExistsError"):
             yield RULE.finding(
                 mkdir,
-                f"another process can create {mkdir.spelled} after the check on line {probe.span.line}",
-                witness=both_pass(probe, mkdir, "FileExistsError"),
+                f"another process can create {mkdir.path_source} after the check on line {probe.span.line}",
+                witness=check_then_act_witness(probe, mkdir, "FileExistsError"),
                 related=[tested(probe, mkdir)],
                 fix=Fix(
                     "exist-ok",
@@ -73,24 +81,24 @@ def check(project: Project) -> Iterator[Finding]:
             )
 
 
-def _is_refused(project: Project, probe: Probe, mkdir: Site) -> bool:
+def _is_refused(project: Project, probe: ExistenceCheck, mkdir: Access) -> bool:
     """Tell whether the processes of one job, which do not meet in between, refuse what one of them made."""
     asked = probe.asks_presence and probe.is_implied and probe.path == mkdir.path
     by_all = mkdir.evidence is Evidence.EVIDENT and not mkdir.is_one_of_group
     return asked and by_all and not (project.is_met_between(probe, mkdir) or project.comes_in_order(mkdir))
 
 
-def _refused(probe: Probe, mkdir: Site) -> Finding:
+def _refused(probe: ExistenceCheck, mkdir: Access) -> Finding:
     return RULE.finding(
         mkdir,
-        f"a process that comes later refuses {mkdir.spelled}, which another one has created",
-        witness=both_make(probe, mkdir),
+        f"a process that comes later refuses {mkdir.path_source}, which another one has created",
+        witness=double_create_witness(probe, mkdir),
         related=[tested(probe, mkdir)],
         fix=DECIDE_ON_MAIN.at(mkdir),
     )
 
 
-def _applicability(probe: Probe, mkdir: Site) -> Applicability:
+def _applicability(probe: ExistenceCheck, mkdir: Access) -> Applicability:
     """Safe where one process cannot tell: the test asks for this, and nothing else depends on it.
 
     That a file in it is missing says nothing of the directory, which can be there.

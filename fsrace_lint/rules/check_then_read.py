@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import READ_AND_HANDLE
 
 if TYPE_CHECKING:
@@ -64,17 +64,17 @@ RULE = Rule(code="FSR104", name="check-then-read", cwe=367, default_from=None, r
 def check(project: Project) -> Iterator[Finding]:
     """Find reads of what another process can take away after it was seen."""
     for vanishing in project.vanishing():
-        read, seen = vanishing.site, vanishing.seen
-        if not read.is_contended or read.is_ordered or read.tolerates("FileNotFoundError"):
+        read, seen = vanishing.access, vanishing.seen
+        if not read.is_contended or read.is_serialized or read.tolerates("FileNotFoundError"):
             continue
         yield RULE.finding(
             read,
-            f"another process can take {read.spelled} away after {seen.spelled} has seen it",
+            f"another process can take {read.path_source} away after {seen.path_source} has seen it",
             witness=Witness(
                 (
-                    Step(0, seen.spelled, "sees the file"),
-                    Step(1, vanishing.removal.spelled, "takes it away"),
-                    Step(0, read.told, "FileNotFoundError"),
+                    WitnessStep(0, seen.path_source, "sees the file"),
+                    WitnessStep(1, vanishing.removal.path_source, "takes it away"),
+                    WitnessStep(0, read.display, "FileNotFoundError"),
                 ),
                 "process 0 dies with FileNotFoundError",
             ),

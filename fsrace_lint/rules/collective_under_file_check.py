@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, missed
+from fsrace_lint.rules.base import Rule, missed_collective_finding
 from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 
 if TYPE_CHECKING:
@@ -59,4 +59,4 @@ def check(project: Project) -> Iterator[Finding]:
     """Find collectives that an answer of the filesystem, a clock or the like decides over."""
     for divergence in project.divergent():
         if divergence.is_by_files:
-            yield missed(RULE, divergence)
+            yield missed_collective_finding(RULE, divergence)

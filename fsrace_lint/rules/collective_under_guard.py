@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, missed
+from fsrace_lint.rules.base import Rule, missed_collective_finding
 from fsrace_lint.rules.remedies import ALL_CALL_IT
 
 if TYPE_CHECKING:
@@ -58,4 +58,4 @@ def check(project: Project) -> Iterator[Finding]:
     """Find collectives that a rank test or an exception keeps some processes from."""
     for divergence in project.divergent():
         if not divergence.is_by_files:
-            yield missed(RULE, divergence)
+            yield missed_collective_finding(RULE, divergence)

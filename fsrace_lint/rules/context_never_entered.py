@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import ENTER_THE_CONTEXT
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def check(project: Project) -> Iterator[Finding]:
             f"{context.callee} {context.subject} only where it is entered, and no process enters it here",
             witness=Witness(
                 (
-                    Step(0, context.told, "a context, which is dropped"),
-                    Step(0, "is in the middle of what stands below"),
-                    Step(1, context.told, "a context, which is dropped"),
-                    Step(1, "runs what stands below at the same time"),
+                    WitnessStep(0, context.display, "a context, which is dropped"),
+                    WitnessStep(0, "is in the middle of what stands below"),
+                    WitnessStep(1, context.display, "a context, which is dropped"),
+                    WitnessStep(1, "runs what stands below at the same time"),
                 ),
                 "process 1 did not wait for process 0",
             ),

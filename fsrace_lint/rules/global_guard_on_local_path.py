@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Rule, Step, Witness, done_at, one_per_call, related
+from fsrace_lint.rules.base import Rule, Witness, WitnessStep, done_at, one_per_call, related
 from fsrace_lint.rules.remedies import LOCAL_GUARD
 
 if TYPE_CHECKING:
@@ -65,25 +65,27 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _told(absence: Absence) -> Finding:
-    site, use = absence.site, absence.use
+    site, use = absence.access, absence.use
     if absence.kind == "first":
         has = "has" if absence.is_known else "may have"
-        said = (
-            f"the main process goes first, but every node {has} its own {site.spelled}, and all come at once"
-        )
-        waiting = [Step(process, "is on node 1, and waits for process 0 of node 0") for process in (0, 1)]
-        steps = (*waiting, Step(0, site.told, "begins"), Step(1, site.told, "begins too"))
-        harm = f"processes 0 and 1 spoil {site.spelled} for each other"
+        said = f"the main process goes first, but every node {has} its own {site.path_source}, and all come at once"
+        waiting = [
+            WitnessStep(process, "is on node 1, and waits for process 0 of node 0") for process in (0, 1)
+        ]
+        steps = (*waiting, WitnessStep(0, site.display, "begins"), WitnessStep(1, site.display, "begins too"))
+        harm = f"processes 0 and 1 spoil {site.path_source} for each other"
     elif absence.kind == "sent":
-        said = f"{site.spelled} lies on the node of the process that made it, and is sent to the others"
-        uses = Step(1, f"uses {site.spelled} on node 1", "FileNotFoundError")
-        steps = (Step(0, site.written, "sends it"), uses)
+        said = f"{site.path_source} lies on the node of the process that made it, and is sent to the others"
+        uses = WitnessStep(1, f"uses {site.path_source} on node 1", "FileNotFoundError")
+        steps = (WitnessStep(0, site.source, "sends it"), uses)
         harm = _LOST
     else:
         where = "on its own node" if absence.is_known else "perhaps on its own node"
-        said = f"only the main process makes {site.spelled}, {where}, and those of other nodes look for it"
-        made = Step(0, site.told, "done, on the disk of node 0")
-        steps = (Step(1, "is on node 1"), made, Step(1, use.told, "FileNotFoundError"))
+        said = (
+            f"only the main process makes {site.path_source}, {where}, and those of other nodes look for it"
+        )
+        made = WitnessStep(0, site.display, "done, on the disk of node 0")
+        steps = (WitnessStep(1, "is on node 1"), made, WitnessStep(1, use.display, "FileNotFoundError"))
         harm = _LOST
     shown = () if use is site else (related(use, "processes of all nodes use it here"),)
     witness, strict = Witness(steps, harm), not absence.is_known and absence.kind != "sent"

@@ -41,13 +41,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import GUARD_LATER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -58,19 +58,19 @@ _LOST = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process does because each takes itself for the first."""
-    for test in project.before_the_group("write", "download", "extract", "mkdir", "delete"):
-        site = test.site
+    for test in project.tests_before_init("write", "download", "extract", "mkdir", "delete"):
+        site = test.access
         if not _is_harmful(site):
             continue
         yield RULE.finding(
             site,
-            f"every process runs {site.told}: {test.spelled} tells nobody apart before {test.creator}",
+            f"every process runs {site.display}: {test.source} tells nobody apart before {test.creator}",
             witness=Witness(
                 (
-                    Step(0, test.spelled, str(test.truth)),
-                    Step(1, test.spelled, str(test.truth)),
-                    Step(0, site.told, "in the middle of it"),
-                    Step(1, site.told, "does the same to the same path"),
+                    WitnessStep(0, test.source, str(test.truth)),
+                    WitnessStep(1, test.source, str(test.truth)),
+                    WitnessStep(0, site.display, "in the middle of it"),
+                    WitnessStep(1, site.display, "does the same to the same path"),
                 ),
                 "every process did what one should do",
             ),
@@ -78,7 +78,7 @@ def check(project: Project) -> Iterator[Finding]:
         )
 
 
-def _is_harmful(site: Site) -> bool:
-    lost = _LOST.get(site.act.op)
-    harmless = site.act.exclusive or site.act.synchronized or site.is_private or site.locked
+def _is_harmful(site: Access) -> bool:
+    lost = _LOST.get(site.operation.op)
+    harmless = site.operation.exclusive or site.operation.synchronized or site.is_private or site.locked
     return not harmless and (lost is None or not site.tolerates(lost))

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import MKSTEMP, NAMING, OWN_FILE
 
 if TYPE_CHECKING:
@@ -45,15 +45,15 @@ RULE = Rule(code="FSR207", name="insecure-mktemp", cwe=377, default_from=Evidenc
 
 def check(project: Project) -> Iterator[Finding]:
     """Find names of temporary files that are made up and not created."""
-    for named in project.sites("name"):
+    for named in project.accesses("name"):
         yield RULE.finding(
             named,
             f"{named.callee} only makes up a name, and another process can create the file first",
             witness=Witness(
                 (
-                    Step(0, f"{named.callee}()", "a name that is free"),
-                    Step(1, "creates a file or a link of that name"),
-                    Step(0, "opens that name to write", "it is what process 1 made"),
+                    WitnessStep(0, f"{named.callee}()", "a name that is free"),
+                    WitnessStep(1, "creates a file or a link of that name"),
+                    WitnessStep(0, "opens that name to write", "it is what process 1 made"),
                 ),
                 "process 0 writes into what belongs to process 1",
             ),

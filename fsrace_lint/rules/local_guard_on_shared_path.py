@@ -37,14 +37,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Rule, Step, Witness, done_at
+from fsrace_lint.rules.base import Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import GLOBAL_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.analysis.synchronization.per_node import PerNodeAct
+    from fsrace_lint.analysis.synchronization.per_node import PerNodeAccess
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(code="FSR405", name="local-guard-on-shared-path", remedies=(GLOBAL_GUARD,))
@@ -68,33 +68,40 @@ _HARM: Final = {
 def check(project: Project) -> Iterator[Finding]:
     """Find what the first process of each node does to a path that may be the same on all nodes."""
     seen = set()
-    for claim in sorted(project.per_node(), key=lambda claim: claim.site.act.appends):
-        site = claim.site
-        verb, error, second = _HARM.get(site.act.op, ("", "", ""))
-        tolerant = site.tolerates(error) if error else site.act.tolerant
-        harmless = (tolerant and not claim.is_made_anew) or (site.act.exclusive and site.act.op != "link")
+    for claim in sorted(project.per_node(), key=lambda claim: claim.access.operation.appends):
+        site = claim.access
+        verb, error, second = _HARM.get(site.operation.op, ("", "", ""))
+        tolerant = site.tolerates(error) if error else site.operation.tolerant
+        harmless = (tolerant and not claim.is_made_anew) or (
+            site.operation.exclusive and site.operation.op != "link"
+        )
         if not verb or harmless or (site.file, site.span) in seen:
             continue
         seen.add((site.file, site.span))
         may = "" if claim.is_known_shared else "may "
-        bearable = site.act.appends or site.act.atomic or tolerant or not (error or claim.by != "filesystem")
+        bearable = (
+            site.operation.appends
+            or site.operation.atomic
+            or tolerant
+            or not (error or claim.by != "filesystem")
+        )
         yield RULE.finding(
             site,
-            f"{_WHO[claim.by]} {verb} {site.spelled}, which the nodes {may}share",
+            f"{_WHO[claim.by]} {verb} {site.path_source}, which the nodes {may}share",
             witness=_witness(claim, second, error),
             related=done_at(site),
             strict=bearable or not (claim.is_known_shared or claim.is_plain),
         )
 
 
-def _witness(claim: PerNodeAct, second: str, error: str) -> Witness:
-    site, who = claim.site, "has this local rank on" if claim.by == "path" else "is the first process of"
+def _witness(claim: PerNodeAccess, second: str, error: str) -> Witness:
+    site, who = claim.access, "has this local rank on" if claim.by == "path" else "is the first process of"
     return Witness(
         (
-            Step(0, f"{who} node 0"),
-            Step(1, f"{who} node 1"),
-            Step(0, site.told, "done" if error else "truncates the file and writes"),
-            Step(1, site.told, second),
+            WitnessStep(0, f"{who} node 0"),
+            WitnessStep(1, f"{who} node 1"),
+            WitnessStep(0, site.display, "done" if error else "truncates the file and writes"),
+            WitnessStep(1, site.display, second),
         ),
-        f"process 1 dies with {error}" if error else f"{site.spelled} holds half of what process 0 wrote",
+        f"process 1 dies with {error}" if error else f"{site.path_source} holds half of what process 0 wrote",
     )

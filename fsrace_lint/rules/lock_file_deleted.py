@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import DROP_UNLINK
 
 if TYPE_CHECKING:
@@ -50,19 +50,19 @@ RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667, remedies=(DROP_UNL
 def check(project: Project) -> Iterator[Finding]:
     """Find deletes of files that processes lock."""
     for lock, delete in project.deleted_locks():
-        if not (delete.is_shared and delete.runs_several) or delete.is_ordered:
+        if not (delete.is_shared and delete.runs_several) or delete.is_serialized:
             continue
         yield RULE.finding(
             delete,
-            f"a process deletes the lock file {delete.spelled} while another may hold it",
+            f"a process deletes the lock file {delete.path_source} while another may hold it",
             witness=Witness(
                 (
-                    Step(0, "releases the lock"),
-                    Step(1, lock.site.written, "locks the file"),
-                    Step(0, delete.told, "deletes the file that process 1 has locked"),
-                    Step(0, lock.site.written, "creates a new file and locks that"),
+                    WitnessStep(0, "releases the lock"),
+                    WitnessStep(1, lock.access.source, "locks the file"),
+                    WitnessStep(0, delete.display, "deletes the file that process 1 has locked"),
+                    WitnessStep(0, lock.access.source, "creates a new file and locks that"),
                 ),
                 "process 0 and process 1 both hold the lock",
             ),
-            related=[Related(lock.site.place, "locked here")],
+            related=[Related(lock.access.place, "locked here")],
         )

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.base import Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import ONE_LOCK_NAME
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def check(project: Project) -> Iterator[Finding]:
         if guarded and not shared:
             continue
         yield RULE.finding(
-            lock.site,
-            f"the lock {lock.site.spelled} keeps no process out, because each has another name for it",
-            witness=_witness(lock, shared[0].told if shared else "does what the lock is for"),
+            lock.access,
+            f"the lock {lock.access.path_source} keeps no process out, because each has another name for it",
+            witness=_witness(lock, shared[0].display if shared else "does what the lock is for"),
             strict=not shared,
         )
 
@@ -69,10 +69,10 @@ def check(project: Project) -> Iterator[Finding]:
 def _witness(lock: Lock, act: str) -> Witness:
     return Witness(
         (
-            Step(0, lock.site.written, "locks a file of its own"),
-            Step(1, lock.site.written, "locks another file"),
-            Step(0, act),
-            Step(1, act),
+            WitnessStep(0, lock.access.source, "locks a file of its own"),
+            WitnessStep(1, lock.access.source, "locks another file"),
+            WitnessStep(0, act),
+            WitnessStep(1, act),
         ),
         "both hold a lock and do it at once",
     )

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.base import Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import TIMEOUT
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ RULE = Rule(code="FSR503", name="lock-without-timeout", cwe=833, default_from=No
 def check(project: Project) -> Iterator[Finding]:
     """Find locks that a process can wait for without end."""
     for lock in project.locks():
-        if not (lock.waits and lock.site.runs_several and lock.site.is_shared):
+        if not (lock.waits and lock.access.runs_several and lock.access.is_shared):
             continue
         left = "is killed and leaves its file" if lock.is_marker else "hangs"
         yield RULE.finding(
-            lock.site,
+            lock.access,
             f"a process waits for the lock {lock.named} for ever if the one that holds it {left}",
             witness=Witness(
                 (
-                    Step(0, lock.site.written, "gets the lock"),
-                    Step(0, left),
-                    Step(1, lock.site.written, "waits"),
+                    WitnessStep(0, lock.access.source, "gets the lock"),
+                    WitnessStep(0, left),
+                    WitnessStep(1, lock.access.source, "waits"),
                 ),
                 "process 1 and all others wait for ever",
             ),

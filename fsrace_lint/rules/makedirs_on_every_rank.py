@@ -38,13 +38,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Severity, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Severity, Witness, WitnessStep
 from fsrace_lint.rules.remedies import ENSURE_DIR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -60,25 +60,29 @@ RULE = Rule(
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process creates where it accepts that another one did."""
     remade = {mkdir for _, mkdir in project.pairs({"delete"}, {"mkdir"})}
-    for mkdir in project.sites("mkdir"):
+    for mkdir in project.accesses("mkdir"):
         if mkdir not in remade and _is_hazard(project, mkdir):
             yield RULE.finding(
                 mkdir,
                 f"every process creates {mkdir.destination}: exist_ok=True can fail on a network filesystem",
                 witness=Witness(
                     (
-                        Step(1, f"looks for {mkdir.destination}", "not there, which its node remembers"),
-                        Step(0, mkdir.told, "done"),
-                        Step(1, mkdir.told, "is told that something is there"),
-                        Step(1, "asks whether it is a directory", "no, as its node remembers"),
+                        WitnessStep(
+                            1, f"looks for {mkdir.destination}", "not there, which its node remembers"
+                        ),
+                        WitnessStep(0, mkdir.display, "done"),
+                        WitnessStep(1, mkdir.display, "is told that something is there"),
+                        WitnessStep(1, "asks whether it is a directory", "no, as its node remembers"),
                     ),
                     "process 1 dies with FileExistsError",
                 ),
             )
 
 
-def _is_hazard(project: Project, mkdir: Site) -> bool:
-    accepts_by_flag = mkdir.act.tolerant and not mkdir.act.tree and not mkdir.handles("FileExistsError")
+def _is_hazard(project: Project, mkdir: Access) -> bool:
+    accepts_by_flag = (
+        mkdir.operation.tolerant and not mkdir.operation.tree and not mkdir.handles("FileExistsError")
+    )
     by_all = mkdir.is_contended and not mkdir.is_one_of_group
     if not (by_all and accepts_by_flag and mkdir.is_shared_by_nodes):
         return False

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness, happens, one_per_call
+from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep, happens, one_per_call
 from fsrace_lint.rules.remedies import ORDERING, for_barrier
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _all(project: Project) -> Iterator[Finding]:
             f"{said.format(path=pair.path)}, with no barrier in between",
             witness=Witness(
                 (
-                    Step(early, pair.after.told, "early"),
-                    Step(late, pair.before.told, "late"),
+                    WitnessStep(early, pair.after.display, "early"),
+                    WitnessStep(late, pair.before.display, "late"),
                 ),
                 harm,
             ),

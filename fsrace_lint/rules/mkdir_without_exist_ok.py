@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import EXIST_OK
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.
 
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process creates, with no test and no tolerance."""
-    for mkdir in project.sites("mkdir"):
+    for mkdir in project.accesses("mkdir"):
         if (
             not mkdir.is_contended
             or mkdir.tolerates("FileExistsError")
@@ -61,9 +61,9 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             mkdir,
-            f"every process creates {mkdir.spelled}, and all but the first fail",
+            f"every process creates {mkdir.path_source}, and all but the first fail",
             witness=Witness(
-                (Step(0, mkdir.told, "done"), Step(1, mkdir.told, "FileExistsError")),
+                (WitnessStep(0, mkdir.display, "done"), WitnessStep(1, mkdir.display, "FileExistsError")),
                 "process 1 dies with FileExistsError",
             ),
             strict=mkdir.is_one_of_group,

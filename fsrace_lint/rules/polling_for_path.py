@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness, called, done_at
+from fsrace_lint.rules.base import Evidence, Related, Rule, Witness, WitnessStep, called, done_at
 from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def check(project: Project) -> Iterator[Finding]:
         if not poll.is_for_others or (until_gone and poll.is_for_lock):
             continue
         is_patient = (limit.is_set or poll.is_ordered) and not is_short
-        alone = poll.site.evidence is not Evidence.EVIDENT and (limit.is_set or not poll.is_named)
+        alone = poll.access.evidence is not Evidence.EVIDENT and (limit.is_set or not poll.is_named)
         yield RULE.finding(
-            poll.site,
-            f"the processes wait for {poll.site.spelled} by looking again and again, and {_end(poll)}",
+            poll.access,
+            f"the processes wait for {poll.access.path_source} by looking again and again, and {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
             related=_seen(poll),
             strict=is_patient or alone or poll.is_for_one or until_gone or poll.is_handed,
@@ -68,7 +68,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _seen(poll: Poll) -> tuple[Related, ...]:
-    site, looked = poll.site, poll.looked
+    site, looked = poll.access, poll.looked
     before = () if looked is None else (called(looked, "looks here before"),)
     return (*done_at(site), *before)
 
@@ -81,17 +81,20 @@ def _end(poll: Poll) -> str:
 
 
 def _witness(poll: Poll, *, is_short: bool) -> Witness:
-    path, seconds = poll.site.spelled, poll.limit.seconds or 0
+    path, seconds = poll.access.path_source, poll.limit.seconds or 0
     late = (
-        Step(0, f"is slow to make {path}"),
-        Step(1, f"looks for {path}", f"nothing, and gives up after {seconds:g} s"),
-        Step(0, f"makes {path} and goes on to the next collective"),
+        WitnessStep(0, f"is slow to make {path}"),
+        WitnessStep(1, f"looks for {path}", f"nothing, and gives up after {seconds:g} s"),
+        WitnessStep(0, f"makes {path} and goes on to the next collective"),
     )
-    gone = Step(0, f"removes {path} and makes it again"), Step(1, f"looks for {path}", "it is there")
+    gone = (
+        WitnessStep(0, f"removes {path} and makes it again"),
+        WitnessStep(1, f"looks for {path}", "it is there"),
+    )
     early = (
-        Step(0, f"begins to make {path}"),
-        Step(1, f"looks for {path}", "it is there"),
-        Step(1, f"goes on and uses {path}"),
+        WitnessStep(0, f"begins to make {path}"),
+        WitnessStep(1, f"looks for {path}", "it is there"),
+        WitnessStep(1, f"goes on and uses {path}"),
     )
     if not poll.is_for_presence:
         return Witness(gone, f"process 1 never sees that {path} was gone")

@@ -36,13 +36,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Related, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import FLUSH_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -54,16 +54,16 @@ RULE = Rule(
 def check(project: Project) -> Iterator[Finding]:
     """Find open files that are renamed or unlocked while a part of them is in a buffer."""
     for written, handed_over in project.unflushed():
-        does = "renames" if handed_over.act.op == "rename" else "unlocks"
+        does = "renames" if handed_over.operation.op == "rename" else "unlocks"
         yield RULE.finding(
             handed_over,
-            f"the process {does} {handed_over.spelled} while what it wrote is still in its buffer",
+            f"the process {does} {handed_over.path_source} while what it wrote is still in its buffer",
             witness=Witness(
                 (
-                    Step(0, f"{written.callee}(...)", "the content is in a buffer of process 0"),
-                    Step(0, handed_over.written),
-                    Step(1, "reads the file", "finds it empty or cut off"),
-                    Step(0, "closes the file", "the content reaches it only now"),
+                    WitnessStep(0, f"{written.callee}(...)", "the content is in a buffer of process 0"),
+                    WitnessStep(0, handed_over.source),
+                    WitnessStep(1, "reads the file", "finds it empty or cut off"),
+                    WitnessStep(0, "closes the file", "the content reaches it only now"),
                 ),
                 "process 1 works on half of a file",
             ),
@@ -73,16 +73,16 @@ def check(project: Project) -> Iterator[Finding]:
         yield _pointing(save, pointer)
 
 
-def _pointing(save: Site, pointer: Site) -> Finding:
-    named = pointer.spelled
+def _pointing(save: Access, pointer: Access) -> Finding:
+    named = pointer.path_source
     return RULE.finding(
         pointer,
         f"the process writes {named} while the save that it names still goes on",
         witness=Witness(
             (
-                Step(0, f"{save.callee}(...)", "returns, and goes on in the background"),
-                Step(0, pointer.told, "says that it is there"),
-                Step(1, f"reads {named}, and then the checkpoint", "finds half of it"),
+                WitnessStep(0, f"{save.callee}(...)", "returns, and goes on in the background"),
+                WitnessStep(0, pointer.display, "says that it is there"),
+                WitnessStep(1, f"reads {named}, and then the checkpoint", "finds half of it"),
             ),
             "process 1 loads a checkpoint that is not complete, as every process does after a crash",
         ),

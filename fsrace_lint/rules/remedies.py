@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint.analysis.accesses.model import Reach, Site
+from fsrace_lint.analysis.accesses.model import Access, Reach
 from fsrace_lint.findings.finding import Applicability, Fix
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.accesses.model import AtCall, Probe
+    from fsrace_lint.analysis.accesses.model import AtCall, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.analysis.synchronization.unordered_pairs import Unordered
+    from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPair
     from fsrace_lint.files.spans import Span
 
 _WRITING: Final = re.compile(
@@ -25,7 +25,7 @@ SKETCH: Final = "sketch"
 """The recipe of what is only told: there is none."""
 
 
-class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A fix, but for its place.
 
     `otherwise` is the recipe to try where the first refuses. With `where_done` the
@@ -56,78 +56,78 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
         Returns:
             The fix.
         """
-        span, path = place.span, place.spelled if isinstance(place, Site) else ""
-        if self.where_done and isinstance(place, Site):
-            origin = place.origin
+        span, path = place.span, place.path_source if isinstance(place, Access) else ""
+        if self.where_done and isinstance(place, Access):
+            origin = place.leaf_call
             span = origin.call.span if origin.function.module.path == place.file else span
         return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise, path)
 
 
-def _sketch(description: str) -> Remedy:
-    return Remedy(recipe=SKETCH, description=description, applicability=Applicability.SKETCH)
+def _sketch(description: str) -> FixTemplate:
+    return FixTemplate(recipe=SKETCH, description=description, applicability=Applicability.SKETCH)
 
 
-ATOMIC_WRITE: Final = Remedy(
+ATOMIC_WRITE: Final = FixTemplate(
     recipe="atomic-write", description="write it beside and put it there in one step", where_done=True
 )
-EXCLUSIVE_OPEN: Final = Remedy(
+EXCLUSIVE_OPEN: Final = FixTemplate(
     recipe="exclusive-open",
     description="let the mode `x` create it once, as the handler expects",
 )
-PUBLISH_SYMLINK: Final = Remedy(
+PUBLISH_SYMLINK: Final = FixTemplate(
     recipe="publish-symlink", description="put the link there in one step", where_done=True
 )
-LINK_AND_REPLACE: Final = Remedy(
+LINK_AND_REPLACE: Final = FixTemplate(
     recipe="link-and-replace",
     description="make the link under another name and rename it",
     applicability=Applicability.SAFE,
 )
-EXIST_OK: Final = Remedy(recipe="exist-ok", description="accept a directory that is there already")
-ENSURE_DIR: Final = Remedy(
+EXIST_OK: Final = FixTemplate(recipe="exist-ok", description="accept a directory that is there already")
+ENSURE_DIR: Final = FixTemplate(
     recipe="ensure-dir", description="make it with a helper that looks again", where_done=True
 )
-RANK_GUARD: Final = Remedy(
+RANK_GUARD: Final = FixTemplate(
     recipe="rank-guard",
     description="let rank 0 alone do it, and the others wait where they use it",
     otherwise="guard-and-barrier",
 )
 GUARD_WHERE_DONE: Final = msgspec.structs.replace(RANK_GUARD, where_done=True)
-GUARD_AND_BARRIER: Final = Remedy(
+GUARD_AND_BARRIER: Final = FixTemplate(
     recipe="guard-and-barrier", description="let rank 0 alone do it, and the others wait"
 )
-MISSING_OK: Final = Remedy(recipe="missing-ok", description="accept that it is gone already")
-STAGE_BESIDE: Final = Remedy(
+MISSING_OK: Final = FixTemplate(recipe="missing-ok", description="accept that it is gone already")
+STAGE_BESIDE: Final = FixTemplate(
     recipe="stage-beside", description="make the temporary file or folder beside the target"
 )
-MKSTEMP: Final = Remedy(recipe="mkstemp", description="let `mkstemp` make a file of its own")
-OWN_FILE: Final = Remedy(
+MKSTEMP: Final = FixTemplate(recipe="mkstemp", description="let `mkstemp` make a file of its own")
+OWN_FILE: Final = FixTemplate(
     recipe="mkstemp",
     description="let `NamedTemporaryFile` make and open it in one",
 )
-EXTRACT_ONCE: Final = Remedy(
+EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
     description="unpack beside, and rename the whole tree",
     otherwise="guard-and-barrier",
     where_done=True,
 )
-DOWNLOAD_ONCE: Final = Remedy(
+DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
     description="download beside, and rename the whole file",
     otherwise="guard-and-barrier",
     where_done=True,
 )
-BARRIER: Final = Remedy(recipe="barrier", description="let all wait behind it")
-BARRIER_BEFORE: Final = Remedy(recipe="barrier-before", description="let all wait before it")
-PASS_THE_FUNCTION: Final = Remedy(
+BARRIER: Final = FixTemplate(recipe="barrier", description="let all wait behind it")
+BARRIER_BEFORE: Final = FixTemplate(recipe="barrier-before", description="let all wait before it")
+PASS_THE_FUNCTION: Final = FixTemplate(
     recipe="pass-the-function", description="hand over the function, not its result"
 )
-ENTER_THE_CONTEXT: Final = Remedy(
+ENTER_THE_CONTEXT: Final = FixTemplate(
     recipe="enter-the-context", description="enter the context around the statement below"
 )
-FILELOCK: Final = Remedy(recipe="filelock", description="hold a lock of the system in its place")
-DROP_UNLINK: Final = Remedy(recipe="drop-unlink", description="leave the lock file where it is")
-TIMEOUT: Final = Remedy(recipe="timeout", description="give up after ten minutes")
-CHECK_IN_LOCK: Final = Remedy(recipe="move-check-into-lock", description="ask once the lock is held")
+FILELOCK: Final = FixTemplate(recipe="filelock", description="hold a lock of the system in its place")
+DROP_UNLINK: Final = FixTemplate(recipe="drop-unlink", description="leave the lock file where it is")
+TIMEOUT: Final = FixTemplate(recipe="timeout", description="give up after ten minutes")
+CHECK_IN_LOCK: Final = FixTemplate(recipe="move-check-into-lock", description="ask once the lock is held")
 
 READ_AND_HANDLE: Final = _sketch("read it without asking, and handle FileNotFoundError")
 RESET_ON_FIRST: Final = _sketch("let rank 0 reset it, with a barrier before and one behind")
@@ -157,25 +157,30 @@ ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
 NAMING: Final = (OWN_FILE, MKSTEMP)
 
 
-def for_creation(probe: Probe | None, site: Site) -> Fix:
+def for_creation(probe: ExistenceCheck | None, site: Access) -> Fix:
     """Offer what makes the creation of a file or a link whole, or tells the loser.
 
     A dangling link is there, but does not exist: only `lexists` answers as `symlink` and the mode `x` would.
     """
     asked = probe is not None and probe.asks == "lexists" and probe.is_implied and probe.path == site.path
-    if site.act.op == "link":
-        own = asked and site.event is site.origin and site.act.api == "os.symlink"
+    if site.operation.op == "link":
+        own = asked and site.call_site is site.leaf_call and site.operation.api == "os.symlink"
         return (LINK_AND_REPLACE if own else PUBLISH_SYMLINK).at(site)
-    if site.act.op == "mkdir" or site.act.tree:
+    if site.operation.op == "mkdir" or site.operation.tree:
         return EXIST_OK.at(site)
-    is_opened = site.act.api.rpartition(".")[2] == "open"
-    if is_opened and probe is not None and site.event is site.origin and "FileExistsError" in site.caught:
+    is_opened = site.operation.api.rpartition(".")[2] == "open"
+    if (
+        is_opened
+        and probe is not None
+        and site.call_site is site.leaf_call
+        and "FileExistsError" in site.caught
+    ):
         safe = Applicability.SAFE if asked else Applicability.UNSAFE
         return msgspec.structs.replace(EXCLUSIVE_OPEN, applicability=safe).at(site)
     return ATOMIC_WRITE.at(site)
 
 
-def for_one_writer(project: Project, site: Site) -> Fix:
+def for_one_writer(project: Project, site: Access) -> Fix:
     """Offer a guard for what every process does, where that may be guarded at all.
 
     A call that leads to it may do more, which all have to do, unless it is named after
@@ -185,12 +190,12 @@ def for_one_writer(project: Project, site: Site) -> Fix:
         return SAVE_WITH_ALL.at(site)
     if site.reach is Reach.NODE:
         return LOCAL_GUARD.at(site)
-    if site.event is site.origin or _WRITING.match(site.callee.rpartition(".")[2]):
+    if site.call_site is site.leaf_call or _WRITING.match(site.callee.rpartition(".")[2]):
         return RANK_GUARD.at(site)
     return (GUARD_WHERE_DONE if project.is_only_way_to(site) else WRITE_ON_FIRST).at(site)
 
 
-def for_delete(project: Project, site: Site) -> Fix:
+def for_delete(project: Project, site: Access) -> Fix:
     """Offer to accept that the path is gone, where it is deleted and not moved.
 
     Where all read it before, the slower ones would no longer find it. It needs a reader:
@@ -198,12 +203,12 @@ def for_delete(project: Project, site: Site) -> Fix:
     """
     if project.is_used_before(site):
         return DELETE_AFTER_ALL.at(site)
-    if site.act.op != "delete" or site.event is not site.origin:
+    if site.operation.op != "delete" or site.call_site is not site.leaf_call:
         return GUARD_AND_BARRIER.at(site)
     return MISSING_OK.at(site)
 
 
-def for_barrier(pair: Unordered) -> Fix:
+def for_barrier(pair: UnorderedPair) -> Fix:
     """Offer a barrier between the act of the one and those of the others."""
     if pair.guard is None:
         return WAIT_BETWEEN.at(pair.alone)

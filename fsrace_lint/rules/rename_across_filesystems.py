@@ -39,13 +39,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Step, Witness
+from fsrace_lint.rules.base import Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import STAGE_BESIDE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -54,25 +54,27 @@ RULE = Rule(code="FSR208", name="rename-across-filesystems", default_from=None, 
 
 def check(project: Project) -> Iterator[Finding]:
     """Find renames from the node's own disk to elsewhere."""
-    for moved in project.sites("rename"):
+    for moved in project.accesses("rename"):
         target = project.made_by(moved)
         crosses = target is not None and not project.is_node_local(target)
         if crosses and project.is_node_local(moved.path):
             yield _finding(moved)
 
 
-def _finding(moved: Site) -> Finding:
-    copies = moved.act.api == "shutil.move"
+def _finding(moved: Access) -> Finding:
+    copies = moved.operation.api == "shutil.move"
     what = "is copied, not renamed" if copies else "cannot be renamed, if that is another filesystem"
     return RULE.finding(
         moved,
-        f"{moved.spelled} lies in the node's temporary folder and {what}",
+        f"{moved.path_source} lies in the node's temporary folder and {what}",
         witness=Witness(
             (
-                Step(
-                    0, moved.told, "has copied half of it" if copies else "OSError: Invalid cross-device link"
+                WitnessStep(
+                    0,
+                    moved.display,
+                    "has copied half of it" if copies else "OSError: Invalid cross-device link",
                 ),
-                Step(1, "reads the target", "half of it" if copies else "FileNotFoundError"),
+                WitnessStep(1, "reads the target", "half of it" if copies else "FileNotFoundError"),
             ),
             "process 1 works on half a file" if copies else "process 0 dies, and nobody gets the file",
         ),

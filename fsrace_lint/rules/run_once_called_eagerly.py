@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import PASS_THE_FUNCTION
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def check(project: Project) -> Iterator[Finding]:
             f"every process has run {helper.subject} before {helper.callee} is given its result",
             witness=Witness(
                 (
-                    Step(0, helper.argument, "is running"),
-                    Step(1, helper.argument, "is running too"),
-                    Step(0, f"{helper.callee}(...)", "is given a result, and no function"),
+                    WitnessStep(0, helper.argument, "is running"),
+                    WitnessStep(1, helper.argument, "is running too"),
+                    WitnessStep(0, f"{helper.callee}(...)", "is given a result, and no function"),
                 ),
                 f"{helper.subject} ran in every process at once",
             ),

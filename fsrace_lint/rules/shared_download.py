@@ -42,13 +42,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, one_per_call, tested
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, one_per_call, tested
 from fsrace_lint.rules.remedies import DOWNLOAD_ONCE, LOCAL_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Probe, Site
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding, Fix
 
@@ -62,9 +62,9 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _all(project: Project) -> Iterator[Finding]:
     for probe, download in project.cached("download"):
-        in_vain = download.act.atomic and not download.evidence
-        harmless = download.act.exclusive or in_vain or project.is_staged(download)
-        seen_first = download.is_ordered and (probe is not None or download.act.skips)
+        in_vain = download.operation.atomic and not download.evidence
+        harmless = download.operation.exclusive or in_vain or project.is_staged(download)
+        seen_first = download.is_serialized and (probe is not None or download.operation.skips)
         if download.is_contended and not harmless and not seen_first:
             awaited = project.is_awaited(download)
             strict = project.is_skipped_by_followers(download) or _is_strict(download, probe, awaited=awaited)
@@ -72,29 +72,35 @@ def _all(project: Project) -> Iterator[Finding]:
             yield _finding(download, probe, fix, strict=strict)
 
 
-def _is_strict(download: Site, probe: Probe | None, *, awaited: bool) -> bool:
-    if download.path is None or download.path.varies:
+def _is_strict(download: Access, probe: ExistenceCheck | None, *, awaited: bool) -> bool:
+    if download.path is None or download.path.has_work_item:
         return True
-    if download.act.atomic:
-        named = not download.act.skips and (download.certain or awaited)
+    if download.operation.atomic:
+        named = not download.operation.skips and (download.certain or awaited)
         return probe is not None or not named or download.evidence is not Evidence.EVIDENT
     return probe is None and download.evidence is not Evidence.EVIDENT
 
 
-def _finding(download: Site, probe: Probe | None, fix: Fix, *, strict: bool) -> Finding:
+def _finding(download: Access, probe: ExistenceCheck | None, fix: Fix, *, strict: bool) -> Finding:
     where, related = download.destination, done_at(download)
-    steps = [Step(0, download.told, "has written half of it"), Step(1, download.told, "truncates it")]
+    steps = [
+        WitnessStep(0, download.display, "has written half of it"),
+        WitnessStep(1, download.display, "truncates it"),
+    ]
     told = f"several processes can download to {where} at once"
     outcome = f"what process 0 reads from {where} is half of it"
-    if download.act.atomic:
-        steps = [Step(process, download.told, "fetches all of it") for process in (0, 1)]
+    if download.operation.atomic:
+        steps = [WitnessStep(process, download.display, "fetches all of it") for process in (0, 1)]
         told = f"every process downloads {where}, though one would do"
         outcome = "the server is asked as often as there are processes"
     elif probe is not None:
-        steps[1] = Step(1, probe.spelled, str(probe.absent))
+        steps[1] = WitnessStep(1, probe.path_source, str(probe.found_missing))
         told = f"another process can take {where} for complete while this one still downloads it"
         outcome = f"process 1 reads half of {where}"
     if probe is not None:
-        related, steps = (tested(probe, download), *related), [Step(0, probe.spelled, probe.answer), *steps]
+        related, steps = (
+            (tested(probe, download), *related),
+            [WitnessStep(0, probe.path_source, probe.answer), *steps],
+        )
     witness = Witness(tuple(steps), outcome)
     return RULE.finding(download, told, witness=witness, related=related, fix=fix, strict=strict)

@@ -39,13 +39,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Step, Witness, related
+from fsrace_lint.rules.base import Rule, Witness, WitnessStep, related
 from fsrace_lint.rules.remedies import EXTRACT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -54,9 +54,13 @@ RULE = Rule(code="FSR301", name="shared-extraction", remedies=(EXTRACT_ONCE,))
 
 def check(project: Project) -> Iterator[Finding]:
     """Find archives that several processes unpack into one directory."""
-    for extract in project.sites("extract"):
+    for extract in project.accesses("extract"):
         for move in project.moved_after(extract) if extract.is_private else ():
-            if move.act.api == "shutil.move" and move.is_contended and not _is_seen_first(project, move):
+            if (
+                move.operation.api == "shutil.move"
+                and move.is_contended
+                and not _is_seen_first(project, move)
+            ):
                 removal = project.file_deleted_for(move)
                 yield _nested(move) if removal is None else _replaced(removal, move)
         if not extract.is_contended or _is_seen_first(project, extract):
@@ -66,9 +70,9 @@ def check(project: Project) -> Iterator[Finding]:
             f"several processes can unpack into {extract.destination} at once",
             witness=Witness(
                 (
-                    Step(0, extract.told, "has unpacked half of it"),
-                    Step(1, extract.told, "replaces the same files"),
-                    Step(0, "reads a file of the tree", "finds it empty or missing"),
+                    WitnessStep(0, extract.display, "has unpacked half of it"),
+                    WitnessStep(1, extract.display, "replaces the same files"),
+                    WitnessStep(0, "reads a file of the tree", "finds it empty or missing"),
                 ),
                 "process 0 works on a tree that process 1 is rewriting",
             ),
@@ -76,25 +80,28 @@ def check(project: Project) -> Iterator[Finding]:
         )
 
 
-def _is_seen_first(project: Project, site: Site) -> bool:
-    return site.is_ordered and project.cache_test_of(site) is not None
+def _is_seen_first(project: Project, site: Access) -> bool:
+    return site.is_serialized and project.cache_test_of(site) is not None
 
 
-def _nested(move: Site) -> Finding:
+def _nested(move: Access) -> Finding:
     """Tell of a tree that is moved into the one that another process has put there."""
     steps = (
-        Step(0, move.told, "the tree is there"),
-        Step(1, move.told, "its tree is moved into that of process 0"),
-        Step(1, "reads a file of the tree", "finds it one folder too deep"),
+        WitnessStep(0, move.display, "the tree is there"),
+        WitnessStep(1, move.display, "its tree is moved into that of process 0"),
+        WitnessStep(1, "reads a file of the tree", "finds it one folder too deep"),
     )
     told = f"a process moves its tree into {move.destination}, where another has put one already"
     witness = Witness(steps, f"{move.destination} holds two trees, one in the other")
     return RULE.finding(move, told, witness=witness, strict=move.path is None)
 
 
-def _replaced(removal: Site, move: Site) -> Finding:
+def _replaced(removal: Access, move: Access) -> Finding:
     """Tell of a file that is deleted where another process has put its tree."""
-    steps = Step(0, move.told, "the tree is there"), Step(1, removal.told, "IsADirectoryError")
-    told = f"a process deletes {removal.spelled}, where another has put its tree already"
+    steps = (
+        WitnessStep(0, move.display, "the tree is there"),
+        WitnessStep(1, removal.display, "IsADirectoryError"),
+    )
+    told = f"a process deletes {removal.path_source}, where another has put its tree already"
     witness = Witness(steps, "process 1 dies with IsADirectoryError")
     return RULE.finding(removal, told, witness=witness, related=[related(move, "put there here")])

@@ -36,14 +36,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, related
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, related
 from fsrace_lint.rules.remedies import BARRIER_FOR_SLEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.analysis.synchronization.sleeps import Pause
+    from fsrace_lint.analysis.synchronization.sleeps import Sleep
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
@@ -53,11 +53,11 @@ RULE = Rule(
 
 def check(project: Project) -> Iterator[Finding]:
     """Find sleeps after which something depends on what other processes have done."""
-    for pause in project.pauses():
+    for pause in project.sleeps():
         use = pause.use
         yield RULE.finding(
-            pause.site,
-            f"the processes sleep here and then {use.act.op} {use.spelled}, be the others done or not",
+            pause.access,
+            f"the processes sleep here and then {use.operation.op} {use.path_source}, be the others done or not",
             witness=_witness(pause),
             related=[
                 *([] if pause.change is None else [related(pause.change, "what is to be seen")]),
@@ -66,14 +66,14 @@ def check(project: Project) -> Iterator[Finding]:
         )
 
 
-def _witness(pause: Pause) -> Witness:
+def _witness(pause: Sleep) -> Witness:
     use = pause.use
-    other = "still works on it" if pause.change is None else f"has not finished {pause.change.told}"
+    other = "still works on it" if pause.change is None else f"has not finished {pause.change.display}"
     return Witness(
         (
-            Step(1, pause.told, "is over"),
-            Step(0, other),
-            Step(1, use.told),
+            WitnessStep(1, pause.told, "is over"),
+            WitnessStep(0, other),
+            WitnessStep(1, use.display),
         ),
-        f"process 1 comes to {use.spelled} before process 0 is done with it",
+        f"process 1 comes to {use.path_source} before process 0 is done with it",
     )

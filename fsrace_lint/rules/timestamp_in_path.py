@@ -45,13 +45,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import AGREE_ON_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -60,38 +60,44 @@ RULE = Rule(code="FSR206", name="timestamp-in-path", default_from=Evidence.EVIDE
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files and folders whose names all processes make up from the clock."""
-    made = project.exposed("mkdir", "write", "copy")
+    made = project.instantiated("mkdir", "write", "copy")
     told: set[object] = set()
-    for _, group in itertools.groupby(made, key=lambda site: site.event):
+    for _, group in itertools.groupby(made, key=lambda site: site.call_site):
         found = next((site for site in group if _differs(project, site)), None)
         if found is not None and not told.issuperset(_made_up(found)):
             told |= _made_up(found)
             yield _finding(found)
 
 
-def _differs(project: Project, site: Site) -> bool:
+def _differs(project: Project, site: Access) -> bool:
     path = site.path
-    if path is None or path.origins not in ({"clock"}, {"chance"}) or not site.runs_several:
+    if path is None or path.rank_dependence not in ({"clock"}, {"chance"}) or not site.runs_several:
         return False
-    if path.origins == {"chance"} and not site.differs_in_folder:
+    if path.rank_dependence == {"chance"} and not site.differs_in_folder:
         return False
-    meant = project.is_scratch(site) or (path.origins == {"chance"} and project.name_of(site).is_temporary)
+    meant = project.is_scratch(site) or (
+        path.rank_dependence == {"chance"} and project.name_of(site).is_temporary
+    )
     return not (meant or site.locked or project.agrees(site))
 
 
-def _made_up(site: Site) -> set[object]:
+def _made_up(site: Access) -> set[object]:
     """Give the parts of a path that differ: what is made up once is told once."""
-    return {symbol for symbol in site.path.symbols() if symbol.private} if site.path is not None else set()
+    return (
+        {symbol for symbol in site.path.variables() if symbol.rank_dependent}
+        if site.path is not None
+        else set()
+    )
 
 
-def _finding(site: Site) -> Finding:
+def _finding(site: Access) -> Finding:
     path = site.path
-    by_clock = path is not None and path.origins == {"clock"}
+    by_clock = path is not None and path.rank_dependence == {"clock"}
     return RULE.finding(
         site,
-        f"every process makes up its own {site.spelled} from {'the clock' if by_clock else 'chance'}",
+        f"every process makes up its own {site.path_source} from {'the clock' if by_clock else 'chance'}",
         witness=Witness(
-            (Step(0, site.told, "one name"), Step(1, site.told, "another name")),
+            (WitnessStep(0, site.display, "one name"), WitnessStep(1, site.display, "another name")),
             "each process works under a name that the others do not know",
         ),
         related=done_at(site),

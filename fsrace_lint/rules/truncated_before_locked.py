@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Step, Witness
+from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import LOCK_THEN_TRUNCATE
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             opened,
-            f"a process empties {opened.spelled} while another holds its lock",
+            f"a process empties {opened.path_source} while another holds its lock",
             witness=Witness(
                 (
-                    Step(0, lock.site.written, "holds the lock"),
-                    Step(0, "writes its content"),
-                    Step(1, opened.told, "empties the file, without the lock"),
+                    WitnessStep(0, lock.access.source, "holds the lock"),
+                    WitnessStep(0, "writes its content"),
+                    WitnessStep(1, opened.display, "empties the file, without the lock"),
                 ),
-                f"what process 0 wrote to {opened.spelled} is lost or cut in two",
+                f"what process 0 wrote to {opened.path_source} is lost or cut in two",
             ),
-            related=[Related(lock.site.place, "locked only here")],
+            related=[Related(lock.access.place, "locked only here")],
         )

@@ -47,13 +47,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import DELETING, for_delete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -62,36 +62,38 @@ RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDEN
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
-    elsewhere = {gone.event for gone, _ in project.resets()}
+    elsewhere = {gone.call_site for gone, _ in project.resets()}
     pairs = project.pairs({"write", "create"}, {"delete", "rename"})
-    created = {site.event: before for before, site in pairs}
-    elsewhere |= {event for event, before in created.items() if before.act.exclusive}
-    elsewhere |= {delete.event for _, delete in project.listed_then_deleted()}
-    for event, group in itertools.groupby(project.exposed("delete", "rename"), key=lambda site: site.event):
+    created = {site.call_site: before for before, site in pairs}
+    elsewhere |= {event for event, before in created.items() if before.operation.exclusive}
+    elsewhere |= {delete.call_site for _, delete in project.listed_then_deleted()}
+    for event, group in itertools.groupby(
+        project.instantiated("delete", "rename"), key=lambda site: site.call_site
+    ):
         found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
         plain = [site for site in found if not _is_strict(project, site)]
         if found:
             yield _finding(project, project.shown_by(created.get(event), (plain or found)[0]))
 
 
-def _is_hazard(project: Project, site: Site) -> bool:
+def _is_hazard(project: Project, site: Access) -> bool:
     probe = project.probe_where_done(site, absent=False)
-    checked = probe is not None and (site.act.op == "delete" or probe.refuses)
+    checked = probe is not None and (site.operation.op == "delete" or probe.refuses)
     judged = site.path is not None and not (project.made_before(site) or project.is_given_up_after(site))
     return judged and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
 
 
-def _is_strict(project: Project, site: Site) -> bool:
+def _is_strict(project: Project, site: Access) -> bool:
     return site.is_one_of_group or not (site.certain or project.listing_of(site) is not None)
 
 
-def _finding(project: Project, site: Site) -> Finding:
-    verb = "deletes" if site.act.op == "delete" else "moves"
+def _finding(project: Project, site: Access) -> Finding:
+    verb = "deletes" if site.operation.op == "delete" else "moves"
     return RULE.finding(
         site,
-        f"every process {verb} {site.spelled}, and all but the first fail",
+        f"every process {verb} {site.path_source}, and all but the first fail",
         witness=Witness(
-            (Step(0, site.told, "done"), Step(1, site.told, "FileNotFoundError")),
+            (WitnessStep(0, site.display, "done"), WitnessStep(1, site.display, "FileNotFoundError")),
             "process 1 dies with FileNotFoundError",
         ),
         related=done_at(site),

@@ -41,13 +41,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, related
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, related
 from fsrace_lint.rules.remedies import RESET_ON_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -56,28 +56,28 @@ RULE = Rule(code="FSR203", name="unguarded-reset", default_from=Evidence.EVIDENT
 
 def check(project: Project) -> Iterator[Finding]:
     """Find directories that every process deletes and makes anew; one delete is one finding."""
-    found: dict[Site, list[Site]] = {}
+    found: dict[Access, list[Access]] = {}
     for removal, mkdir in project.resets():
-        if removal.act.tree and removal.is_contended and mkdir.is_contended:
+        if removal.operation.tree and removal.is_contended and mkdir.is_contended:
             found.setdefault(removal, []).append(mkdir)
     for removal, made in found.items():
         yield _finding(removal, made)
 
 
-def _finding(removal: Site, made: list[Site]) -> Finding:
+def _finding(removal: Access, made: list[Access]) -> Finding:
     mkdir = made[0]
     return RULE.finding(
         removal,
-        f"every process removes {removal.spelled} and makes it anew, with what another one has put into it",
+        f"every process removes {removal.path_source} and makes it anew, with what another one has put into it",
         witness=Witness(
             (
-                Step(0, removal.told, "done"),
-                Step(0, mkdir.told, "done"),
-                Step(0, f"writes into {removal.spelled}"),
-                Step(1, removal.told, "deletes what process 0 has written"),
-                Step(1, mkdir.told, "done"),
+                WitnessStep(0, removal.display, "done"),
+                WitnessStep(0, mkdir.display, "done"),
+                WitnessStep(0, f"writes into {removal.path_source}"),
+                WitnessStep(1, removal.display, "deletes what process 0 has written"),
+                WitnessStep(1, mkdir.display, "done"),
             ),
-            f"what process 0 has written to {removal.spelled} is gone",
+            f"what process 0 has written to {removal.path_source} is gone",
         ),
         related=(
             *(related(mkdir, "made anew here") for mkdir in made),

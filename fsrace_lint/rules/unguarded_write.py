@@ -40,13 +40,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Step, Witness, done_at, tested
+from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, tested
 from fsrace_lint.rules.remedies import WRITING, for_one_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -55,40 +55,44 @@ RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT
 
 def check(project: Project) -> Iterator[Finding]:
     """Find files that every process writes; one call that leads to several of them is one finding."""
-    for _, group in itertools.groupby(project.exposed("write", "copy"), key=lambda write: write.event):
+    for _, group in itertools.groupby(
+        project.instantiated("write", "copy"), key=lambda write: write.call_site
+    ):
         writes = [write for write in group if _is_hazard(project, write)]
         plain = [write for write in writes if not _is_strict(write)]
         if writes:
             yield _finding(project, plain or writes)
 
 
-def _is_hazard(project: Project, write: Site) -> bool:
+def _is_hazard(project: Project, write: Access) -> bool:
     reported = write.can_be_made_twice and project.is_created_after_check(write)
     silent = reported or project.is_lock_file(write) or project.is_scratch(write)
     return project.is_raced(write) and not silent
 
 
-def _is_strict(write: Site) -> bool:
-    return write.act.appends or write.is_one_of_group or not write.certain
+def _is_strict(write: Access) -> bool:
+    return write.operation.appends or write.is_one_of_group or not write.certain
 
 
-def _finding(project: Project, writes: list[Site]) -> Finding:
+def _finding(project: Project, writes: list[Access]) -> Finding:
     write = writes[0]
     probe = project.probe_of(write)
-    tests = () if probe is None else tuple(Step(each, probe.spelled, probe.answer) for each in (0, 1))
-    others = len({other.spelled for other in writes}) - 1
+    tests = (
+        () if probe is None else tuple(WitnessStep(each, probe.path_source, probe.answer) for each in (0, 1))
+    )
+    others = len({other.path_source for other in writes}) - 1
     more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
     return RULE.finding(
         write,
-        f"every process writes {write.spelled}{more}",
+        f"every process writes {write.path_source}{more}",
         witness=Witness(
             (
                 *tests,
-                Step(0, write.told, "truncates the file"),
-                Step(0, "writes its content"),
-                Step(1, write.told, "truncates the file again"),
+                WitnessStep(0, write.display, "truncates the file"),
+                WitnessStep(0, "writes its content"),
+                WitnessStep(1, write.display, "truncates the file again"),
             ),
-            f"{write.spelled} is empty or half written, and the content of process 0 is lost",
+            f"{write.path_source} is empty or half written, and the content of process 0 is lost",
         ),
         related=(
             *(() if probe is None else (tested(probe, write),)),

@@ -17,7 +17,7 @@ from fsrace_lint.syntax.model import FileFacts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import Runs
 
 
@@ -38,7 +38,7 @@ def project(files: Mapping[str, str]) -> Project:
 
 def runs(files: Mapping[str, str]) -> Runs:
     """Tell who runs the one site of a project."""
-    (site,) = project(files).sites("mkdir")
+    (site,) = project(files).accesses("mkdir")
     return site.runs
 
 
@@ -54,14 +54,14 @@ def facts(text: str) -> m.FileFacts:
     return found
 
 
-def marked(linked: Project) -> Event:
+def marked(linked: Project) -> CallSite:
     """Find the one call of `mark` in a project."""
     (event,) = [
         event
         for module in linked.linker.table.modules
         for function in module.functions
         if (flow := linked.linker.flow(function)) is not None
-        for event in flow.events
+        for event in flow.call_sites
         if event.call.function == m.Name("mark")
     ]
     return event

@@ -16,9 +16,9 @@ from fsrace_lint.findings.finding import (
     Related,
     Severity,
     Silenced,
-    Step,
     Suppression,
     Witness,
+    WitnessStep,
 )
 from fsrace_lint.report import Outcome, Problem
 
@@ -81,7 +81,7 @@ SPANS = st.builds(Span, *[st.integers(1, 30)] * 4)
 
 
 PLACES = st.builds(Place, st.one_of(st.just("a.py"), ANY_TEXT), SPANS)
-STEPS = st.builds(Step, st.integers(0, 5), ANY_TEXT, ANY_TEXT)
+STEPS = st.builds(WitnessStep, st.integers(0, 5), ANY_TEXT, ANY_TEXT)
 
 
 FINDINGS = st.builds(

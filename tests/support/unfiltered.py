@@ -15,14 +15,14 @@ from unittest import mock
 from fsrace_lint import catalog, rules
 from fsrace_lint.analysis.accesses import accesses
 from fsrace_lint.analysis.callgraph import call_graph
-from fsrace_lint.analysis.callgraph.reaching_functions import Leading
-from fsrace_lint.analysis.program.candidate_callers import Mentions
+from fsrace_lint.analysis.callgraph.reaching_functions import ReachingFunctions
+from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
 from fsrace_lint.analysis.program.modules import link_module
 from fsrace_lint.analysis.queries.linked import Linked
 from fsrace_lint.analysis.queries.project import Project
 from fsrace_lint.analysis.synchronization import event_sequences
-from fsrace_lint.analysis.synchronization.misused_helpers import Misuses
-from fsrace_lint.analysis.synchronization.polling import Polls
+from fsrace_lint.analysis.synchronization.misused_helpers import MisusedHelpers
+from fsrace_lint.analysis.synchronization.polling import Polling
 from fsrace_lint.files.source import of_text
 from fsrace_lint.syntax.extract import SyntaxProblem, extract
 from fsrace_lint.syntax.model import FileFacts
@@ -30,7 +30,7 @@ from fsrace_lint.syntax.model import FileFacts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
 
 ROOT: Final = Path("/p")
@@ -49,19 +49,19 @@ class _Everything(frozenset[Any]):
 EVERYTHING: Final = _Everything()
 
 
-def _all_functions(self: Mentions, _function: object) -> tuple[LinkedFunction, ...]:
+def _all_functions(self: CandidateCallers, _function: object) -> tuple[LinkedFunction, ...]:
     return tuple(function for module in self._modules for function in module.functions)
 
 
 def _all_mentions(
-    self: Mentions, _function: object, *, handed: bool = False
+    self: CandidateCallers, _function: object, *, handed: bool = False
 ) -> Iterator[tuple[LinkedFunction, _Everything]]:
     del handed
     return ((function, EVERYTHING) for function in _all_functions(self, None))
 
 
-def _leads_everywhere(propagation: Propagation, _kinds: object, _depth: object) -> Leading:
-    return Leading(frozenset(_all_functions(propagation.mentions, None)), EVERYTHING)
+def _leads_everywhere(propagation: EntryStates, _kinds: object, _depth: object) -> ReachingFunctions:
+    return ReachingFunctions(frozenset(_all_functions(propagation.mentions, None)), EVERYTHING)
 
 
 def _all_names(_self: object, _names: object = None) -> _Everything:
@@ -73,14 +73,14 @@ def unfiltered() -> Iterator[None]:
     """Take the filters out of all projects that are linked and asked within."""
     with contextlib.ExitStack() as stack:
         for owner, name, value in (
-            (Mentions, "of", _all_functions),
-            (Mentions, "names", _all_names),
-            (Mentions, "search", _all_mentions),
-            (Mentions, "calling", _all_functions),
-            (Mentions, "names_for", _all_names),
-            (Mentions, "denoting", property(_all_names)),
-            (Misuses, "_handing", property(_all_names)),
-            (Polls, "_handing", property(_all_names)),
+            (CandidateCallers, "of", _all_functions),
+            (CandidateCallers, "names", _all_names),
+            (CandidateCallers, "search", _all_mentions),
+            (CandidateCallers, "calling", _all_functions),
+            (CandidateCallers, "names_for", _all_names),
+            (CandidateCallers, "denoting", property(_all_names)),
+            (MisusedHelpers, "_handing", property(_all_names)),
+            (Polling, "_handing", property(_all_names)),
             (Linked, "each_acting", Linked.each),
             (accesses, "leading", _leads_everywhere),
             (event_sequences, "leading", _leads_everywhere),
@@ -125,7 +125,9 @@ def told(asked: Project, paths: Iterable[str]) -> list[str]:
         findings = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
         reported = {finding.place.span for finding in findings}
         found += sorted(repr(finding) for finding in findings)
-        found += sorted(f"{site.spelled} {site.span}: {reason}" for site, reason in about.silent(reported))
+        found += sorted(
+            f"{site.path_source} {site.span}: {reason}" for site, reason in about.not_reported(reported)
+        )
     return found
 
 
@@ -148,8 +150,8 @@ def ways_in(asked: Project) -> dict[str, list[str]]:
     """Give the ways into each function: the place of each call, and whether it hands the function over."""
     return {
         function.qualified: sorted(
-            f"{edge.event.function.qualified}:{edge.event.call.span} {edge.handed} {edge.position}"
-            for edge in asked.propagation.edges(function)
+            f"{edge.event.function.qualified}:{edge.event.call.span} {edge.passed_as_callback} {edge.position}"
+            for edge in asked.propagation.callers(function)
         )
         for module in asked.linker.table.modules
         for function in module.functions

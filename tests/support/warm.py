@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from fsrace_lint import rules
 from fsrace_lint.config import settings
 from fsrace_lint.pipeline import check as checking
-from fsrace_lint.pipeline.warm import Kept
+from fsrace_lint.pipeline.warm import WarmProjects
 
 if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked, Run
 
 
-def check(*paths: str, kept: Kept | None = None) -> tuple[Run, Checked]:
+def check(*paths: str, kept: WarmProjects | None = None) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths]
     ((run, found),) = checking.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
     return run, found
 
 
-def keeping(path: str) -> Kept:
+def keeping(path: str) -> WarmProjects:
     """Read the project that a file belongs to, and read no other one any more."""
-    kept = Kept()
+    kept = WarmProjects()
     kept.loads = True
     check(path, kept=kept)
     kept.loads = False

@@ -5,59 +5,62 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from fsrace_lint.analysis.accesses.model import Reach
-from fsrace_lint.analysis.accesses.path_ownership import Ownership
-from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, runs
+from fsrace_lint.analysis.accesses.path_ownership import PathOwnership
+from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, runs
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.accesses.model import Act, Site
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.dataflow.process_set import Processes, Runs
-    from fsrace_lint.analysis.paths.abstract_path import Path
-    from fsrace_lint.analysis.paths.path_normal_form import Paths
+    from fsrace_lint.analysis.accesses.model import Access, Operation
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.dataflow.process_set import ProcessSet, Runs
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
+    from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
     from fsrace_lint.analysis.paths.storage import Storage
 
 Part = TypeVar("Part")
 
-_ONE: Final = frozenset(FIRST.values()) - {ALL}
+_ONE: Final = frozenset(FIRST.values()) - {TOP}
 _ALL: Final = frozenset({"all", "each", "every"})
 
 
-class Surroundings:
+class AccessContexts:
     """Tells of calls and paths what all callers bring, for every act that is seen there."""
 
-    def __init__(self, propagation: Propagation, paths: Paths, storage: Storage) -> None:
+    def __init__(self, propagation: EntryStates, paths: PathNormalizer, storage: Storage) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.propagation = propagation
-        self.ownership = Ownership(paths, propagation)
+        self.ownership = PathOwnership(paths, propagation)
         self._guards = propagation.linker.guards
         self._paths, self._storage = paths, storage
 
-    def first_let_in(self, event: Event) -> str | None:
+    def first_let_in(self, event: CallSite) -> str | None:
         """Give the scope whose first process comes to a call before the others; None where none does."""
         function = event.function
-        return self.propagation.protection.first(event) or self.propagation.context(function).first
+        return (
+            self.propagation.protection.serializing_context(event)
+            or self.propagation.entry_state(function).first
+        )
 
-    def acting(self, act: Act, event: Event) -> Processes:
+    def acting(self, act: Operation, event: CallSite) -> ProcessSet:
         """Tell which processes do it, of those that come to the call."""
         processes = self.propagation.processes(event)
         if act.only is not None:
             processes &= FIRST[act.only]
         if act.condition is not None:
-            processes &= self._guards.split(act.condition, event.state.scope)[0]
+            processes &= self._guards.partition(act.condition, event.state.scope)[0]
         return processes
 
-    def who_runs(self, event: Event, processes: Processes) -> Runs:
+    def who_runs(self, event: CallSite, processes: ProcessSet) -> Runs:
         """Tell who does what some processes do at a call, with what all callers bring."""
         function = event.function
-        entering = self.propagation.decorated(function) & self.propagation.context(function).processes
+        entering = self.propagation.decorated(function) & self.propagation.entry_state(function).processes
         return runs(processes & entering)
 
-    def shared_by(self, path: Path | None, spelled: str) -> Reach:
+    def shared_by(self, path: AbstractPath | None, spelled: str) -> Reach:
         """Tell who shares a path that is no process's own."""
         named = self._storage.named(path, spelled)
         if named is not None:
@@ -65,12 +68,12 @@ class Surroundings:
         local = self._paths.node_local.holds(path) or self._storage.filesystem == "local"
         return Reach.NODE if local else Reach.SHARED
 
-    def is_opened(self, event: Event) -> bool:
+    def is_opened(self, event: CallSite) -> bool:
         """Tell whether a setting says that all come to a call, else one does: `on_each_node or rank == 0`."""
-        for literal in event.state.literals:
+        for literal in event.state.conditions:
             test, truth = unnegated(literal.test, truth=literal.truth)
             if isinstance(test, m.Boolean) and (test.operator == "or") == truth:
-                splits = [self._guards.split(side, literal.scope) for side in test.values]
+                splits = [self._guards.partition(side, literal.scope) for side in test.values]
                 who = {split[0 if truth else 1] for split in splits}
                 sides = (unnegated(side, truth=truth) for side in test.values)
                 if not who.isdisjoint(_ONE) and any(holds and _says_all(side) for side, holds in sides):
@@ -84,12 +87,12 @@ class _Found(Generic[Part]):
     There are many sites, and of most only one or two parts are asked for.
     """
 
-    def __init__(self, find: Callable[[SeenFromCall], Part]) -> None:
+    def __init__(self, find: Callable[[LazyAccessContext], Part]) -> None:
         self._find = find
         self._slot = f"_{find.__name__}"
         self.__doc__ = find.__doc__
 
-    def __get__(self, standing: SeenFromCall, owner: type[SeenFromCall]) -> Part:
+    def __get__(self, standing: LazyAccessContext, owner: type[LazyAccessContext]) -> Part:
         try:
             found: Part = getattr(standing, self._slot)
         except AttributeError:
@@ -98,7 +101,7 @@ class _Found(Generic[Part]):
         return found
 
 
-class SeenFromCall:
+class LazyAccessContext:
     """How an act stands among the processes as it is seen from a call.
 
     Each part is found when somebody asks for it: most acts are put aside by what they are and where they
@@ -112,15 +115,15 @@ class SeenFromCall:
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        act: Act,
-        event: Event,
-        origin: Event,
-        path: Path | None,
+        surroundings: AccessContexts,
+        act: Operation,
+        event: CallSite,
+        origin: CallSite,
+        path: AbstractPath | None,
         spelled: str,
         *,
-        below: Site | None = None,
-        processes: Processes | None = None,
+        below: Access | None = None,
+        processes: ProcessSet | None = None,
     ) -> None:
         """Take what is known without a look at the callers.
 
@@ -143,14 +146,14 @@ class SeenFromCall:
             self.path = None
 
     @_Found
-    def processes(self) -> Processes:
+    def processes(self) -> ProcessSet:
         """Who does it, of those that come to the function."""
         if self.below is not None:
             return self.below.own & self.surroundings.propagation.processes(self.event)
         return self.surroundings.acting(self.act, self.event)
 
     @_Found
-    def own(self) -> Processes:
+    def own(self) -> ProcessSet:
         """Who gets from the call to the act, before what the callers bring."""
         return self.processes & self.surroundings.propagation.decorated(self.event.function)
 
@@ -165,7 +168,7 @@ class SeenFromCall:
         propagation = self.surroundings.propagation
         below = frozenset[str]() if self.below is None else self.below.caught
         here = propagation.protection.caught(self.event)
-        return below | here | propagation.context(self.event.function).caught
+        return below | here | propagation.entry_state(self.event.function).caught
 
     @_Found
     def locked(self) -> bool:
@@ -173,12 +176,12 @@ class SeenFromCall:
         propagation = self.surroundings.propagation
         below = self.below is not None and self.below.locked
         here = below or propagation.protection.locked(self.event)
-        return here or propagation.context(self.event.function).locked
+        return here or propagation.entry_state(self.event.function).locked
 
     @_Found
-    def first(self) -> str | None:
+    def serialized_by(self) -> str | None:
         """The scope whose first process is let through before the others."""
-        below = None if self.below is None else self.below.first
+        below = None if self.below is None else self.below.serialized_by
         return self.surroundings.first_let_in(self.event) or below
 
     @_Found

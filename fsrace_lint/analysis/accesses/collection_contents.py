@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.values.abstract_values import Element, Value
+from fsrace_lint.analysis.values.abstract_values import Expression, IterationElement
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.traversal import suites
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.resolve import Resolver
 
 _DEEPEST: Final = 8
@@ -21,7 +21,7 @@ _SAME_ELEMENTS: Final = frozenset({"list", "tuple", "set", "sorted", "reversed"}
 _KEYS: Final = frozenset({"keys", "items"})
 
 
-class Collected:
+class CollectionContents:
     """Finds what the elements of collections are, where these are filled in the code that uses them."""
 
     def __init__(self, resolver: Resolver) -> None:
@@ -36,18 +36,18 @@ class Collected:
                 anything else nothing is given.
         """
         match binding:
-            case Element(iterable=Value(expr=expr, scope=scope), index=None | 0):
+            case IterationElement(iterable=Expression(expr=expr, scope=scope), index=None | 0):
                 yield from self._elements(expr, scope, 0)
-            case Value(expr=m.Subscript(value=value, index=m.Constant(value=int())), scope=scope):
+            case Expression(expr=m.Subscript(value=value, index=m.Constant(value=int())), scope=scope):
                 yield from self._elements(value, scope, 0)
 
-    def _elements(self, expr: m.Expr, scope: Scope, depth: int) -> Iterator[m.Expr]:
+    def _elements(self, expr: m.Expr, scope: Environment, depth: int) -> Iterator[m.Expr]:
         if depth > _DEEPEST:
             return
         match expr:
             case m.Name(id=name):
                 bound = self._resolver.binding(name, scope)
-                if isinstance(bound, Value):
+                if isinstance(bound, Expression):
                     yield from self._elements(bound.expr, bound.scope, depth + 1)
                     yield from _put_into(name, scope.function.facts.body)
             case m.Sequence(items=items):

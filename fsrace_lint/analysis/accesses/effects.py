@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.accesses.model import LOOKING, Act
+from fsrace_lint.analysis.accesses.model import LOOKING, Operation
 from fsrace_lint.analysis.accesses.shell_commands import HERE, fetched_to
 from fsrace_lint.analysis.program.modules import LinkedClass
-from fsrace_lint.analysis.program.symbols import Instance, Library, qualified_name
+from fsrace_lint.analysis.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.analysis.values.abstract_values import Argument as Passed
-from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
 from fsrace_lint.catalog import argument
 from fsrace_lint.syntax import model as m
@@ -18,9 +18,9 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.program.candidate_callers import Mentions
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog, Effect
 
@@ -49,21 +49,21 @@ _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2,
 class Effects:
     """Reads calls as acts on the filesystem."""
 
-    def __init__(self, resolver: Resolver, catalog: Catalog, mentions: Mentions) -> None:
+    def __init__(self, resolver: Resolver, catalog: Catalog, mentions: CandidateCallers) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.catalog = catalog
-        self._known: dict[tuple[int, Scope], tuple[m.Call, Act | None]] = {}
+        self._known: dict[tuple[int, Environment], tuple[m.Call, Operation | None]] = {}
         known = catalog.last_names["effect"] | catalog.last_names["program"]
         self.names = mentions.names_of_library(known)
         """The names by which what has an effect may be called in the project."""
 
-    def looks(self, event: Event) -> bool:
+    def looks(self, event: CallSite) -> bool:
         """Tell whether a call asks the filesystem what is there."""
-        act = self.act(event.call, event.state.scope)
+        act = self.operation(event.call, event.state.scope)
         return act is not None and act.op in LOOKING
 
-    def act(self, call: m.Call, scope: Scope) -> Act | None:
+    def operation(self, call: m.Call, scope: Environment) -> Operation | None:
         """Tell what a call does to the filesystem, or None where it does nothing known."""
         if last_name(call.function) not in self.names:
             return None
@@ -73,15 +73,15 @@ class Effects:
             self._known[key] = call, self._read(call, scope)
         return self._known[key][1]
 
-    def _read(self, call: m.Call, scope: Scope) -> Act | None:
-        entity = self.resolver.entity(call.function, scope)
+    def _read(self, call: m.Call, scope: Environment) -> Operation | None:
+        entity = self.resolver.symbol(call.function, scope)
         name = qualified_name(entity)
         if name is None:
             return self._unresolved(call, scope)
         effect = self.catalog.exact("effect", name)
         if effect is not None:
             return self._effected(effect, call, name, scope)
-        if isinstance(entity, Library) and isinstance(call.function, m.Attribute):
+        if isinstance(entity, ExternalName) and isinstance(call.function, m.Attribute):
             effect = self.catalog.find("effect", name)
             if effect is not None and effect.path != "self" and effect.op == "write":
                 return self._effected(effect, call, f"*.{call.function.name}", scope)
@@ -89,7 +89,7 @@ class Effects:
             return self._program(call, name, scope)
         return None
 
-    def _unresolved(self, call: m.Call, scope: Scope) -> Act | None:
+    def _unresolved(self, call: m.Call, scope: Environment) -> Operation | None:
         """A method whose name tells what it does, on an object that nothing else is known of."""
         if not isinstance(call.function, m.Attribute):
             return None
@@ -97,7 +97,7 @@ class Effects:
         effect = self.catalog.exact("effect", f"*.{method}")
         if effect is None or not _could_be(effect, method, call):
             return None
-        owner = self.resolver.entity(receiver, scope)
+        owner = self.resolver.symbol(receiver, scope)
         if isinstance(owner, LinkedClass) or (
             isinstance(owner, Instance) and isinstance(owner.of, LinkedClass)
         ):
@@ -109,24 +109,24 @@ class Effects:
             return None
         return self._effected(effect, call, f"*.{method}", scope)
 
-    def _effected(self, effect: Effect, call: m.Call, name: str, scope: Scope) -> Act | None:
+    def _effected(self, effect: Effect, call: m.Call, name: str, scope: Environment) -> Operation | None:
         mode = given(call, effect.mode.partition("=")[0]) if effect.mode else None
         return _act(effect, call, name, None if mode is None else self._usual(mode, scope))
 
-    def _usual(self, mode: m.Expr, scope: Scope) -> m.Expr:
+    def _usual(self, mode: m.Expr, scope: Environment) -> m.Expr:
         """Give the value of a name, or what a parameter is where no caller gives it."""
         bound = self.resolver.binding(mode.id, scope) if isinstance(mode, m.Name) else None
-        if isinstance(bound, Value):
+        if isinstance(bound, Expression):
             return bound.expr
         default = bound.parameter.default if isinstance(bound, Passed) else None
         return mode if default is None else default
 
-    def _program(self, call: m.Call, name: str, scope: Scope) -> Act | None:
+    def _program(self, call: m.Call, name: str, scope: Environment) -> Operation | None:
         command = given(call, "0:args")
         bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
-        command = bound.expr if isinstance(bound, Value) else command
+        command = bound.expr if isinstance(bound, Expression) else command
         found = None if command is None else fetched_to(command, given(call, ":cwd"))
-        return None if found is None else Act(found[0], found[1], name, tolerant=False)
+        return None if found is None else Operation(found[0], found[1], name, tolerant=False)
 
 
 def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
@@ -137,7 +137,7 @@ def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
     return few and all(keyword.name in _PATHLIB_KEYWORDS for keyword in call.keywords)
 
 
-def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> Act | None:
+def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> Operation | None:
     mode = _mode(effect.mode, given_mode) if effect.mode else "w"
     flags = set(words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
     op = effect.op
@@ -156,7 +156,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
     if op == "mkdir" and effect.tree and tolerant:
         # a tree that is copied into what is there already replaces one file after the other
         op, tolerant = "copy", False
-    return Act(
+    return Operation(
         op=op,
         path=HERE if path is None else path,
         api=name,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.accesses.model import Probe
-from fsrace_lint.analysis.paths.abstract_path import Path
-from fsrace_lint.analysis.paths.callee_paths import seen_at_call
-from fsrace_lint.analysis.values.abstract_values import Selected, Value
+from fsrace_lint.analysis.accesses.model import ExistenceCheck
+from fsrace_lint.analysis.paths.abstract_path import AbstractPath
+from fsrace_lint.analysis.paths.callee_paths import instantiate_at_call
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.analysis.accesses.effects import Effects
-    from fsrace_lint.analysis.accesses.model import Site
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _ALIASES_DEPTH: Final = 4
 
@@ -35,39 +35,39 @@ class _Answer(Record, frozen=True):
     """
 
     expr: m.Expr
-    scope: Scope
+    scope: Environment
     truth: bool
     implied: bool = True
     depth: int = 0
-    entry: Value | None = None
-    through: tuple[m.Call, Scope] | None = None
+    entry: Expression | None = None
+    through: tuple[m.Call, Environment] | None = None
     said: str = ""
 
 
-class Probes:
+class ExistenceChecks:
     """Finds the tests before sites."""
 
-    def __init__(self, linker: Linker, effects: Effects) -> None:
+    def __init__(self, linker: FunctionFlows, effects: Effects) -> None:
         """Prepare for a project."""
         self.linker = linker
         self.effects = effects
 
-    def wanting(self, site: Site) -> Probe | None:
+    def wanting(self, site: Access) -> ExistenceCheck | None:
         """Give the nearest test before a site that makes what it found missing.
 
         That may be a function of the project that is asked about the path, or about
         the object whose method the site stands in: what it answers is taken to say so.
         """
-        for literal in reversed(site.event.state.literals):
+        for literal in reversed(site.call_site.state.conditions):
             for call, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
-                probe = self._probe(call, answer, literal, site.event.call)
-                if probe is not None and probe.absent and related(probe.path, site.path):
+                probe = self._probe(call, answer, literal, site.call_site.call)
+                if probe is not None and probe.found_missing and related(probe.path, site.path):
                     return probe
                 if site.path is not None and self._asks_about(call, answer.scope, site.path):
-                    return replace(_made(call, site.path, answer, literal, site.event.call), absent=True)
+                    return replace(_made(call, site.path, answer, literal, site.call_site.call), absent=True)
         return None
 
-    def _asks_about(self, call: m.Call, scope: Scope, path: Path) -> bool:
+    def _asks_about(self, call: m.Call, scope: Environment, path: AbstractPath) -> bool:
         """Tell whether a function of the project looks for what it is given: this path, or a part of it."""
         callee = self.linker.resolver.callee(call, scope)
         if callee is None:
@@ -77,13 +77,13 @@ class Probes:
         on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
         if not on_itself and not any(found is not None and related(found, path) for found in paths):
             return False
-        return any(map(self.effects.looks, self.linker.events(callee)))
+        return any(map(self.effects.looks, self.linker.call_sites(callee)))
 
-    def before(self, event: Event) -> Iterator[Probe]:
+    def before(self, event: CallSite) -> Iterator[ExistenceCheck]:
         """Give the existence tests that led to a call, nearest first, of whatever path."""
-        return self.among(event.state.literals, event.call)
+        return self.among(event.state.conditions, event.call)
 
-    def among(self, literals: Sequence[Literal], call: m.Call) -> Iterator[Probe]:
+    def among(self, literals: Sequence[PathCondition], call: m.Call) -> Iterator[ExistenceCheck]:
         """Give the existence tests that some tests before a call consist of, nearest first."""
         for literal in reversed(literals):
             for asked, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
@@ -115,11 +115,11 @@ class Probes:
 
     def _named(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
         bound = self.linker.guards.known(answer.expr, answer.scope)
-        if isinstance(bound, Value):
+        if isinstance(bound, Expression):
             yield from self._calls(
                 replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
             )
-        elif isinstance(bound, Selected):
+        elif isinstance(bound, Conditional):
             yield from self._chosen(answer, bound, lambda value: bool(value) == answer.truth)
 
     def _compared(
@@ -127,19 +127,21 @@ class Probes:
     ) -> Iterator[tuple[m.Call, _Answer]]:
         holds = answer.truth == (operator in {"==", "is", "in"})
         if operator in {"in", "not in"}:
-            yield from self._calls(replace(answer, expr=right, truth=holds, entry=Value(left, answer.scope)))
+            yield from self._calls(
+                replace(answer, expr=right, truth=holds, entry=Expression(left, answer.scope))
+            )
         elif isinstance(right, m.Constant) and isinstance(right.value, bool):
             yield from self._calls(replace(answer, expr=left, truth=right.value == holds))
         elif right == m.Constant(None) and answer.depth < _ALIASES_DEPTH:
             bound = self.linker.guards.known(left, answer.scope)
-            if isinstance(bound, Selected):
+            if isinstance(bound, Conditional):
                 yield from self._chosen(answer, bound, lambda value: (value is None) == holds)
-            elif isinstance(bound, Value) and isinstance(bound.expr, m.Call) and holds:
+            elif isinstance(bound, Expression) and isinstance(bound.expr, m.Call) and holds:
                 asked = replace(answer, scope=bound.scope, said=str(None))
                 yield from self._returned(bound.expr, asked, lambda value: value is None)
 
     def _chosen(
-        self, answer: _Answer, bound: Selected, fits: Callable[[object], bool]
+        self, answer: _Answer, bound: Conditional, fits: Callable[[object], bool]
     ) -> Iterator[tuple[m.Call, _Answer]]:
         """Give the calls in the test that chose what a name is bound to, by what it was then.
 
@@ -147,7 +149,7 @@ class Probes:
         not surely so.
         """
         sides = [
-            side.expr if isinstance(side, Value) and isinstance(side.expr, m.Constant) else None
+            side.expr if isinstance(side, Expression) and isinstance(side.expr, m.Constant) else None
             for side in (bound.then, bound.otherwise)
         ]
         may_be = [side is not None and fits(side.value) for side in sides]
@@ -176,19 +178,21 @@ class Probes:
         if answer.through is not None or answer.depth >= _ALIASES_DEPTH:
             return
         callee = self.linker.resolver.callee(call, answer.scope)
-        ways = () if callee is None else self.linker.exits(callee)
+        ways = () if callee is None else self.linker.exit_points(callee)
         within = replace(answer, through=(call, answer.scope), depth=answer.depth + 1)
         if len(ways) == 1 and ways[0].value is not None and not isinstance(ways[0].value, m.Constant):
             yield from self._calls(replace(within, expr=ways[0].value, scope=ways[0].state.scope))
             return
         left = [way for way in ways if _is_constant(way.value) and fits(_constant(way.value))]
         for way in left if len(left) == 1 < len(ways) else ():
-            for literal in reversed(way.state.literals):
+            for literal in reversed(way.state.conditions):
                 told = replace(within, expr=literal.test, scope=literal.scope, truth=literal.truth)
                 yield from self._calls(replace(told, implied=False))
 
-    def _probe(self, call: m.Call, answer: _Answer, literal: Literal, then: m.Call) -> Probe | None:
-        act = self.effects.act(call, answer.scope)
+    def _probe(
+        self, call: m.Call, answer: _Answer, literal: PathCondition, then: m.Call
+    ) -> ExistenceCheck | None:
+        act = self.effects.operation(call, answer.scope)
         if act is None or act.op != ("probe" if answer.entry is None else "list"):
             return None
         path = self.linker.paths.normalize(act.path, answer.scope)
@@ -196,15 +200,19 @@ class Probes:
             path = self._in_folder(path, answer.entry)
         if answer.through is not None:
             outer, scope = answer.through
-            path = seen_at_call(self.linker.paths, path, outer, scope, answer.scope.function)
+            path = instantiate_at_call(self.linker.paths, path, outer, scope, answer.scope.function)
         if path is None:
             return None
         return _made(call, path, answer, literal, then, asks=act.api.rpartition(".")[2])
 
-    def _in_folder(self, folder: Path | None, entry: Value) -> Path | None:
+    def _in_folder(self, folder: AbstractPath | None, entry: Expression) -> AbstractPath | None:
         """Give the path of what has a name in a folder."""
         name = self.linker.paths.normalize(entry.expr, entry.scope)
-        return None if folder is None or name is None else Path.of((*folder.pieces(), "/", *name.pieces()))
+        return (
+            None
+            if folder is None or name is None
+            else AbstractPath.of((*folder.pieces(), "/", *name.pieces()))
+        )
 
 
 def _is_constant(value: m.Expr | None) -> bool:
@@ -216,7 +224,7 @@ def _constant(value: m.Expr | None) -> object:
     return value.value if isinstance(value, m.Constant) else None
 
 
-def related(probed: Path, path: Path | None) -> bool:
+def related(probed: AbstractPath, path: AbstractPath | None) -> bool:
     """Tell whether a test of one path says something of another: of the same, or of what it lies in."""
     if path is None:
         return False
@@ -224,17 +232,17 @@ def related(probed: Path, path: Path | None) -> bool:
 
 
 def _made(
-    call: m.Call, path: Path, answer: _Answer, literal: Literal, then: m.Call, *, asks: str = ""
-) -> Probe:
+    call: m.Call, path: AbstractPath, answer: _Answer, literal: PathCondition, then: m.Call, *, asks: str = ""
+) -> ExistenceCheck:
     test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
     if answer.through is not None:
         call = answer.through[0]
-    return Probe(
+    return ExistenceCheck(
         span=call.span,
-        spelled=spell(call) if answer.entry is None else f"{spell(answer.entry.expr)} in {spell(call)}",
+        path_source=spell(call) if answer.entry is None else f"{spell(answer.entry.expr)} in {spell(call)}",
         path=path,
-        absent=not answer.truth,
-        exit=literal.exit or _raised_otherwise(literal),
+        found_missing=not answer.truth,
+        other_branch_exit=literal.exit or _raised_otherwise(literal),
         is_whole_test=test is call and answer.through is None,
         guards_only_the_site=_guards_only(literal, then),
         is_implied=answer.implied,
@@ -243,7 +251,7 @@ def _made(
     )
 
 
-def _raised_otherwise(literal: Literal) -> str:
+def _raised_otherwise(literal: PathCondition) -> str:
     """Tell whether the other side of a branch ends by raising."""
     if literal.branch is None:
         return ""
@@ -251,7 +259,7 @@ def _raised_otherwise(literal: Literal) -> str:
     return "raise" if other and isinstance(other[-1], m.Raise) else ""
 
 
-def _guards_only(literal: Literal, call: m.Call) -> bool:
+def _guards_only(literal: PathCondition, call: m.Call) -> bool:
     branch = literal.branch
     if branch is None or literal.exit:
         return False

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.dataflow.process_set import ALL, runs
-from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
+from fsrace_lint.analysis.dataflow.process_set import TOP, runs
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.program.symbols import as_function
-from fsrace_lint.analysis.values.abstract_values import Value, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Expression, expressions_of
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import parts
@@ -17,36 +17,36 @@ from fsrace_lint.syntax.ast_names import parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.analysis.callgraph.call_graph import Edge
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.dataflow.process_set import Runs
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.files.spans import Span
 
 _DEEPEST: Final = 8
 
 
-class Step(NamedTuple):
+class ExplanationStep(NamedTuple):
     """A call on the way up from a site; `edge` led here, and `is_one_of_several` says that others do too."""
 
-    event: Event
-    edge: Edge | None = None
+    event: CallSite
+    edge: CallEdge | None = None
     is_one_of_several: bool = False
 
 
-class Causes:
+class ExplanationPlaces:
     """Finds the places that reasons point at, the nearest to the site first."""
 
-    def __init__(self, propagation: Propagation) -> None:
+    def __init__(self, propagation: EntryStates) -> None:
         """Prepare for a project."""
         self.propagation = propagation
         self.protection = propagation.protection
         self.linker = propagation.linker
 
     def nearest(
-        self, event: Event, look: Callable[[Step], Place | None]
-    ) -> tuple[Place, Step] | tuple[None, None]:
+        self, event: CallSite, look: Callable[[ExplanationStep], Place | None]
+    ) -> tuple[Place, ExplanationStep] | tuple[None, None]:
         """Look at a call, at the calls of its function, at the calls of those, and so on.
 
         Args:
@@ -62,8 +62,8 @@ class Causes:
                 return place, step
         return None, None
 
-    def _upward(self, event: Event) -> Iterator[Step]:
-        waiting = [Step(event)]
+    def _upward(self, event: CallSite) -> Iterator[ExplanationStep]:
+        waiting = [ExplanationStep(event)]
         seen = set()
         while waiting:
             step = waiting.pop(0)
@@ -71,20 +71,20 @@ class Causes:
             function = step.event.function
             if function not in seen:
                 seen.add(function)
-                edges = self.propagation.edges(function)
+                edges = self.propagation.callers(function)
                 several = step.is_one_of_several or len(edges) > 1
-                waiting += [Step(edge.event, edge, several) for edge in edges]
+                waiting += [ExplanationStep(edge.event, edge, several) for edge in edges]
 
-    def guard(self, step: Step, wanted: Runs) -> Place | None:
+    def guard(self, step: ExplanationStep, wanted: Runs) -> Place | None:
         """Find what lets only so few processes come to a call: who runs what is handed over, or its guard."""
         if step.edge is not None and runs(step.edge.only) is wanted:
             return place_of(step.event)
         return self.guard_at(step.event, wanted)
 
-    def guard_at(self, event: Event, wanted: Runs) -> Place | None:
+    def guard_at(self, event: CallSite, wanted: Runs) -> Place | None:
         """Find what guards a call in its own function: a test, a call that leaves, a decorator."""
-        reached = ALL
-        for literal in event.state.literals:
+        reached = TOP
+        for literal in event.state.conditions:
             reached &= self.propagation.deciding(literal)
             if runs(reached) is wanted:
                 return self._tested(event, literal)
@@ -95,45 +95,49 @@ class Causes:
         return None
 
     @staticmethod
-    def _tested(event: Event, literal: Literal) -> Place:
+    def _tested(event: CallSite, literal: PathCondition) -> Place:
         span = _span_of(literal.test) if literal.branch is None else literal.branch.span
         return Place(event.function.module.path, span or event.call.span)
 
-    def _left_behind(self, event: Event, wanted: Runs) -> Place:
+    def _left_behind(self, event: CallSite, wanted: Runs) -> Place:
         """Find the call from which the others do not come back, or else a test that asks for a rank."""
-        before: Event | None = None
-        for earlier in self.linker.before(event):
+        before: CallSite | None = None
+        for earlier in self.linker.call_sites_before(event):
             if runs(earlier.state.processes) is wanted:
                 break
             before = earlier
         if before is not None and self._lets_few_return(before):
             return place_of(before)
-        for literal in event.state.literals:
+        for literal in event.state.conditions:
             if literal.branch is not None and self._divides(literal.test, literal.scope):
                 return Place(event.function.module.path, literal.branch.span)
         flow = self.linker.flow(event.function)
         tests = () if flow is None else flow.rank_tests
         return Place(event.function.module.path, tests[0].span) if tests else place_of(event)
 
-    def _divides(self, test: m.Expr, scope: Scope) -> bool:
+    def _divides(self, test: m.Expr, scope: Environment) -> bool:
         """Tell whether a part of a test asks for a rank: `not path or rank == 0`."""
-        divided = self.linker.guards.split(test, scope) != UNDIVIDED
+        divided = self.linker.guards.partition(test, scope) != UNPARTITIONED
         return divided or any(self._divides(part, scope) for part in parts(test))
 
-    def _lets_few_return(self, event: Event) -> bool:
+    def _lets_few_return(self, event: CallSite) -> bool:
         """Tell whether a call is one of a function of the project from which not all come back."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         function = as_function(entity)
-        exits = () if function is None else self.linker.exits(function)
-        return bool(exits) and not any(way.state.processes == ALL for way in exits)
+        exits = () if function is None else self.linker.exit_points(function)
+        return bool(exits) and not any(way.state.processes == TOP for way in exits)
 
-    def handler(self, step: Step, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
+    def handler(self, step: ExplanationStep, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
         """Find the handler around a call; none is around what it is only handed."""
-        return None if step.edge is not None and step.edge.handed else self.handler_at(step.event, tolerates)
+        return (
+            None
+            if step.edge is not None and step.edge.passed_as_callback
+            else self.handler_at(step.event, tolerates)
+        )
 
-    def handler_at(self, event: Event, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
+    def handler_at(self, event: CallSite, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
         """Find the handler around a call, or the context that suppresses, in its own function."""
-        for net in reversed(event.nets):
+        for net in reversed(event.exception_contexts):
             for handler in net.handlers:
                 alone = replace(event, nets=(replace(net, handlers=(handler,), suppressor=None),))
                 if tolerates(self.protection.caught(alone)):
@@ -143,36 +147,36 @@ class Causes:
                 return Place(event.function.module.path, suppressor.span)
         return None
 
-    def lock(self, step: Step) -> Place | None:
+    def lock(self, step: ExplanationStep) -> Place | None:
         """Find where the lock around a call is made or entered; a call that is only handed it holds none."""
-        return None if step.edge is not None and step.edge.handed else self.lock_at(step.event)
+        return None if step.edge is not None and step.edge.passed_as_callback else self.lock_at(step.event)
 
-    def lock_at(self, event: Event) -> Place | None:
+    def lock_at(self, event: CallSite) -> Place | None:
         """Find where the lock around a call, in its own function, is made or entered."""
         held = self.protection.held(event)
         return (self._made(held[0], event.state.scope) or place_of(event)) if held else None
 
-    def first(self, step: Step) -> Place | None:
+    def first(self, step: ExplanationStep) -> Place | None:
         """Find what lets one process go first: who runs what is handed over, or the context around a call."""
-        if step.edge is not None and step.edge.handed:
+        if step.edge is not None and step.edge.passed_as_callback:
             return None if step.edge.first is None else place_of(step.event)
         event = step.event
         for context in event.contexts:
-            if self.protection.first(replace(event, contexts=(context,))) is not None:
+            if self.protection.serializing_context(replace(event, contexts=(context,))) is not None:
                 span = _span_of(context.expr)
                 return None if span is None else Place(event.function.module.path, span)
         return None
 
-    def private(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Place | None:
+    def private(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Place | None:
         """Find where what differs from process to process in a value is asked for, where that is a call."""
-        if depth > _DEEPEST or not self.linker.privacy.is_private(expr, scope):
+        if depth > _DEEPEST or not self.linker.privacy.is_rank_dependent(expr, scope):
             return None
         if isinstance(expr, (m.Name, m.Attribute)):
             inner = expressions_of(self.linker.guards.known(expr, scope))
             if isinstance(expr, m.Attribute) and not inner:
-                inner = [Value(expr.value, scope)]
+                inner = [Expression(expr.value, scope)]
         else:
-            inner = [Value(part, scope) for part in parts(expr)]
+            inner = [Expression(part, scope) for part in parts(expr)]
         if isinstance(expr, m.Call):
             inner += self._returned(expr, scope)
         found = (self.private(value.expr, value.scope, depth + 1) for value in inner)
@@ -181,24 +185,24 @@ class Causes:
             return Place(scope.function.module.path, expr.span)
         return place
 
-    def _returned(self, call: m.Call, scope: Scope) -> list[Value]:
+    def _returned(self, call: m.Call, scope: Environment) -> list[Expression]:
         """Give what a function of the project returns."""
         function = self.linker.resolver.callee(call, scope)
-        ways = () if function is None else self.linker.exits(function)
-        return [Value(way.value, way.state.scope) for way in ways if way.value is not None]
+        ways = () if function is None else self.linker.exit_points(function)
+        return [Expression(way.value, way.state.scope) for way in ways if way.value is not None]
 
-    def passed(self, step: Step) -> Place | None:
+    def passed(self, step: ExplanationStep) -> Place | None:
         """Tell whether a caller passes something that differs from process to process."""
         if step.edge is None:
             return None
         scope = step.event.state.scope
         values = parts(step.event.call)
         differs = step.edge.spawn is not None
-        if differs or any(self.linker.privacy.is_private(value, scope) for value in values):
+        if differs or any(self.linker.privacy.is_rank_dependent(value, scope) for value in values):
             return place_of(step.event)
         return None
 
-    def _made(self, expr: m.Expr, scope: Scope) -> Place | None:
+    def _made(self, expr: m.Expr, scope: Environment) -> Place | None:
         """Find the call that made an object, also by its name."""
         span = _span_of(expr)
         if span is not None:
@@ -207,12 +211,12 @@ class Causes:
         return next(filter(None, made), None)
 
 
-def place_of(event: Event) -> Place:
+def place_of(event: CallSite) -> Place:
     """Give the place of a call."""
     return Place(event.function.module.path, event.call.span)
 
 
-def _place(value: Value) -> Place | None:
+def _place(value: Expression) -> Place | None:
     span = _span_of(value.expr)
     return None if span is None else Place(value.scope.function.module.path, span)
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.accesses.model import Act, Opening
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.values.abstract_values import Either, Entered, Selected, Unpacked, Value
+from fsrace_lint.analysis.accesses.model import OpenFile, Operation
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.values.abstract_values import (
+    Conditional,
+    ContextResult,
+    Expression,
+    Union,
+    UnpackedPart,
+)
 from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -15,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.accesses.effects import Effects
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 _DEEPEST: Final = 6
 _FILE: Final = "io.IOBase"
@@ -29,15 +35,15 @@ _BY_NUMBER: Final = frozenset({"os.fsync", "os.fdatasync", "os.fstat", "os.close
 """The calls that take an open file and put nothing into it."""
 
 
-class Files:
+class FileHandles:
     """Follows open files from the call that opened them."""
 
-    def __init__(self, linker: Linker, effects: Effects) -> None:
+    def __init__(self, linker: FunctionFlows, effects: Effects) -> None:
         """Prepare for a project."""
         self.linker = linker
         self.effects = effects
 
-    def opening(self, file: m.Expr, scope: Scope, depth: int = 0) -> Opening | None:
+    def opening(self, file: m.Expr, scope: Environment, depth: int = 0) -> OpenFile | None:
         """Find the call that opened a file.
 
         Args:
@@ -55,7 +61,7 @@ class Files:
                 return self.opening(value, scope, depth + 1)
             case m.Call():
                 act = self._act(file, scope)
-                return None if act is None else Opening(file, act, scope)
+                return None if act is None else OpenFile(file, act, scope)
             case m.Name() | m.Attribute():
                 bound = self.linker.guards.known(file, scope)
                 return None if bound is None else self._behind(bound, depth + 1)
@@ -64,76 +70,82 @@ class Files:
             case _:
                 return None
 
-    def _act(self, call: m.Call, scope: Scope) -> Act | None:
+    def _act(self, call: m.Call, scope: Environment) -> Operation | None:
         """Read a call as the opening of a file; that of a temporary file, and of a number, hides its path."""
         if last_name(call.function) == "open":
-            return self.effects.act(call, scope)
+            return self.effects.operation(call, scope)
         resolver = self.linker.resolver
-        if resolver.type_name(resolver.entity(call, scope)) != _FILE:
+        if resolver.type_name(resolver.symbol(call, scope)) != _FILE:
             return None
         name = resolver.qualify(call.function, scope) or ""
         hidden = name == "os.fdopen" or self.linker.catalog.exact("private", name) is not None
-        return Act("create", call, name, tolerant=True) if hidden else None
+        return Operation("create", call, name, tolerant=True) if hidden else None
 
-    def is_path_of(self, path: m.Expr, scope: Scope, opening: Opening) -> bool:
+    def is_path_of(self, path: m.Expr, scope: Environment, opening: OpenFile) -> bool:
         """Tell whether an expression is the path of an open file: `file.name`, or what `mkstemp` gave."""
         if isinstance(path, m.Attribute) and path.name == "name":
             return self._is(path.value, scope, opening)
         number = given(opening.call, "0:fd")
-        if number is None or opening.act.api != "os.fdopen":
+        if number is None or opening.operation.api != "os.fdopen":
             return False
         one = self.linker.guards.known(number, opening.scope)
         two = self.linker.guards.known(path, scope)
-        return isinstance(one, Unpacked) and isinstance(two, Unpacked) and one.whole.expr is two.whole.expr
+        return (
+            isinstance(one, UnpackedPart)
+            and isinstance(two, UnpackedPart)
+            and one.whole.expr is two.whole.expr
+        )
 
-    def _behind(self, binding: Binding, depth: int) -> Opening | None:
+    def _behind(self, binding: Binding, depth: int) -> OpenFile | None:
         match binding:
-            case Value(expr=expr, scope=scope) | Entered(context=Value(expr=expr, scope=scope)):
+            case (
+                Expression(expr=expr, scope=scope) | ContextResult(context=Expression(expr=expr, scope=scope))
+            ):
                 return self.opening(expr, scope, depth)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self._behind(then, depth + 1) or self._behind(otherwise, depth + 1)
-            case Either(options=options):
+            case Union(options=options):
                 found = (self._behind(option, depth + 1) for option in options)
                 return next((opening for opening in found if opening is not None), None)
             case _:
                 return None
 
-    def is_written(self, opening: Opening) -> bool:
+    def is_written(self, opening: OpenFile) -> bool:
         """Tell whether something is put into a file, by the function that opens it or others of its class."""
         function = opening.scope.function
         around = (function,) if function.owner is None else tuple(function.owner.methods.values())
-        events = (event for each in around for event in self.linker.events(each))
+        events = (event for each in around for event in self.linker.call_sites(each))
         return any(self._touched(event, opening) for event in events)
 
-    def unflushed(self, event: Event, opening: Opening) -> Event | None:
+    def unflushed(self, event: CallSite, opening: OpenFile) -> CallSite | None:
         """Find the last call before an event that put something into a file's buffer, where it still is."""
-        last: Event | None = None
-        for earlier in self.linker.before(event):
-            if are_apart(earlier.state.literals, event.state.literals):
+        last: CallSite | None = None
+        for earlier in self.linker.call_sites_before(event):
+            if mutually_exclusive(earlier.state.conditions, event.state.conditions):
                 continue
             if self._empties(earlier, opening):
                 last = None
             elif self._touched(earlier, opening):
                 last = earlier
-        return last if opening.act.op != "read" and is_buffered(opening) else None
+        return last if opening.operation.op != "read" and is_buffered(opening) else None
 
-    def open_at(self, event: Event) -> Iterator[Opening]:
+    def open_at(self, event: CallSite) -> Iterator[OpenFile]:
         """Give the files that are open for writing at a call, as far as its own function shows."""
         within = [id(context.expr) for context in event.contexts]
         entered = {
-            id(context.expr) for other in self.linker.events(event.function) for context in other.contexts
+            id(context.expr) for other in self.linker.call_sites(event.function) for context in other.contexts
         }
-        for earlier in self.linker.before(event):
+        for earlier in self.linker.call_sites_before(event):
             act = self._act(earlier.call, earlier.state.scope)
             is_open = id(earlier.call) in within or id(earlier.call) not in entered
             if act is not None and act.op != "read" and is_open:
-                yield Opening(earlier.call, act, earlier.state.scope)
+                yield OpenFile(earlier.call, act, earlier.state.scope)
 
-    def _is(self, file: m.Expr, scope: Scope, opening: Opening) -> bool:
+    def _is(self, file: m.Expr, scope: Environment, opening: OpenFile) -> bool:
         found = self.opening(file, scope)
         return found is not None and found.call is opening.call
 
-    def _touched(self, event: Event, opening: Opening) -> bool:
+    def _touched(self, event: CallSite, opening: OpenFile) -> bool:
         """Tell whether a call puts something into a file, by a method of it or by being handed it."""
         call, scope = event.call, event.state.scope
         if call is opening.call:
@@ -146,7 +158,7 @@ class Files:
         name = self.linker.resolver.qualify(call.function, scope)
         return name not in _BY_NUMBER and self.linker.catalog.find("lock", name) is None
 
-    def _empties(self, event: Event, opening: Opening) -> bool:
+    def _empties(self, event: CallSite, opening: OpenFile) -> bool:
         call, scope = event.call, event.state.scope
         if isinstance(call.function, m.Attribute) and call.function.name in _EMPTYING:
             return self._is(call.function.value, scope, opening)
@@ -156,8 +168,8 @@ class Files:
         return any(self._is(value, scope, opening) for value in call.arguments)
 
 
-def is_buffered(opening: Opening) -> bool:
+def is_buffered(opening: OpenFile) -> bool:
     """Tell whether what is put into a file waits in a buffer of this process."""
     buffering = given(opening.call, "2:buffering")
     unbuffered = isinstance(buffering, m.Constant) and buffering.value == 0
-    return opening.act.api != "os.open" and not unbuffered
+    return opening.operation.api != "os.open" and not unbuffered

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.accesses.collection_contents import Collected
-from fsrace_lint.analysis.paths.abstract_path import RESULT, Path, Symbol
+from fsrace_lint.analysis.accesses.collection_contents import CollectionContents
+from fsrace_lint.analysis.paths.abstract_path import RESULT, AbstractPath, PathVariable
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.values.assignment import source_of
 from fsrace_lint.syntax import model as m
@@ -18,8 +18,8 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.paths.abstract_path import Component
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -81,15 +81,15 @@ class FileName(Record, frozen=True):
 class FileNames:
     """Reads the names of files."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: FunctionFlows) -> None:
         """Prepare for a project."""
         self.linker = linker
         self.catalog = linker.catalog
-        self._collections = Collected(linker.resolver)
+        self._collections = CollectionContents(linker.resolver)
 
-    def of(self, site: Site) -> FileName:
+    def of(self, site: Access) -> FileName:
         """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
-        name = self._guessed(site.act.path) if site.path is None else self._read(site.path)
+        name = self._guessed(site.operation.path) if site.path is None else self._read(site.path)
         return replace(name, told=self._meanings(_words(" ".join(_leading(site)))))
 
     def _guessed(self, expr: m.Expr) -> FileName:
@@ -108,23 +108,23 @@ class FileNames:
             is_known=False,
         )
 
-    def _read(self, path: Path) -> FileName:
+    def _read(self, path: AbstractPath) -> FileName:
         last = path.components[-1] if path.components else ()
         folders = path.components[:-1]
         means = self._meanings(_literal_words(last)) | self._returned(last) | self._collected(last)
         folder = [symbol for component in folders for symbol in _symbols(component)]
-        named = (path.text, *(told for symbol in path.symbols() for told in _told(symbol)))
+        named = (path.text, *(told for symbol in path.variables() for told in _told(symbol)))
         return FileName(
             means=means,
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
             is_temporary=self.linker.paths.node_local.holds(path)
-            or "creation" in path.origins
+            or "creation" in path.rank_dependence
             or "scratch" in self._meanings(word for text in named for word in _words(text)),
             is_numbered=self._is_numbered(_symbols(last))
             or "number" in self._meanings(_symbol_words(folder)),
-            is_private=path.private,
+            is_private=path.rank_dependent,
         )
 
     def _meanings(self, words: Iterable[str]) -> frozenset[str]:
@@ -138,7 +138,7 @@ class FileNames:
             function = symbol.key[1] if symbol.key[0] == RESULT else None
             if not isinstance(function, LinkedFunction):
                 continue
-            for way in self.linker.exits(function):
+            for way in self.linker.exit_points(function):
                 path = None if way.value is None else self.linker.paths.normalize(way.value, way.state.scope)
                 if path is not None and path.components:
                     made |= self._meanings(_literal_words(path.components[-1]))
@@ -146,20 +146,20 @@ class FileNames:
 
     def _collected(self, last: Component) -> frozenset[str]:
         """What is said by the names of which it is one: those that a collection holds."""
-        made_of = (symbol.made_of for symbol in _symbols(last) if symbol.made_of is not None)
+        made_of = (symbol.definition for symbol in _symbols(last) if symbol.definition is not None)
         named = (_end_of(expr) for binding in made_of for expr in self._collections.elements_for(binding))
         return self._meanings(word for text in named for word in _words(text))
 
-    def _is_numbered(self, symbols: Iterable[Symbol]) -> bool:
+    def _is_numbered(self, symbols: Iterable[PathVariable]) -> bool:
         """Tell whether a name holds a number that is another one each time; one that is formatted is."""
         return any(
             symbol.key[0] == _FORMATTED
             or "number" in self._meanings(_words(symbol.text))
-            or not symbol.origins <= {"rank"}
+            or not symbol.rank_dependence <= {"rank"}
             for symbol in symbols
         )
 
-    def _is_in_scratch(self, path: Path) -> bool:
+    def _is_in_scratch(self, path: AbstractPath) -> bool:
         """Tell whether a file lies in a scratch folder, or under a fixed name where everybody's lie."""
         place = self.linker.paths.node_local.folder(path)
         texts = [_text(component) for component in path.components]
@@ -169,11 +169,11 @@ class FileNames:
         return "scratch" in self._meanings(inner)
 
 
-def _leading(site: Site) -> Iterator[str]:
+def _leading(site: Access) -> Iterator[str]:
     """Name the functions that lead from where a site is seen to where it is done."""
     yield site.function
-    if site.below is not None:
-        yield from _leading(site.below)
+    if site.callee_access is not None:
+        yield from _leading(site.callee_access)
 
 
 def _text(component: Component) -> str | None:
@@ -182,8 +182,8 @@ def _text(component: Component) -> str | None:
     return only if isinstance(only, str) else None
 
 
-def _symbols(component: Component) -> tuple[Symbol, ...]:
-    return tuple(piece for piece in component if isinstance(piece, Symbol))
+def _symbols(component: Component) -> tuple[PathVariable, ...]:
+    return tuple(piece for piece in component if isinstance(piece, PathVariable))
 
 
 def _words(text: str) -> Iterator[str]:
@@ -200,13 +200,13 @@ def _literal_words(*components: Component) -> Iterator[str]:
     )
 
 
-def _symbol_words(symbols: Iterable[Symbol]) -> Iterator[str]:
+def _symbol_words(symbols: Iterable[PathVariable]) -> Iterator[str]:
     return (word for symbol in symbols for text in (symbol.text, *_told(symbol)) for word in _words(text))
 
 
-def _told(symbol: Symbol) -> tuple[str, ...]:
+def _told(symbol: PathVariable) -> tuple[str, ...]:
     """Give what else is said of a variable: how the source spells what it is an element or a part of."""
-    return () if symbol.made_of is None else (source_of(symbol.made_of),)
+    return () if symbol.definition is None else (source_of(symbol.definition),)
 
 
 def _end_of(expr: m.Expr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.values.abstract_values import Entered, Value, expressions_of
+from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression, expressions_of
 from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
@@ -12,10 +12,10 @@ from fsrace_lint.syntax.ast_names import last_name, parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _DEEPEST: Final = 10
 _WHAT: Final = {
@@ -30,16 +30,16 @@ _INTO_A_PATH: Final = frozenset({"write_bytes", "write_text"})
 _COPIED_TO: Final = "1:fdst"
 
 
-class Responses:
+class HttpDownloads:
     """Finds the calls that open a file, or write it, for what a server answered."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: FunctionFlows) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.linker = linker
         self.catalog = linker.catalog
         self._filled: dict[LinkedFunction, frozenset[int]] = {}
 
-    def fills(self, event: Event) -> bool:
+    def fills(self, event: CallSite) -> bool:
         """Tell whether a call opens a file, or writes it, for what a server answered."""
         function = event.function
         if _WHAT.keys().isdisjoint(function.facts.mentions):
@@ -49,7 +49,7 @@ class Responses:
         return id(event.call) in self._filled[function]
 
     def _calls(self, function: LinkedFunction) -> Iterator[m.Expr]:
-        for event in self.linker.events(function):
+        for event in self.linker.call_sites(function):
             call, scope = event.call, event.state.scope
             name = last_name(call.function)
             answer = given(call, _WHAT[name]) if name in _WHAT else None
@@ -62,14 +62,14 @@ class Responses:
             if file is not None:
                 yield from self._opened(file, scope)
 
-    def _opened(self, file: m.Expr, scope: Scope) -> Iterator[m.Expr]:
+    def _opened(self, file: m.Expr, scope: Environment) -> Iterator[m.Expr]:
         """Give the call that a file object comes from."""
         bound = self.linker.guards.known(file, scope)
-        if isinstance(bound, Entered):
+        if isinstance(bound, ContextResult):
             bound = bound.context
-        yield bound.expr if isinstance(bound, Value) else file
+        yield bound.expr if isinstance(bound, Expression) else file
 
-    def _is_answer(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+    def _is_answer(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
         """Tell whether a value is a response, or what is read from one."""
         if depth > _DEEPEST:
             return False
@@ -86,14 +86,14 @@ class Responses:
             case _:
                 return any(self._is_answer(part, scope, depth + 1) for part in parts(expr))
 
-    def _is_answered(self, call: m.Call, scope: Scope, depth: int) -> bool:
+    def _is_answered(self, call: m.Call, scope: Environment, depth: int) -> bool:
         """Tell whether a call asks a server, reads its answer, or only hands that on."""
         name = self.linker.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
         if self.catalog.find("response", name) is not None:
             return True
         callee = self.linker.resolver.callee(call, scope)
         if callee is not None:
-            ways = self.linker.exits(callee)
+            ways = self.linker.exit_points(callee)
             return any(
                 way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1)
                 for way in ways

@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint.analysis.dataflow.process_set import Runs
-from fsrace_lint.analysis.paths.abstract_path import Path
+from fsrace_lint.analysis.paths.abstract_path import AbstractPath
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
@@ -15,10 +15,10 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign, Trace
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.dataflow.process_set import Processes
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, ConcurrencyTrace, Evidence
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.dataflow.process_set import ProcessSet
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
 
@@ -44,7 +44,7 @@ _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_
 _ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 
-class Act(Record, frozen=True):
+class Operation(Record, frozen=True):
     """What one call does: the operation, and the path it is done to.
 
     `tolerant` says that it accepts what another process did, `appends` that it
@@ -83,44 +83,44 @@ class AtCall:
 
     __slots__ = ()
 
-    event: Event
+    call_site: CallSite
 
     @property
     def span(self) -> Span:
         """The call."""
-        return self.event.call.span
+        return self.call_site.call.span
 
     @property
     def file(self) -> str:
         """The path of the file it stands in, as reported."""
-        return self.event.function.module.path
+        return self.call_site.function.module.path
 
     @property
     def function(self) -> str:
         """The qualified name of the function it stands in."""
-        return self.event.function.facts.qualname
+        return self.call_site.function.facts.qualname
 
     @property
     def callee(self) -> str:
         """The function called, as the source spells it."""
-        return spell(self.event.call.function)
+        return spell(self.call_site.call.function)
 
     @property
-    def written(self) -> str:
+    def source(self) -> str:
         """The call as the source spells it."""
-        return spell(self.event.call)
+        return spell(self.call_site.call)
 
     @property
-    def told(self) -> str:
+    def display(self) -> str:
         """The call as a witness tells it."""
-        return self.written
+        return self.source
 
 
-class Standing(Protocol):
+class AccessContext(Protocol):
     """How an act stands among the processes: what is known beyond the code around it."""
 
     @property
-    def own(self) -> Processes:
+    def own(self) -> ProcessSet:
         """Who gets from the call to the act, before what the callers bring."""
 
     @property
@@ -136,7 +136,7 @@ class Standing(Protocol):
         """Whether a lock between processes is held there."""
 
     @property
-    def first(self) -> str | None:
+    def serialized_by(self) -> str | None:
         """The scope whose first process is let through before the others."""
 
     @property
@@ -148,7 +148,7 @@ class Standing(Protocol):
         """Whether neither what its path holds nor a setting can keep processes apart."""
 
 
-class Site(AtCall, Record, frozen=True, eq=False):
+class Access(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
 
     `event` is the call it is seen from, `origin` the call that does it: another
@@ -162,53 +162,53 @@ class Site(AtCall, Record, frozen=True, eq=False):
     as the function that `event` calls has it, where that is not the call that does it.
     """
 
-    act: Act
-    event: Event
-    origin: Event
-    path: Path | None
-    spelled: str
-    standing: Standing
-    trace: Callable[[], Trace]
-    settled: bool = False
-    callers: tuple[Event, ...] = ()
+    operation: Operation
+    call_site: CallSite
+    leaf_call: CallSite
+    path: AbstractPath | None
+    path_source: str
+    context: AccessContext
+    trace: Callable[[], ConcurrencyTrace]
+    fixed_here: bool = False
+    callers: tuple[CallSite, ...] = ()
     sure: bool | None = None
-    after: Site | None = None
-    below: Site | None = None
+    claimed_by: Access | None = None
+    callee_access: Access | None = None
 
     @property
     def caught(self) -> frozenset[str]:
         """The exceptions that are handled around it, by name."""
-        return self.standing.caught
+        return self.context.caught
 
     @property
     def locked(self) -> bool:
         """Whether a lock between processes is held there."""
-        return self.standing.locked
+        return self.context.locked
 
     @property
-    def first(self) -> str | None:
+    def serialized_by(self) -> str | None:
         """The scope whose first process is let through before the others."""
-        return self.standing.first
+        return self.context.serialized_by
 
     @property
-    def own(self) -> Processes:
+    def own(self) -> ProcessSet:
         """Who gets from `event` to `origin`, before what the callers bring."""
-        return self.standing.own
+        return self.context.own
 
     @property
     def runs(self) -> Runs:
         """Who does it, with what the callers bring."""
-        return self.standing.runs
+        return self.context.runs
 
     @property
     def reach(self) -> Reach:
         """Who shares its path."""
-        return self.standing.reach
+        return self.context.reach
 
     @property
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
-        return self.standing.certain if self.sure is None else self.sure
+        return self.context.certain if self.sure is None else self.sure
 
     @property
     def evidence(self) -> Evidence:
@@ -216,36 +216,40 @@ class Site(AtCall, Record, frozen=True, eq=False):
         return self.trace().evidence
 
     @property
-    def way(self) -> tuple[Event, ...]:
+    def call_chain(self) -> tuple[CallSite, ...]:
         """How several processes come to the function of `event`: the calls, nearest first."""
-        return self.trace().way
+        return self.trace().call_chain
 
     @property
-    def sign(self) -> Sign | None:
+    def marker(self) -> ConcurrencyMarker | None:
         """What shows at the end of that way that they do."""
-        return self.trace().sign
+        return self.trace().marker
 
     @property
-    def chain(self) -> tuple[Event, ...]:
+    def inlined_chain(self) -> tuple[CallSite, ...]:
         """The calls that lead from where it is seen to the one that does it, both among them."""
-        return (self.event,) if self.below is None else (self.event, *self.below.chain)
+        return (
+            (self.call_site,)
+            if self.callee_access is None
+            else (self.call_site, *self.callee_access.inlined_chain)
+        )
 
     @property
-    def root(self) -> Site:
+    def leaf_access(self) -> Access:
         """The act as the function has it that does it."""
-        return self if self.below is None else self.below.root
+        return self if self.callee_access is None else self.callee_access.leaf_access
 
     @property
     def differs_in_folder(self) -> bool:
         """Whether what differs from process to process names a folder, not only a file in it."""
         components = self.path.components if self.path is not None else ()
-        folders = components if self.act.op == "mkdir" else components[:-1]
-        return Path(folders).private
+        folders = components if self.operation.op == "mkdir" else components[:-1]
+        return AbstractPath(folders).rank_dependent
 
     @property
     def is_contended(self) -> bool:
         """Whether several processes can be here at once, at one path, and nothing holds them apart."""
-        if self.act.synchronized or self.after is not None:
+        if self.operation.synchronized or self.claimed_by is not None:
             return False
         return self.runs_several and self.is_shared and not self.locked
 
@@ -267,8 +271,8 @@ class Site(AtCall, Record, frozen=True, eq=False):
     @property
     def can_be_made_twice(self) -> bool:
         """Whether several processes can make this file, link or tree at once, and one fails or spoils it."""
-        act = self.act
-        if act.atomic or not self.is_contended or self.is_ordered:
+        act = self.operation
+        if act.atomic or not self.is_contended or self.is_serialized:
             return False
         if act.op in {"write", "copy"}:
             return not act.exclusive and not act.tolerant
@@ -286,43 +290,43 @@ class Site(AtCall, Record, frozen=True, eq=False):
         return self.runs is Runs.PER_GROUP
 
     @property
-    def told(self) -> str:
+    def display(self) -> str:
         """The call as a witness tells it."""
-        if self.event is not self.origin:
-            return self.written
-        arguments = self.event.call.arguments
-        if isinstance(self.event.call.function, m.Attribute) and self.spelled == spell(
-            self.event.call.function.value
+        if self.call_site is not self.leaf_call:
+            return self.source
+        arguments = self.call_site.call.arguments
+        if isinstance(self.call_site.call.function, m.Attribute) and self.path_source == spell(
+            self.call_site.call.function.value
         ):
             return f"{self.callee}()"
-        first = bool(arguments) and spell(arguments[0]) == self.spelled
-        return f"{self.callee}({'' if first else '..., '}{self.spelled})"
+        first = bool(arguments) and spell(arguments[0]) == self.path_source
+        return f"{self.callee}({'' if first else '..., '}{self.path_source})"
 
     @property
     def destination(self) -> str:
         """The path, in words where it is the current directory."""
-        return "the current directory" if self.spelled == "'.'" else self.spelled
+        return "the current directory" if self.path_source == "'.'" else self.path_source
 
     @property
     def is_surely_a_path(self) -> bool:
         """Whether the object whose method is called is known to be a path."""
-        return not self.act.api.startswith("*.")
+        return not self.operation.api.startswith("*.")
 
     @property
-    def is_ordered(self) -> bool:
+    def is_serialized(self) -> bool:
         """Whether the first process is done here before any other begins: its test then sees the result."""
-        return self.first is not None
+        return self.serialized_by is not None
 
     @property
     def is_shared_by_nodes(self) -> bool:
         """Whether processes of different nodes share its path."""
         return self.reach is Reach.SHARED
 
-    def comes_after(self, other: Site) -> bool:
+    def comes_after(self, other: Access) -> bool:
         """Tell whether it stands behind another act, perhaps both in a function that one call leads to."""
-        if self.event is not other.event:
+        if self.call_site is not other.call_site:
             return self.span > other.span
-        one, two = self.origin, other.origin
+        one, two = self.leaf_call, other.leaf_call
         return one.function is two.function and one.call.span > two.call.span
 
     def handles(self, error: str) -> bool:
@@ -331,7 +335,7 @@ class Site(AtCall, Record, frozen=True, eq=False):
 
     def tolerates(self, error: str) -> bool:
         """Tell whether losing the race does no harm here: `error` is accepted or handled."""
-        return self.act.tolerant or self.handles(error)
+        return self.operation.tolerant or self.handles(error)
 
 
 def is_handled(error: str, caught: frozenset[str]) -> bool:
@@ -339,15 +343,15 @@ def is_handled(error: str, caught: frozenset[str]) -> bool:
     return error in caught or bool(caught & _ALWAYS_CATCHING)
 
 
-class Opening(Record, frozen=True, eq=False):
+class OpenFile(Record, frozen=True, eq=False):
     """A call that opens a file, and what it does to it."""
 
     call: m.Call
-    act: Act
-    scope: Scope
+    operation: Operation
+    scope: Environment
 
 
-class Probe(Record, frozen=True, eq=False):
+class ExistenceCheck(Record, frozen=True, eq=False):
     """An existence test whose outcome led to a site.
 
     `absent` says that it found the path missing; `exit` how the code was left
@@ -359,10 +363,10 @@ class Probe(Record, frozen=True, eq=False):
     """
 
     span: Span
-    spelled: str
-    path: Path
-    absent: bool
-    exit: str
+    path_source: str
+    path: AbstractPath
+    found_missing: bool
+    other_branch_exit: str
     is_whole_test: bool
     guards_only_the_site: bool
     is_implied: bool
@@ -372,7 +376,7 @@ class Probe(Record, frozen=True, eq=False):
     @property
     def refuses(self) -> bool:
         """Whether the code is given up where it came out otherwise."""
-        return self.exit in {"raise", "exit"}
+        return self.other_branch_exit in {"raise", "exit"}
 
     @property
     def asks_presence(self) -> bool:

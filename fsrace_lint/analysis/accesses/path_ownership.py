@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.callgraph.parameter_values import differs, given_by
-from fsrace_lint.analysis.paths.abstract_path import PARENT, Symbol, handed_in
-from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
+from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.engine.query_cache import Memo
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.paths.abstract_path import Path
-    from fsrace_lint.analysis.paths.path_normal_form import Paths
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
+    from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 _DEEPEST: Final = 4
 
 
-class Ownership:
+class PathOwnership:
     """Follows the paths of functions to what all callers pass for them."""
 
-    def __init__(self, paths: Paths, propagation: Propagation) -> None:
+    def __init__(self, paths: PathNormalizer, propagation: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.paths = paths
         self.propagation = propagation
@@ -33,7 +33,7 @@ class Ownership:
         self._items: Memo[tuple[LinkedFunction, str, int], bool] = Memo(unknown=False)
 
     def of(
-        self, path: Path | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
+        self, path: AbstractPath | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
     ) -> tuple[bool, bool]:
         """Tell whether a path is a process's own, and whether that answer is certain.
 
@@ -48,60 +48,62 @@ class Ownership:
         """
         if path is None:
             return False, False
-        private, certain = path.private, path.certain
+        private, certain = path.rank_dependent, path.certain
         names_the_file = is_folder or path.names_its_last_part
         private = private or any(
             self._is_dealt_out(each, function, depth) or self._is_own_folder(each, function, depth)
-            for each in path.symbols()
+            for each in path.variables()
         )
-        for symbol in handed_in(path.symbols()):
+        for symbol in handed_in(path.variables()):
             parameter = self.paths.parameter_of(symbol, function)
             if parameter is None or private:
                 certain = certain and names_the_file
                 continue
-            if not self.propagation.edges(function):
+            if not self.propagation.callers(function):
                 certain = certain and names_the_file
                 continue
             private, passed_certain = self._passed(parameter, function, depth, is_folder=names_the_file)
             certain = certain and passed_certain
         return private, certain
 
-    def _is_own_folder(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
+    def _is_own_folder(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
         """Tell whether it is the folder of a file that is handed over, and each process has its own."""
         inner = symbol.key[1] if symbol.key[0] == PARENT else ()
         only = inner[0] if isinstance(inner, tuple) and len(inner) == 1 else ""
-        parameter = self.paths.parameter_of(only, function) if isinstance(only, Symbol) else None
+        parameter = self.paths.parameter_of(only, function) if isinstance(only, PathVariable) else None
         if parameter is None or depth > _DEEPEST:
             return False
-        edges = self.propagation.edges(function)
+        edges = self.propagation.callers(function)
         return bool(edges) and all(
             self._is_in_own_folder(given_by(edge, parameter, function), edge.event.state.scope, depth)
             for edge in edges
         )
 
-    def _is_in_own_folder(self, file: m.Expr | None, scope: Scope, depth: int) -> bool:
+    def _is_in_own_folder(self, file: m.Expr | None, scope: Environment, depth: int) -> bool:
         """Tell whether the name of the folder of a file is a process's own, not only that of the file."""
         folder = None if file is None else self.paths.folder(file, scope)
         if folder is None or not folder.is_some_parent:
             return self.of(folder, scope.function, depth + 1)[0]
         folders = [self.paths.folder(*made) for made in self._made_by(folder)]
-        own = (each is not None and each.private and not each.is_some_parent for each in folders)
+        own = (each is not None and each.rank_dependent and not each.is_some_parent for each in folders)
         return bool(folders) and all(own)
 
-    def _made_by(self, folder: Path) -> Iterator[tuple[m.Expr, Scope]]:
+    def _made_by(self, folder: AbstractPath) -> Iterator[tuple[m.Expr, Environment]]:
         """Give what the function returns that has made up the file in a folder."""
-        inner = next(iter(folder.symbols())).key[1]
-        made = inner[0].made_of if isinstance(inner, tuple) and isinstance(inner[0], Symbol) else None
-        if isinstance(made, Value) and isinstance(made.expr, m.Call):
+        inner = next(iter(folder.variables())).key[1]
+        made = (
+            inner[0].definition if isinstance(inner, tuple) and isinstance(inner[0], PathVariable) else None
+        )
+        if isinstance(made, Expression) and isinstance(made.expr, m.Call):
             callee = self.paths.resolver.callee(made.expr, made.scope)
-            ways = () if callee is None else self.propagation.linker.exits(callee)
+            ways = () if callee is None else self.propagation.linker.exit_points(callee)
             yield from ((way.value, way.state.scope) for way in ways if way.value is not None)
 
-    def _is_dealt_out(self, symbol: Symbol, function: LinkedFunction, depth: int) -> bool:
+    def _is_dealt_out(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
         """Tell whether a part of a path is made from the item of the work that each process is handed."""
-        if symbol.made_of is None:
+        if symbol.definition is None:
             return False
-        return self._is_of_item(symbol.made_of, function, depth)
+        return self._is_of_item(symbol.definition, function, depth)
 
     def _is_of_item(self, made_of: Binding, function: LinkedFunction, depth: int) -> bool:
         parameters = self.paths.dealt.parameters(made_of, function)
@@ -113,12 +115,12 @@ class Ownership:
 
     def _is_handed_items(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
         """Tell whether all callers hand over items, or what they have made from theirs."""
-        edges = self.propagation.edges(function) if depth <= _DEEPEST else ()
+        edges = self.propagation.callers(function) if depth <= _DEEPEST else ()
         for edge in edges:
             if differs(edge, parameter, function):
                 continue
             value, scope = given_by(edge, parameter, function), edge.event.state.scope
-            if value is None or not self._is_of_item(Value(value, scope), scope.function, depth + 1):
+            if value is None or not self._is_of_item(Expression(value, scope), scope.function, depth + 1):
                 return False
         return bool(edges)
 
@@ -135,14 +137,14 @@ class Ownership:
         self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
     ) -> tuple[bool, bool]:
         answers = []
-        for edge in self.propagation.edges(function):
+        for edge in self.propagation.callers(function):
             if depth > _DEEPEST:
                 return False, False
             if differs(edge, parameter, function):
                 answers.append((True, True))
                 continue
             value = given_by(edge, parameter, function)
-            if value is None and edge.handed:
+            if value is None and edge.passed_as_callback:
                 return False, is_folder
             if value is None:
                 answers.append((False, parameter.default is not None))

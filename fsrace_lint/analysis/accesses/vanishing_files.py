@@ -5,9 +5,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.accesses.model import Act
-from fsrace_lint.analysis.paths.abstract_path import Path, Symbol, symbols_of
-from fsrace_lint.analysis.values.abstract_values import Either, Element, Selected, Unpacked, Value
+from fsrace_lint.analysis.accesses.model import Operation
+from fsrace_lint.analysis.paths.abstract_path import AbstractPath, PathVariable, variables_of
+from fsrace_lint.analysis.values.abstract_values import (
+    Conditional,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
+)
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import parts
@@ -17,23 +23,23 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
-    from fsrace_lint.analysis.accesses.model import Probe, Site
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.accesses.accesses import Accesses
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 _DEEPEST: Final = 8
 _TAKING: Final = frozenset({"delete", "rename"})
 _SHORTEST_NAME: Final = 4
 
 
-class Listing(Record, frozen=True, eq=False):
+class DirectoryListing(Record, frozen=True, eq=False):
     """A call that lists a folder; `folder` is None where nothing is known of it."""
 
     call: m.Call
-    folder: Path | None
+    folder: AbstractPath | None
     file: str
     answer: str = "finds it"
     """What it says of what it lists, as a test says whether something is there."""
@@ -44,7 +50,7 @@ class Listing(Record, frozen=True, eq=False):
         return Place(self.file, self.call.span)
 
     @property
-    def spelled(self) -> str:
+    def path_source(self) -> str:
         """The call as the source spells it."""
         return spell(self.call)
 
@@ -52,52 +58,56 @@ class Listing(Record, frozen=True, eq=False):
 class Removal(Record, frozen=True, eq=False):
     """A call that takes a file away, by deleting or renaming it; `listing` is where it has its name from."""
 
-    event: Event
-    path: Path | None
-    listing: Listing | None
+    call_site: CallSite
+    path: AbstractPath | None
+    listing: DirectoryListing | None
 
     @property
     def place(self) -> Place:
         """Where it stands."""
-        return Place(self.event.function.module.path, self.event.call.span)
+        return Place(self.call_site.function.module.path, self.call_site.call.span)
 
     @property
-    def spelled(self) -> str:
+    def path_source(self) -> str:
         """The call as the source spells it."""
-        return spell(self.event.call)
+        return spell(self.call_site.call)
 
 
-class Vanishing(Record, frozen=True, eq=False):
+class VanishingFile(Record, frozen=True, eq=False):
     """A read of a file that was there; `seen` is the call that saw it there, `removal` what takes it away."""
 
-    site: Site
-    seen: Listing | Probe
+    access: Access
+    seen: DirectoryListing | ExistenceCheck
     removal: Removal
 
     @property
     def seen_at(self) -> Place:
         """Where it was seen."""
-        return self.seen.place if isinstance(self.seen, Listing) else Place(self.site.file, self.seen.span)
+        return (
+            self.seen.place
+            if isinstance(self.seen, DirectoryListing)
+            else Place(self.access.file, self.seen.span)
+        )
 
 
-class Vanishings:
+class VanishingFiles:
     """Finds reads of files that others take away."""
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.sites = sites
-        self.linker: Linker = sites.linker
+        self.linker: FunctionFlows = sites.linker
         catalog, mentions = self.linker.catalog, self.linker.mentions
         self._names = mentions.names_of_library(catalog.last_names["effect"])
         taking = (name for name in catalog.names("effect") if catalog.exact("effect", name).op in _TAKING)
         self._taking = mentions.names_of_library(name.rpartition(".")[2] for name in taking)
         self._known: dict[LinkedFunction, tuple[Removal, ...]] = {}
 
-    def of(self, function: LinkedFunction) -> Iterator[Vanishing]:
+    def of(self, function: LinkedFunction) -> Iterator[VanishingFile]:
         """Give the reads of a function that another process can take the file away from."""
         if self._names.isdisjoint(function.facts.mentions):
             return
-        for event in self.linker.events(function):
+        for event in self.linker.call_sites(function):
             act = self._read(event)
             if act is None:
                 continue
@@ -107,17 +117,17 @@ class Vanishings:
             seen = listing if path is None or listing is not None else self._present(event, path)
             if seen is None:
                 continue
-            if isinstance(seen, Listing):
+            if isinstance(seen, DirectoryListing):
                 removal = self._removal_from(seen, path, function)
             else:
                 removal = None if path is None else self._removal_of(path, function)
             if removal is not None:
-                yield Vanishing(self.sites.at(act, event, scope), seen, removal)
+                yield VanishingFile(self.sites.access_at(act, event, scope), seen, removal)
 
-    def _read(self, event: Event) -> Act | None:
+    def _read(self, event: CallSite) -> Operation | None:
         """Read a call as one that uses a file, by itself or as the order in which others are put."""
         scope = event.state.scope
-        act = self.sites.effects.act(event.call, scope)
+        act = self.sites.effects.operation(event.call, scope)
         if act is not None:
             return act if act.op == "read" else None
         if not event.call.keywords:
@@ -126,27 +136,29 @@ class Vanishings:
         if key is None or not self._reads(key, scope):
             return None
         values = (*event.call.arguments, *parts(event.call.function))
-        return Act("read", values[0], "key", tolerant=False) if values else None
+        return Operation("read", values[0], "key", tolerant=False) if values else None
 
-    def _reads(self, key: m.Expr, scope: Scope) -> bool:
+    def _reads(self, key: m.Expr, scope: Environment) -> bool:
         """Tell whether a function asks for something of the file that it is given."""
         if isinstance(key, m.Lambda):
             function = scope.function.module.functions[key.function]
-            acts = (self.sites.effects.act(e.call, e.state.scope) for e in self.linker.events(function))
+            acts = (
+                self.sites.effects.operation(e.call, e.state.scope) for e in self.linker.call_sites(function)
+            )
             return any(act is not None and act.op == "read" for act in acts)
         name = self.linker.resolver.qualify(key, scope)
         effect = None if name is None else self.linker.catalog.exact("effect", name)
         return effect is not None and effect.op == "read"
 
-    def listing(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Listing | None:
+    def listing(self, expr: m.Expr, scope: Environment, depth: int = 0) -> DirectoryListing | None:
         """Find the call that listed a folder, where a path comes from that."""
         if depth > _DEEPEST:
             return None
         if isinstance(expr, m.Call):
-            act = self.sites.effects.act(expr, scope)
+            act = self.sites.effects.operation(expr, scope)
             if act is not None and act.op == "list":
                 folder = _folder(self.linker.paths.normalize(act.path, scope))
-                return Listing(expr, folder, scope.function.module.path)
+                return DirectoryListing(expr, folder, scope.function.module.path)
         if isinstance(expr, (m.Name, m.Attribute)):
             bound = self.linker.guards.known(expr, scope)
             if bound is not None:
@@ -156,49 +168,54 @@ class Vanishings:
             values = (generator.iterable for generator in expr.generators)
         return _first(self.listing(value, scope, depth + 1) for value in values)
 
-    def _listing_behind(self, binding: Binding, depth: int) -> Listing | None:
+    def _listing_behind(self, binding: Binding, depth: int) -> DirectoryListing | None:
         match binding:
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self.listing(expr, scope, depth)
-            case Element(iterable=value) | Unpacked(whole=value):
+            case IterationElement(iterable=value) | UnpackedPart(whole=value):
                 return self.listing(value.expr, value.scope, depth)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return _first(self._listing_behind(option, depth + 1) for option in (then, otherwise))
-            case Either(options=options):
+            case Union(options=options):
                 return _first(self._listing_behind(option, depth + 1) for option in options)
             case _:
                 return None
 
-    def _gathered(self, name: m.Expr, binding: Binding, depth: int) -> Listing | None:
+    def _gathered(self, name: m.Expr, binding: Binding, depth: int) -> DirectoryListing | None:
         """Find the listing whose entries a function puts into a list, which was empty at first."""
-        if not (isinstance(binding, Value) and isinstance(binding.expr, m.Sequence)) or binding.expr.items:
+        if (
+            not (isinstance(binding, Expression) and isinstance(binding.expr, m.Sequence))
+            or binding.expr.items
+        ):
             return None
         appending = m.Attribute(name, "append")
-        calls = (event for event in self.linker.events(binding.scope.function) if event.call.arguments)
+        calls = (event for event in self.linker.call_sites(binding.scope.function) if event.call.arguments)
         added = ((e.call.arguments[0], e.state.scope) for e in calls if e.call.function == appending)
         return _first(self.listing(value, scope, depth) for value, scope in added)
 
-    def _present(self, event: Event, path: Path) -> Probe | None:
+    def _present(self, event: CallSite, path: AbstractPath) -> ExistenceCheck | None:
         """Find the test that saw a path there."""
-        probes = self.sites.tests.among(event.state.literals, event.call)
-        return next((probe for probe in probes if not probe.absent and probe.path == path), None)
+        probes = self.sites.tests.among(event.state.conditions, event.call)
+        return next((probe for probe in probes if not probe.found_missing and probe.path == path), None)
 
-    def _removal_of(self, path: Path, reader: LinkedFunction) -> Removal | None:
+    def _removal_of(self, path: AbstractPath, reader: LinkedFunction) -> Removal | None:
         """Find what takes away a path, or a folder around it, in another function."""
         here = _begins_with_a_parameter(path) and not _name_of(path)
         for removal in self._removals(reader, here=here):
-            if removal.path is None or removal.event.function is reader:
+            if removal.path is None or removal.call_site.function is reader:
                 continue
             if path.is_within(removal.path) or _has_same_name(path, removal.path):
                 return removal
         return None
 
-    def _removal_from(self, listing: Listing, path: Path | None, reader: LinkedFunction) -> Removal | None:
+    def _removal_from(
+        self, listing: DirectoryListing, path: AbstractPath | None, reader: LinkedFunction
+    ) -> Removal | None:
         """Find what takes away files of a folder that was listed; not the very file, once it was read."""
         around = (reader, reader.enclosing)
         here = listing.folder is None or _begins_with_a_parameter(listing.folder)
         for removal in self._removals(reader, here=here):
-            own = removal.event.function in around and path is not None and removal.path == path
+            own = removal.call_site.function in around and path is not None and removal.path == path
             if not own and _empties(removal, listing, around):
                 return removal
         return None
@@ -228,58 +245,58 @@ class Vanishings:
         return self._known[function]
 
     def _find(self, function: LinkedFunction) -> Iterator[Removal]:
-        for event in self.linker.events(function):
+        for event in self.linker.call_sites(function):
             scope = event.state.scope
-            act = self.sites.effects.act(event.call, scope)
+            act = self.sites.effects.operation(event.call, scope)
             if act is not None and act.op in _TAKING:
                 path = self.linker.paths.normalize(act.path, scope)
                 yield Removal(event, path, self.listing(act.path, scope))
 
 
-def _folder(path: Path | None) -> Path | None:
+def _folder(path: AbstractPath | None) -> AbstractPath | None:
     """Give the folder that a pattern is looked for in."""
     if path is None or not path.components:
         return None
     for index, component in enumerate(path.components):
         if any(isinstance(piece, str) and "*" in piece for piece in component):
-            return Path(path.components[:index]) if index else None
+            return AbstractPath(path.components[:index]) if index else None
     return path
 
 
-def _empties(removal: Removal, listing: Listing, around: tuple[LinkedFunction | None, ...]) -> bool:
+def _empties(removal: Removal, listing: DirectoryListing, around: tuple[LinkedFunction | None, ...]) -> bool:
     """Tell whether what is taken away can be one of the files that were listed."""
     if removal.path is not None and listing.folder is not None and removal.path.is_within(listing.folder):
         return True
-    if removal.event.function in around:
+    if removal.call_site.function in around:
         return removal.listing is not None or removal.path is None or not removal.path.certain
     one, other = listing.folder, None if removal.listing is None else removal.listing.folder
     beside = removal.place.path == listing.file
     return one is not None and other is not None and (one == other or (beside and one.text == other.text))
 
 
-def _begins_with_a_parameter(path: Path) -> bool:
+def _begins_with_a_parameter(path: AbstractPath) -> bool:
     """Tell whether only those who know a parameter can name anything that a path leads to."""
     first = path.components[0] if path.components else ()
-    return any(isinstance(piece, Symbol) and _is_of_a_parameter(piece) for piece in first)
+    return any(isinstance(piece, PathVariable) and _is_of_a_parameter(piece) for piece in first)
 
 
-def _is_of_a_parameter(symbol: Symbol) -> bool:
+def _is_of_a_parameter(symbol: PathVariable) -> bool:
     """Tell whether a text is a parameter, or follows from one."""
-    return bool(symbol.parameter) or any(map(_is_of_a_parameter, symbols_of(symbol.key)))
+    return bool(symbol.parameter) or any(map(_is_of_a_parameter, variables_of(symbol.key)))
 
 
-def _name_of(path: Path) -> str:
+def _name_of(path: AbstractPath) -> str:
     """Give the name of a file in a folder, where it is written out and tells it from others."""
     last = path.components[-1] if len(path.components) > 1 else ()
     text = last[0] if len(last) == 1 else None
     return text if isinstance(text, str) and len(text) >= _SHORTEST_NAME else ""
 
 
-def _has_same_name(one: Path, other: Path) -> bool:
+def _has_same_name(one: AbstractPath, other: AbstractPath) -> bool:
     """Tell whether two files have the same name, written out in both."""
     name = _name_of(one)
     return name != "" and other.components[-1:] == ((name,),)
 
 
-def _first(found: Iterable[Listing | None]) -> Listing | None:
+def _first(found: Iterable[DirectoryListing | None]) -> DirectoryListing | None:
     return next((listing for listing in found if listing is not None), None)

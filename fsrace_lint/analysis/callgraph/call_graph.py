@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, NOBODY, Processes
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, TOP, ProcessSet
 from fsrace_lint.analysis.program.symbols import as_function, is_property, package_of, qualified_name
-from fsrace_lint.analysis.values.abstract_values import Argument, Value
+from fsrace_lint.analysis.values.abstract_values import Argument, Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of, given_for, received
 from fsrace_lint.catalog import argument
 from fsrace_lint.engine.query_cache import once
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.callgraph.summaries import Summaries
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
-    from fsrace_lint.analysis.program.symbols import Entity
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog.entries import Spawn
 
 
@@ -39,7 +39,7 @@ COST_OF_FOLLOWING: Final = 10
 """How many names and mentions are gone through in the time that it takes to follow a function."""
 
 
-class Edge(Record, frozen=True, eq=False):
+class CallEdge(Record, frozen=True, eq=False):
     """A way into a function: a call of it, or a call that is handed it (`handed`).
 
     `only` is who the helper it is handed to lets run it, `position` the argument
@@ -52,9 +52,9 @@ class Edge(Record, frozen=True, eq=False):
     hands over its arguments, where that is another: `delayed(f)(value)`.
     """
 
-    event: Event
-    handed: bool
-    only: Processes = ALL
+    event: CallSite
+    passed_as_callback: bool
+    only: ProcessSet = TOP
     position: int | None = None
     spawn: Spawn | None = None
     first: str | None = None
@@ -72,7 +72,7 @@ class Edge(Record, frozen=True, eq=False):
             return False
         owner, own = called.value, m.Name(caller.facts.parameters[0].name)
         bound = self.event.state.scope.get(owner.id) if isinstance(owner, m.Name) else None
-        made = bound.expr if isinstance(bound, Value) else owner
+        made = bound.expr if isinstance(bound, Expression) else owner
         builds = m.Name("classmethod") in caller.facts.decorators
         return (
             is_super(owner) or owner == own or (builds and isinstance(made, m.Call) and made.function == own)
@@ -93,7 +93,7 @@ class _Use(Record, frozen=True, eq=False):
     method it is. `order` is that of the code.
     """
 
-    event: Event
+    event: CallSite
     order: int = 0
     position: int | None = None
     keyword: str | None = None
@@ -121,10 +121,10 @@ class _Open:
 
     __slots__ = ("events", "names", "numbers")
 
-    def __init__(self, events: Iterable[Event], denoting: Container[str]) -> None:
+    def __init__(self, events: Iterable[CallSite], denoting: Container[str]) -> None:
         """Take the calls of a function."""
         self.names: list[str | None] = []
-        self.events: list[Event] = []
+        self.events: list[CallSite] = []
         self.numbers: list[int | None] = []
         for event in events:
             called = event.call.function
@@ -133,7 +133,7 @@ class _Open:
                 for number, (_, _, value) in enumerate(arguments_of(event.call)):
                     self._add(event, number, value, denoting)
 
-    def _add(self, event: Event, number: int | None, expr: m.Expr, denoting: Container[str]) -> None:
+    def _add(self, event: CallSite, number: int | None, expr: m.Expr, denoting: Container[str]) -> None:
         name = m.LAMBDA if isinstance(expr, m.Lambda) else ""
         if isinstance(expr, (m.Name, m.Attribute)):
             name = last_name(expr)
@@ -144,10 +144,10 @@ class _Open:
             self.numbers.append(number)
 
 
-class Edges:
+class CallGraph:
     """Finds the ways into functions, each function's once."""
 
-    def __init__(self, linker: Linker, summaries: Summaries) -> None:
+    def __init__(self, linker: FunctionFlows, summaries: Summaries) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.linker = linker
         self.catalog = linker.catalog
@@ -158,23 +158,23 @@ class Edges:
         self._is_done = False
         """Whether all functions were looked at."""
         self._looked_at: dict[int, Collection[LinkedFunction]] = {}
-        self._unresolved: dict[tuple[Module, str], list[Edge]] = {}
-        self._edges: dict[LinkedFunction, tuple[Edge, ...]] = {}
+        self._unresolved: dict[tuple[Module, str], list[CallEdge]] = {}
+        self._edges: dict[LinkedFunction, tuple[CallEdge, ...]] = {}
 
-    def of(self, function: LinkedFunction) -> tuple[Edge, ...]:
+    def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give every way into a function that could be resolved."""
         return once(self._edges, function, (), lambda: tuple(self._found(function)))
 
-    def _found(self, function: LinkedFunction) -> Iterator[Edge]:
+    def _found(self, function: LinkedFunction) -> Iterator[CallEdge]:
         return map(self._edge, self._uses_of(function, self._calls_of))
 
-    def presumed(self, function: LinkedFunction) -> tuple[Edge, ...]:
+    def name_only_callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give the calls in its file of a method that has its name, on objects that nothing is known of.
 
         They are looked at only where there is no other way in, and only for what
         speaks for a function: a guard, a lock or a handler that a reader sees there.
         """
-        if function.owner is None or self.of(function):
+        if function.owner is None or self.callers(function):
             return ()
         name, module = function.facts.name, function.module
         callers = (caller for caller in module.functions if caller.facts.use(name))
@@ -182,18 +182,20 @@ class Edges:
         found = self._unresolved.get((module, name), ())
         return tuple(sorted(found, key=lambda edge: edge.event.function.order))
 
-    def search(self, function: LinkedFunction) -> Iterator[Edge]:
+    def search(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give every way into a function as it is found, in no order: for those who need not see all."""
         if function in self._edges:
             yield from self._edges[function]
         else:
             yield from (self._edge(use) for use in self._uses_of(function, self._search_calls))
 
-    def each(self, function: LinkedFunction) -> Iterator[Edge]:
+    def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give the same where all are asked for in the end, unless few files are asked about."""
-        return self.search(function) if self.linker.asks_few else iter(self.of(function))
+        return self.search(function) if self.linker.asks_few else iter(self.callers(function))
 
-    def handing(self, function: LinkedFunction, among: AbstractSet[str] | None = None) -> Iterator[Edge]:
+    def callback_arguments(
+        self, function: LinkedFunction, among: AbstractSet[str] | None = None
+    ) -> Iterator[CallEdge]:
         """Give the ways into a function by calls that are handed it, as `search` does.
 
         Args:
@@ -204,14 +206,14 @@ class Edges:
             The ways; others may be among them.
         """
         if function in self._edges:
-            yield from (edge for edge in self._edges[function] if edge.handed)
+            yield from (edge for edge in self._edges[function] if edge.passed_as_callback)
         else:
             search = functools.partial(self._search_calls, handed=True, among=among)
             yield from (self._edge(use) for use in self._uses_of(function, search) if use.handed)
 
-    def spawning(self, function: LinkedFunction) -> Iterator[Edge]:
+    def spawning(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give those of them that are calls that start processes."""
-        found = self.handing(function, self._spawn_names)
+        found = self.callback_arguments(function, self._spawn_names)
         return (edge for edge in found if edge.spawn is not None)
 
     @functools.cached_property
@@ -300,7 +302,7 @@ class Edges:
             before = len(self._looked_at)
             self._open[caller] = _Open((), ())  # while it is being followed its calls are not known
             try:
-                self._open[caller] = _Open(self.linker.events(caller), self.mentions.denoting)
+                self._open[caller] = _Open(self.linker.call_sites(caller), self.mentions.denoting)
             except BaseException:
                 del self._open[caller]
                 raise
@@ -309,7 +311,7 @@ class Edges:
                     self._looked_at.clear()
         return self._open[caller]
 
-    def _note(self, event: Event, number: int | None, order: int) -> None:
+    def _note(self, event: CallSite, number: int | None, order: int) -> None:
         """Note which function of the project a call runs, or is handed in an argument."""
         scope = event.state.scope
         expr, use = event.call.function, _Use(event, order)
@@ -317,48 +319,52 @@ class Edges:
             position, keyword, expr = next(itertools.islice(arguments_of(event.call), number, None))
             use = _Use(event, order, position, keyword, handed=True)
         resolver = self.linker.resolver
-        entity = resolver.entity(expr, scope)
-        receiver = resolver.class_of(resolver.entity(expr.value, scope)) if _is_method(expr, entity) else None
+        entity = resolver.symbol(expr, scope)
+        receiver = resolver.class_of(resolver.symbol(expr.value, scope)) if _is_method(expr, entity) else None
         if isinstance(expr, m.Attribute):
             use = replace(use, exact=is_super(expr.value), receiver=receiver)
         for target in tuple(_targets(expr, entity, receiver)):
             self._uses.setdefault(target, {}).setdefault(use.event.function, []).append(use)
         if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
             key = use.event.function.module, expr.name
-            self._unresolved.setdefault(key, []).append(Edge(use.event, handed=False))
+            self._unresolved.setdefault(key, []).append(CallEdge(use.event, passed_as_callback=False))
 
-    def _edge(self, use: _Use) -> Edge:
+    def _edge(self, use: _Use) -> CallEdge:
         if not use.handed:
-            return Edge(use.event, handed=False, receiver=use.receiver)
+            return CallEdge(use.event, passed_as_callback=False, receiver=use.receiver)
         found = self._handed(use.event, use.position, use.keyword)
         return replace(found, event=use.event, position=use.position)
 
-    def _handed(self, event: Event, position: int | None, keyword: str | None) -> Edge:
+    def _handed(self, event: CallSite, position: int | None, keyword: str | None) -> CallEdge:
         """Tell who runs a function that is handed over in an argument, and whether in new processes."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
         once = self.catalog.find("run-once", name)
         callback = self.catalog.find("callback", name)
         spawn = self.catalog.find("spawn", name)
         first = self.catalog.find("first", name)
         helper = as_function(entity)
-        edge = Edge(event, handed=True, spawn=spawn, first=None if first is None else first.scope)
+        edge = CallEdge(
+            event, passed_as_callback=True, spawn=spawn, first=None if first is None else first.scope
+        )
         if once is not None:
             return replace(edge, only=FIRST[once.scope], mutes=package_of(name) if once.mutes else "")
         if callback is not None:
-            return Edge(event, handed=True, only=self._who_calls(callback.runs_in, event.function))
+            return CallEdge(
+                event, passed_as_callback=True, only=self._who_calls(callback.runs_in, event.function)
+            )
         if spawn is not None and spawn.curried:
             if self._runs_threads(spawn, event.function):
-                return Edge(event, handed=True)
-            outer = (other.call for other in self.linker.events(event.function))
+                return CallEdge(event, passed_as_callback=True)
+            outer = (other.call for other in self.linker.call_sites(event.function))
             return replace(edge, passing=next((call for call in outer if call.function is event.call), None))
         if spawn is not None or first is not None:
             return edge
         if helper is not None:
             parameter = received(helper, position, keyword)
-            only = self.summaries.runs_given(helper, parameter)
+            only = self.summaries.callback_processes(helper, parameter)
             return replace(edge, only=only, helper=helper, parameter=parameter)
-        for other in self.linker.events(event.function) if name == "functools.partial" else ():
+        for other in self.linker.call_sites(event.function) if name == "functools.partial" else ():
             for index, value in enumerate(other.call.arguments):
                 if self._is_result(value, other.state.scope, event.call):
                     return self._handed(other, index, None)
@@ -366,26 +372,26 @@ class Edges:
 
     def _runs_threads(self, spawn: Spawn, function: LinkedFunction) -> bool:
         """Tell whether a function has what it hands over run in threads of one process."""
-        for event in self.linker.events(function) if spawn.runner else ():
+        for event in self.linker.call_sites(function) if spawn.runner else ():
             if self.linker.resolver.qualify(event.call.function, event.state.scope) == spawn.runner:
                 values = ((each.name, each.value) for each in event.call.keywords)
                 named = (f"{name}={v.value}" for name, v in values if isinstance(v, m.Constant))
                 return not set(spawn.threads).isdisjoint(named)
         return False
 
-    def _who_calls(self, method: str, function: LinkedFunction) -> Processes:
+    def _who_calls(self, method: str, function: LinkedFunction) -> ProcessSet:
         """Tell which processes call a method in a function; all where none does, and others may."""
-        called = NOBODY
-        for event in self.linker.events(function):
+        called = BOTTOM
+        for event in self.linker.call_sites(function):
             if last_name(event.call.function) == method:
                 called |= event.state.processes
-        return called or ALL
+        return called or TOP
 
-    def _is_result(self, value: m.Expr, scope: Scope, call: m.Call) -> bool:
+    def _is_result(self, value: m.Expr, scope: Environment, call: m.Call) -> bool:
         """Tell whether an argument is the result of a call, itself or by name."""
         if isinstance(value, m.Name):
             bound = self.linker.resolver.binding(value.id, scope)
-            return isinstance(bound, Value) and bound.expr is call
+            return isinstance(bound, Expression) and bound.expr is call
         return value is call
 
 
@@ -398,14 +404,14 @@ def _starts_one(spawn: Spawn, call: m.Call) -> bool:
     return which.default == "1" if count is None else count == m.Constant(1)
 
 
-def _is_method(expr: m.Expr, entity: Entity | None) -> TypeGuard[m.Attribute]:
+def _is_method(expr: m.Expr, entity: Symbol | None) -> TypeGuard[m.Attribute]:
     """Tell whether an expression may be a method of an object of the project."""
     function = as_function(entity)
     owned = function is not None and function.owner is not None
     return isinstance(expr, m.Attribute) and (entity is None or owned)
 
 
-def _targets(expr: m.Expr, entity: Entity | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
+def _targets(expr: m.Expr, entity: Symbol | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
     """Give the functions an expression may mean; what a class lacks, those that derive from it have."""
     function = as_function(entity)
     if function is not None:

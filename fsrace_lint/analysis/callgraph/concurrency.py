@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.files.spans import Place
 
 
@@ -20,16 +20,16 @@ class Evidence(enum.IntEnum):
     EVIDENT = 2
 
 
-class Sign(Record, frozen=True):
+class ConcurrencyMarker(Record, frozen=True):
     """What shows that several processes run a function: where it stands, and what it is in words."""
 
     place: Place
     text: str
 
 
-class Trace(Record, frozen=True):
+class ConcurrencyTrace(Record, frozen=True):
     """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
 
     evidence: Evidence
-    way: tuple[Event, ...]
-    sign: Sign | None
+    call_chain: tuple[CallSite, ...]
+    marker: ConcurrencyMarker | None

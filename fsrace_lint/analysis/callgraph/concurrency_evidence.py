@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign, Trace
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.dataflow.infeasible_paths import excludes
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, SYNCHRONIZING
+from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, ConcurrencyTrace, Evidence
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
+from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
 from fsrace_lint.analysis.program.symbols import Instance, as_function
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
-from fsrace_lint.analysis.values.abstract_values import Either, Selected, Value, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, Union, expressions_of
 from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.engine.query_cache import Memo
 from fsrace_lint.files.spans import Place
@@ -22,10 +22,10 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.call_graph import Edge
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog.entries import Launch
@@ -45,7 +45,7 @@ _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 _Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
 """A function on the way, and the class of the object whose method it is there."""
 
-_Placed: TypeAlias = "tuple[Sign, tuple[Literal, ...]]"
+_Placed: TypeAlias = "tuple[ConcurrencyMarker, tuple[PathCondition, ...]]"
 """A sign, and what was tested before it."""
 
 
@@ -56,7 +56,7 @@ class _Step(NamedTuple):
     function that it calls, and `called` is the class of the object whose method that is.
     """
 
-    event: Event
+    event: CallSite
     owner: LinkedClass | None
     enters: bool = False
     called: LinkedClass | None = None
@@ -69,7 +69,7 @@ class _Call(Record, frozen=True, eq=False):
     processes, `launch` is what it starts or prepares them with.
     """
 
-    event: Event
+    event: CallSite
     callee: LinkedFunction | None
     meets: bool
     launch: Launch | None
@@ -80,22 +80,22 @@ class _Call(Record, frozen=True, eq=False):
         return self.launch is not None and self.launch.certain
 
 
-class Evidences:
+class ConcurrencyEvidence:
     """Looks for signs of several processes in functions, their callers and the helpers they call."""
 
-    def __init__(self, linker: Linker, propagation: Propagation) -> None:
+    def __init__(self, linker: FunctionFlows, propagation: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self.catalog = linker.catalog
         self.propagation = propagation
-        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], Trace] = {}
+        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], ConcurrencyTrace] = {}
         self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
         self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._signs_of_order: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
-        self._coordinates: Memo[tuple[LinkedFunction, int], tuple[Event, ...]] = Memo(())
+        self._coordinates: Memo[tuple[LinkedFunction, int], tuple[CallSite, ...]] = Memo(())
 
-    def trace(self, event: Event, *, by_one: bool = False) -> Trace:
+    def trace(self, event: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Tell how sure it is that several processes come to a call, and why.
 
         Args:
@@ -105,13 +105,13 @@ class Evidences:
         Returns:
             How they come, and what shows that there are several.
         """
-        tests = ((id(x.test), x.truth) for x in event.state.literals)
+        tests = ((id(x.test), x.truth) for x in event.state.conditions)
         key = event.function, tuple(tests), by_one
         if key not in self._traces:
             self._traces[key] = self._find_trace(event, by_one=by_one)
         return self._traces[key]
 
-    def _find_trace(self, event: Event, *, by_one: bool) -> Trace:
+    def _find_trace(self, event: CallSite, *, by_one: bool) -> ConcurrencyTrace:
         """Find the shortest way from a function with a sign, else from one that nobody calls.
 
         A method is followed to those calls alone that can be on an object of its class,
@@ -120,12 +120,12 @@ class Evidences:
         ways hold apart the processes that take them, that several take another one.
         """
         start = _Step(event, event.function.owner)
-        ways: dict[_Step, tuple[Event, ...]] = {start: ()}
+        ways: dict[_Step, tuple[CallSite, ...]] = {start: ()}
         waiting = [start]
-        callers: dict[_Caller, tuple[Event, ...]] = {}
+        callers: dict[_Caller, tuple[CallSite, ...]] = {}
         complete: set[_Caller] = set()
         roots: list[_Caller] = []
-        alone: tuple[Event, ...] | None = None
+        alone: tuple[CallSite, ...] | None = None
         apart = False
         while waiting:
             step = waiting.pop(0)
@@ -135,7 +135,7 @@ class Evidences:
                 continue
             sign = self._sign(step) or self._sign_around(here, len(way))
             if sign is not None:
-                return Trace(Evidence.EVIDENT, way, sign)
+                return ConcurrencyTrace(Evidence.EVIDENT, way, sign)
             caller = here.function, class_
             if caller in complete:
                 continue
@@ -156,21 +156,23 @@ class Evidences:
                     waiting.append(above)
         if not roots:
             evidence = Evidence.PLAUSIBLE if alone is None else Evidence.NONE
-            return Trace(evidence, alone or (), None)
+            return ConcurrencyTrace(evidence, alone or (), None)
         way = callers[roots[0]]
         one_shot = all(self._is_one_shot(root) for root, _ in roots)
         alone_here = one_shot and not any(self._may_launch(caller) for caller, _ in callers)
-        return Trace(Evidence.NONE if alone_here or apart else Evidence.PLAUSIBLE, way, None)
+        return ConcurrencyTrace(Evidence.NONE if alone_here or apart else Evidence.PLAUSIBLE, way, None)
 
-    def _ways_to(self, event: Event, *, by_one: bool) -> tuple[tuple[Edge, ...], tuple[Edge, ...], bool]:
+    def _ways_to(
+        self, event: CallSite, *, by_one: bool
+    ) -> tuple[tuple[CallEdge, ...], tuple[CallEdge, ...], bool]:
         """Give the ways to a call, those that can show several processes, and if some hold them apart."""
         propagation = self.propagation
         if by_one:
-            edges = propagation.edges(event.function)
-            return edges, propagation.not_refuted(event, edges), False
+            edges = propagation.callers(event.function)
+            return edges, propagation.feasible_callers(event, edges), False
         ways_in = propagation.ways_in(event.function)
-        loose = propagation.loose(event.function, ways_in)
-        showing = propagation.not_refuted(event, propagation.as_many(event, loose))
+        loose = propagation.unordered_callers(event.function, ways_in)
+        showing = propagation.feasible_callers(event, propagation.equally_wide_callers(event, loose))
         return ways_in, showing, len(loose) < len(ways_in)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
@@ -199,7 +201,7 @@ class Evidences:
         launches = (call.launch for call in self._calls_of(function))
         return any(launch is not None and not launch.certain for launch in launches)
 
-    def _sign(self, step: _Step) -> Sign | None:
+    def _sign(self, step: _Step) -> ConcurrencyMarker | None:
         """Find what shows that several processes come to a call, in its own function.
 
         What the call leads to shows it only where the way passes it.
@@ -209,18 +211,18 @@ class Evidences:
             _place(event.function, event.call.span) if step.enters and not self._is_sign(event) else None
         )
         for sign, before in self._signs_of(event.function):
-            passed = sign.place != entered and not are_apart(before, event.state.literals)
+            passed = sign.place != entered and not mutually_exclusive(before, event.state.conditions)
             if passed and not self._makes_another(sign, step):
                 return sign
         return None
 
-    def _is_sign(self, event: Event) -> bool:
+    def _is_sign(self, event: CallSite) -> bool:
         """Tell whether a call launches or synchronizes processes, whatever it leads to."""
         return any(
             call.event is event and (call.meets or call.launches) for call in self._calls_of(event.function)
         )
 
-    def _makes_another(self, sign: Sign, step: _Step) -> bool:
+    def _makes_another(self, sign: ConcurrencyMarker, step: _Step) -> bool:
         """Tell whether a sign is that the object of a call is made, but in a branch for another class."""
         called, scope = step.event.call.function, step.event.state.scope
         on = called.value if step.called is not None and isinstance(called, m.Attribute) else None
@@ -238,14 +240,14 @@ class Evidences:
             self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
         return self._signs[function]
 
-    def _sign_around(self, event: Event, depth: int) -> Sign | None:
+    def _sign_around(self, event: CallSite, depth: int) -> ConcurrencyMarker | None:
         """Find what shows that several processes import a file, or have objects of the class of a method.
 
         For a method that nobody calls, only tests of ranks and coordination count.
         """
         function = event.function
         if function.index == 0:
-            imported = not any(map(_asks_for_main, event.state.literals))
+            imported = not any(map(_asks_for_main, event.state.conditions))
             return self._sign_of_importers(function.module) if imported else None
         if function.owner is None or depth > _CLASSES_DEPTH:
             return None
@@ -257,7 +259,7 @@ class Evidences:
                     return signs[0][0]
         return None
 
-    def _sign_of_importers(self, module: Module) -> Sign | None:
+    def _sign_of_importers(self, module: Module) -> ConcurrencyMarker | None:
         """Find what shows that several processes run a file that imports another, which they then run too."""
         found, waiting = {module}, [module]
         while waiting:
@@ -277,14 +279,14 @@ class Evidences:
         return self._signs_of_rank[function]
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
-        for event in self.linker.events(function):
+        for event in self.linker.call_sites(function):
             asks = isinstance(event.call.function, (m.Name, m.Attribute)) and event.state.processes != MAIN
             asks = asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED
             if asks and not self._converts(event):
                 what = f"{spell(event.call)} asks for the number of the process"
-                yield _sign(function, event.call.span, what), event.state.literals
+                yield _sign(function, event.call.span, what), event.state.conditions
 
-    def _converts(self, event: Event) -> bool:
+    def _converts(self, event: CallSite) -> bool:
         """Tell whether a call only converts a variable, as a launcher does with the number of a child."""
         name = self.linker.resolver.qualify(event.call.function, event.state.scope)
         values = event.call.arguments[:1]
@@ -299,25 +301,25 @@ class Evidences:
     def _find_ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
         flow = self.linker.flow(function)
         for test in () if flow is None else flow.rank_tests:
-            yield _sign(function, test.span, "a test here tells the processes apart"), test.literals
+            yield _sign(function, test.span, "a test here tells the processes apart"), test.conditions
         for event in self._coordinating(function, 0):
             called, leaf = spell(event.call.function), self._leaf(event, 0)
             what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
-            yield _sign(function, event.call.span, what), event.state.literals
+            yield _sign(function, event.call.span, what), event.state.conditions
 
-    def _leaf(self, event: Event, depth: int) -> str:
+    def _leaf(self, event: CallSite, depth: int) -> str:
         """Spell the call of the framework that a call leads to."""
         callee = self.linker.resolver.callee(event.call, event.state.scope)
         inner = () if callee is None else self._coordinating(callee, depth + 1)
         return self._leaf(inner[0], depth + 1) if inner else spell(event.call.function)
 
-    def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[Event, ...]:
+    def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[CallSite, ...]:
         """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
         if depth > _HELPERS_DEPTH:
             return ()
         return self._coordinates.get((function, depth), lambda: tuple(self._finds(function, depth)))
 
-    def _finds(self, function: LinkedFunction, depth: int) -> Iterator[Event]:
+    def _finds(self, function: LinkedFunction, depth: int) -> Iterator[CallSite]:
         for call in self._calls_of(function):
             near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
             launches = call.launches and (depth <= near or not self._is_on_demand(call.event))
@@ -325,12 +327,12 @@ class Evidences:
             if shows or self._leads(call, depth + 1):
                 yield call.event
 
-    def _is_on_demand(self, event: Event) -> bool:
+    def _is_on_demand(self, event: CallSite) -> bool:
         """Tell whether a call is made only where a test has told that there are several processes."""
-        for literal in event.state.literals:
+        for literal in event.state.conditions:
             for test, truth in _implied(literal.test, truth=literal.truth):
-                split = self.linker.guards.split(test, literal.scope)
-                if (split if truth else split[::-1]) == (ALL, MAIN):
+                split = self.linker.guards.partition(test, literal.scope)
+                if (split if truth else split[::-1]) == (TOP, MAIN):
                     return True
         return False
 
@@ -342,8 +344,8 @@ class Evidences:
 
     def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
         resolver = self.linker.resolver
-        for event in self.linker.events(function):
-            entity = resolver.entity(event.call.function, event.state.scope)
+        for event in self.linker.call_sites(function):
+            entity = resolver.symbol(event.call.function, event.state.scope)
             name = None if isinstance(entity, Instance) else resolver.type_name(entity)
             callee = as_function(entity)
             meets = self._is_for_several(name or f"*.{last_name(event.call.function)}")
@@ -355,7 +357,7 @@ class Evidences:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""
         callee = call.callee
         return callee is not None and any(
-            not excludes(call.event, callee, inner.state) for inner in self._coordinating(callee, depth)
+            not is_infeasible(call.event, callee, inner.state) for inner in self._coordinating(callee, depth)
         )
 
     def _is_for_several(self, name: str) -> bool:
@@ -364,7 +366,7 @@ class Evidences:
         certain = saver is None or (saver.when == "always" and saver.certain)
         return certain and self.catalog.is_any(SYNCHRONIZING, name)
 
-    def meets(self, event: Event) -> bool:
+    def meets(self, event: CallSite) -> bool:
         """Tell whether processes meet in a call, or in what it leads to."""
         return any(event is meeting for meeting in self._coordinating(event.function, 0))
 
@@ -376,46 +378,46 @@ class Evidences:
     def _runs_alone(self, function: LinkedFunction) -> bool:
         """Tell whether a function fails in several processes, or asks a launcher for one, by its number."""
         flow = self.linker.flow(function)
-        if flow is not None and flow.alone:
+        if flow is not None and flow.fails_if_parallel:
             return True
         for found in self._calls_of(function):
             if found.launch is not None and found.launch.count:
                 call, scope = found.event.call, found.event.state.scope
                 count = given(call, found.launch.count)
-                if count is not None and self._is_one(Value(count, scope)) and not _asks_for_nodes(call):
+                if count is not None and self._is_one(Expression(count, scope)) and not _asks_for_nodes(call):
                     return True
         return False
 
     def _is_one(self, number: Binding | None) -> bool:
         """Tell whether a number is 1, wherever it is written out."""
         match number:
-            case Value(expr=m.Name() | m.Attribute() as name, scope=scope):
+            case Expression(expr=m.Name() | m.Attribute() as name, scope=scope):
                 return self._is_one(self.linker.guards.known(name, scope))
-            case Value(expr=expr):
+            case Expression(expr=expr):
                 return expr == m.Constant(1)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self._is_one(then) and self._is_one(otherwise)
-            case Either(options=options):
+            case Union(options=options):
                 return all(map(self._is_one, options))
             case _:
                 return False
 
-    def _spawned(self, function: LinkedFunction) -> Sign | None:
-        for edge in self.propagation.edges(function):
+    def _spawned(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+        for edge in self.propagation.callers(function):
             if edge.starts_several:
                 event = edge.event
                 what = f"{spell(event.call.function)} starts the processes that run it"
                 return _sign(event.function, event.call.span, what)
         return None
 
-    def _hooked(self, function: LinkedFunction) -> Sign | None:
+    def _hooked(self, function: LinkedFunction) -> ConcurrencyMarker | None:
         hook = self.propagation.hooks.of(function)
         if hook is None or hook.runs not in {"every", "worker"}:
             return None
         who = "every process" if hook.runs == "every" else "every worker of every process"
         return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
 
-    def _decorated(self, function: LinkedFunction) -> Sign | None:
+    def _decorated(self, function: LinkedFunction) -> ConcurrencyMarker | None:
         """Find a decorator that hands the function to several processes, or says where it is launched."""
         for decorator in self.linker.decorators(function):
             for expr in _calls_and_names(decorator.expr):
@@ -427,7 +429,7 @@ class Evidences:
         return None
 
 
-def _asks_for_main(literal: Literal) -> bool:
+def _asks_for_main(literal: PathCondition) -> bool:
     """Tell whether a test is `__name__ == "__main__"`, which does not hold where a file is imported."""
     return isinstance(literal.test, m.Compare) and literal.test.left == m.Name("__name__")
 
@@ -445,18 +447,18 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
     return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
 
 
-def _above(edge: Edge, class_: LinkedClass | None) -> _Step | None:
+def _above(edge: CallEdge, class_: LinkedClass | None) -> _Step | None:
     """Give the call of a method on an object of a class; None where it is on another kind."""
     function = edge.event.function
     receiver = edge.receiver or (function.owner if edge.is_on_self else None)
-    if receiver is not None and class_ is not None and not edge.handed:
+    if receiver is not None and class_ is not None and not edge.passed_as_callback:
         if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
             return None
         class_ = class_ if receiver in class_.ancestors() else receiver
-    if edge.is_on_self and not edge.handed:
+    if edge.is_on_self and not edge.passed_as_callback:
         return _Step(edge.event, class_, enters=True)
     called = class_ if edge.receiver is not None else None
-    return _Step(edge.event, function.owner, not edge.handed, called)
+    return _Step(edge.event, function.owner, not edge.passed_as_callback, called)
 
 
 def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
@@ -471,8 +473,8 @@ def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
             yield test, truth
 
 
-def _sign(function: LinkedFunction, span: Span, text: str) -> Sign:
-    return Sign(_place(function, span), text)
+def _sign(function: LinkedFunction, span: Span, text: str) -> ConcurrencyMarker:
+    return ConcurrencyMarker(_place(function, span), text)
 
 
 def _place(function: LinkedFunction, span: Span) -> Place:

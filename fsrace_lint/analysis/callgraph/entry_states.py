@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.callgraph.call_graph import Edges
-from fsrace_lint.analysis.callgraph.framework_hooks import Hooks
-from fsrace_lint.analysis.callgraph.parameter_values import Arguments
+from fsrace_lint.analysis.callgraph.call_graph import CallGraph
+from fsrace_lint.analysis.callgraph.framework_hooks import FrameworkHooks
+from fsrace_lint.analysis.callgraph.parameter_values import ParameterValues
 from fsrace_lint.analysis.callgraph.protection import Protection
 from fsrace_lint.analysis.callgraph.summaries import Summaries
-from fsrace_lint.analysis.dataflow.infeasible_paths import excludes
-from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, Processes, Runs, runs
+from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
+from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.program.symbols import package_of, qualified_name
 from fsrace_lint.engine.query_cache import Memo
@@ -24,18 +24,18 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.call_graph import Edge
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
-    from fsrace_lint.analysis.program.symbols import Entity
+    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
+    from fsrace_lint.analysis.program.symbols import Symbol
 
 _PASSED_ON: Final = frozenset(
     {"FileExistsError", "FileNotFoundError", "OSError", "IOError", "EnvironmentError"}
 )
 
 
-class Context(Record, frozen=True):
+class EntryState(Record, frozen=True):
     """What holds whenever a function runs, whoever called it.
 
     `caught` names the exceptions that every caller handles, `locked` says that
@@ -43,14 +43,14 @@ class Context(Record, frozen=True):
     caller lets run it before the others.
     """
 
-    processes: Processes
+    processes: ProcessSet
     caught: frozenset[str]
     locked: bool
     first: str | None = None
 
-    def join(self, other: Context) -> Context:
+    def join(self, other: EntryState) -> EntryState:
         """Give what holds whichever of two callers it was."""
-        return Context(
+        return EntryState(
             self.processes | other.processes,
             self.caught & other.caught,
             self.locked and other.locked,
@@ -58,43 +58,47 @@ class Context(Record, frozen=True):
         )
 
 
-_ANYBODY: Final = Context(ALL, frozenset(), locked=False)
+_ANYBODY: Final = EntryState(TOP, frozenset(), locked=False)
 
 
-class Propagation:
+class EntryStates:
     """Joins what callers bring, over all call sites, to a fixpoint."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: FunctionFlows) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = Summaries(linker)
         self.protection = Protection(linker, self.summaries)
-        self.hooks = Hooks(linker)
-        self._edges = Edges(linker, self.summaries)
+        self.hooks = FrameworkHooks(linker)
+        self._edges = CallGraph(linker, self.summaries)
         self.mentions = self._edges.mentions
-        self._contexts: dict[LinkedFunction, Context] = {}
-        self._decided: dict[tuple[int, int], tuple[Literal, Split]] = {}
-        self._undecided: dict[tuple[int, int], tuple[Literal, Split]] = {}
-        self._decorated: dict[LinkedFunction, Processes] = {}
+        self._contexts: dict[LinkedFunction, EntryState] = {}
+        self._decided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
+        self._undecided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
+        self._decorated: dict[LinkedFunction, ProcessSet] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
-        linker.guards.arguments = Arguments(linker, self._edges.search, self._edges.spawning)
+        linker.guards.arguments = ParameterValues(linker, self._edges.search, self._edges.spawning)
 
-    def edges(self, function: LinkedFunction) -> tuple[Edge, ...]:
+    def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give every way into a function that could be resolved."""
-        return self._edges.of(function)
+        return self._edges.callers(function)
 
     def is_only_called(self, function: LinkedFunction) -> bool:
         """Tell whether there are ways into a function, and none is a call that is handed it."""
-        called = next(self._edges.each(function), None)
-        return called is not None and not called.handed and not any(self._edges.handing(function))
+        called = next(self._edges.callers_lazily(function), None)
+        return (
+            called is not None
+            and not called.passed_as_callback
+            and not any(self._edges.callback_arguments(function))
+        )
 
-    def context(self, function: LinkedFunction) -> Context:
+    def entry_state(self, function: LinkedFunction) -> EntryState:
         """Tell what holds whenever a function runs."""
         if function not in self._contexts:
             self._contexts.update(dict.fromkeys(self._free_way(function), _ANYBODY))
         if function not in self._contexts:
-            callers = self.upward(function, lambda each: () if each in self._contexts else self.edges(each))
+            callers = self.upward(function, lambda each: () if each in self._contexts else self.callers(each))
             self._solve([caller for caller in callers if caller not in self._contexts])
         return self._contexts[function]
 
@@ -120,87 +124,87 @@ class Propagation:
 
     def _free_callers(self, function: LinkedFunction) -> Iterator[LinkedFunction | None]:
         """Give the callers that bring nothing along, None for those that nothing is known of."""
-        if self.decorated(function) != ALL or self._is_locked_by_decorator(function):
+        if self.decorated(function) != TOP or self._is_locked_by_decorator(function):
             return
         is_called = False
-        for edge in self._edges.each(function):
+        for edge in self._edges.callers_lazily(function):
             is_called = True
             if self._brought(edge, _ANYBODY) == _ANYBODY:
                 yield edge.event.function
-        if not is_called and not self._edges.presumed(function):
+        if not is_called and not self._edges.name_only_callers(function):
             yield None
 
-    def processes(self, event: Event) -> Processes:
+    def processes(self, event: CallSite) -> ProcessSet:
         """Tell who reaches a call within its function, also by tests of what the callers pass.
 
         `if chosen:` on a parameter divides the processes as what is passed for it does; and where
         the name of a parameter promised something else (`rank`, which is given the local rank), what
         the code alone says of the way here does not hold.
         """
-        processes, late = event.state.processes, ALL
-        for literal in event.state.literals:
+        processes, late = event.state.processes, TOP
+        for literal in event.state.conditions:
             late &= self.deciding(literal)
-        named_wrongly = late & ~processes and any(map(self._is_named_wrongly, event.state.literals))
+        named_wrongly = late & ~processes and any(map(self._is_named_wrongly, event.state.conditions))
         return late if named_wrongly else processes & late
 
-    def _is_named_wrongly(self, literal: Literal) -> bool:
+    def _is_named_wrongly(self, literal: PathCondition) -> bool:
         """Tell whether processes can see a test come out so that cannot by the code of the function alone."""
         late = self.deciding(literal)
-        return late != ALL and bool(late & ~self._by_code_alone(literal))
+        return late != TOP and bool(late & ~self._by_code_alone(literal))
 
-    def _by_code_alone(self, literal: Literal) -> Processes:
+    def _by_code_alone(self, literal: PathCondition) -> ProcessSet:
         """Tell who can see a test come out as it did, by the code of the function alone."""
         key = id(literal.test), id(literal.scope)
         if key not in self._undecided:
             guards = self.linker.guards
             arguments, guards.arguments = guards.arguments, None
             try:
-                self._undecided[key] = literal, guards.split(literal.test, literal.scope)
+                self._undecided[key] = literal, guards.partition(literal.test, literal.scope)
             finally:
                 guards.arguments = arguments
-        return self._undecided[key][1][0 if literal.truth else 1] or ALL
+        return self._undecided[key][1][0 if literal.truth else 1] or TOP
 
-    def deciding(self, literal: Literal) -> Processes:
+    def deciding(self, literal: PathCondition) -> ProcessSet:
         """Tell who can see a test come out as it did, now that all callers are known."""
         key = id(literal.test), id(literal.scope)
         if key not in self._decided:
-            split = self.linker.guards.split(literal.test, literal.scope)
+            split = self.linker.guards.partition(literal.test, literal.scope)
             # Test and scope are held on to, so that their ids are not given to others.
             self._decided[key] = literal, split
-        return self._decided[key][1][0 if literal.truth else 1] or ALL
+        return self._decided[key][1][0 if literal.truth else 1] or TOP
 
-    def ways_in(self, function: LinkedFunction) -> tuple[Edge, ...]:
+    def ways_in(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give the ways into a function that several processes take."""
-        return tuple(edge for edge in self.edges(function) if self._who_takes(edge) is not Runs.ONE)
+        return tuple(edge for edge in self.callers(function) if self._who_takes(edge) is not Runs.ONE)
 
-    def loose(self, function: LinkedFunction, ways: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    def unordered_callers(self, function: LinkedFunction, ways: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
         """Leave out the ways into a function that hold apart who takes them, where not all do.
 
         By a lock, or by an order in which the first process comes before the others.
         """
-        context = self.context(function)
+        context = self.entry_state(function)
         return tuple(edge for edge in ways if not self._is_apart(edge, context))
 
-    def _is_apart(self, edge: Edge, context: Context) -> bool:
-        brought = self._brought(edge, self.context(edge.event.function))
+    def _is_apart(self, edge: CallEdge, context: EntryState) -> bool:
+        brought = self._brought(edge, self.entry_state(edge.event.function))
         ordered = brought.first is not None and context.first is None
         return ordered or (brought.locked and not context.locked)
 
-    def as_many(self, event: Event, ways: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    def equally_wide_callers(self, event: CallSite, ways: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
         """Give of the ways into a function those that let in as many as come to a call in it.
 
         Where all processes come there, one that lets in one of each node does not show that they do.
         """
-        if runs(self.processes(event) & self.context(event.function).processes) is Runs.PER_NODE:
+        if runs(self.processes(event) & self.entry_state(event.function).processes) is Runs.PER_NODE:
             return ways
         return tuple(edge for edge in ways if self._who_takes(edge) is not Runs.PER_NODE) or ways
 
-    def _who_takes(self, edge: Edge) -> Runs:
-        processes = self.processes(edge.event) & edge.only & self.context(edge.event.function).processes
+    def _who_takes(self, edge: CallEdge) -> Runs:
+        processes = self.processes(edge.event) & edge.only & self.entry_state(edge.event.function).processes
         return Runs.MANY if processes and edge.starts_several else runs(processes)
 
     @staticmethod
-    def not_refuted(event: Event, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    def feasible_callers(event: CallSite, edges: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
         """Give the ways into a function of which no call passes a constant that rules out coming to a call.
 
         Args:
@@ -211,11 +215,15 @@ class Propagation:
             Those that can lead to it.
         """
         function, state = event.function, event.state
-        return tuple(edge for edge in edges if edge.handed or not excludes(edge.event, function, state))
+        return tuple(
+            edge
+            for edge in edges
+            if edge.passed_as_callback or not is_infeasible(edge.event, function, state)
+        )
 
     @staticmethod
     def upward(
-        function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[Edge, ...]]
+        function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[CallEdge, ...]]
     ) -> list[LinkedFunction]:
         """Give a function and all its direct and indirect callers by some ways in."""
         seen = {function: None}
@@ -228,8 +236,8 @@ class Propagation:
         return list(seen)
 
     def _solve(self, functions: list[LinkedFunction]) -> None:
-        contexts: dict[LinkedFunction, Context] = {}
-        open_ended = {function for function in functions if not self.edges(function)}
+        contexts: dict[LinkedFunction, EntryState] = {}
+        open_ended = {function for function in functions if not self.callers(function)}
         while True:
             changed = True
             while changed:
@@ -248,8 +256,8 @@ class Propagation:
     def _called_in_circles(self, functions: set[LinkedFunction]) -> set[LinkedFunction]:
         """Give those of some functions that only call each other in turn; there is one where none is free."""
 
-        def ways(function: LinkedFunction) -> tuple[Edge, ...]:
-            return tuple(edge for edge in self.edges(function) if edge.event.function in functions)
+        def ways(function: LinkedFunction) -> tuple[CallEdge, ...]:
+            return tuple(edge for edge in self.callers(function) if edge.event.function in functions)
 
         above = {function: frozenset(self.upward(function, ways)) for function in functions}
         return {one for one, callers in above.items() if all(above[each] == callers for each in callers)}
@@ -257,33 +265,33 @@ class Propagation:
     def _join(
         self,
         function: LinkedFunction,
-        contexts: dict[LinkedFunction, Context],
+        contexts: dict[LinkedFunction, EntryState],
         open_ended: set[LinkedFunction],
-    ) -> Context | None:
+    ) -> EntryState | None:
         if function in open_ended:
-            presumed = self._edges.presumed(function)
+            presumed = self._edges.name_only_callers(function)
             brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
         else:
-            outer = [(edge, self._contexts.get(edge.event.function)) for edge in self.edges(function)]
+            outer = [(edge, self._contexts.get(edge.event.function)) for edge in self.callers(function)]
             known = [(edge, known or contexts.get(edge.event.function)) for edge, known in outer]
             brought = [self._brought(edge, context) for edge, context in known if context is not None]
         if not brought:
             return None
-        joined = functools.reduce(Context.join, brought)
+        joined = functools.reduce(EntryState.join, brought)
         locked = joined.locked or self._is_locked_by_decorator(function)
         return replace(joined, processes=joined.processes & self.decorated(function), locked=locked)
 
-    def _brought(self, edge: Edge, outer: Context) -> Context:
+    def _brought(self, edge: CallEdge, outer: EntryState) -> EntryState:
         """Tell what one caller brings, given what holds whenever it runs."""
         reached = self.processes(edge.event) & edge.only & outer.processes
-        processes = ALL if reached and edge.starts_several else reached
-        first = self.protection.first(edge.event) or outer.first
-        if edge.handed:
+        processes = TOP if reached and edge.starts_several else reached
+        first = self.protection.serializing_context(edge.event) or outer.first
+        if edge.passed_as_callback:
             locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
-            return Context(processes, frozenset(), locked, edge.first)
+            return EntryState(processes, frozenset(), locked, edge.first)
         here = self.protection.caught(edge.event) & _PASSED_ON
         locked = self.protection.locked(edge.event) or outer.locked
-        return Context(processes, here | outer.caught, locked, first)
+        return EntryState(processes, here | outer.caught, locked, first)
 
     def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
         for name, target in self._decorators(function):
@@ -299,30 +307,31 @@ class Propagation:
 
     def _runs_locked(self, helper: LinkedFunction, parameter: str | None) -> bool:
         """Tell whether a helper or a decorator holds a lock wherever it runs the function it is given."""
-        ways = tuple(self.summaries.ways_to_given(helper, parameter))
+        ways = tuple(self.summaries.callback_call_chains(helper, parameter))
         return bool(ways) and all(any(map(self.protection.locked, way)) for way in ways)
 
-    def decorated(self, function: LinkedFunction) -> Processes:
+    def decorated(self, function: LinkedFunction) -> ProcessSet:
         """Give the processes that the decorators of a function let through."""
         if function not in self._decorated:
             self._decorated[function] = self._let_through(function)
         return self._decorated[function]
 
-    def _let_through(self, function: LinkedFunction) -> Processes:
+    def _let_through(self, function: LinkedFunction) -> ProcessSet:
         hook = self.hooks.of(function)
-        processes = ALL if hook is None or self._is_built_with(function) else FIRST.get(hook.runs, ALL)
+        processes = TOP if hook is None or self._is_built_with(function) else FIRST.get(hook.runs, TOP)
         for name, target in self._decorators(function):
             entry = self.catalog.find("decorator", name)
             if entry is not None:
                 processes &= FIRST[entry.scope]
             elif isinstance(target, LinkedFunction) and target is not function:
-                processes &= self.summaries.runs_given(target, None)
+                processes &= self.summaries.callback_processes(target, None)
         return processes
 
     def _is_built_with(self, function: LinkedFunction) -> bool:
         """Tell whether the constructor of an object calls a method of it, whoever else does."""
         return any(
-            edge.is_on_self and edge.event.function.facts.name == "__init__" for edge in self.edges(function)
+            edge.is_on_self and edge.event.function.facts.name == "__init__"
+            for edge in self.callers(function)
         )
 
     def meets_after(self, function: LinkedFunction) -> str:
@@ -353,7 +362,7 @@ class Propagation:
     def _find_muted(self, function: LinkedFunction) -> frozenset[str]:
         entries = ((self.catalog.find("decorator", name), name) for name, _ in self._decorators(function))
         found = frozenset(package_of(name) for entry, name in entries if entry is not None and entry.mutes)
-        edges = self.edges(function)
+        edges = self.callers(function)
         found |= {edge.mutes for edge in edges if edge.mutes}
         if found or not edges:
             return found
@@ -362,10 +371,10 @@ class Propagation:
             common &= self.muted_in(edge.event.function)
         return common
 
-    def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Entity | None]]:
+    def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Symbol | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""
         for decorator in self.linker.decorators(function):
             expr = decorator.expr
             target = expr.function if isinstance(expr, m.Call) else expr
-            entity = self.linker.resolver.entity(target, decorator.scope)
+            entity = self.linker.resolver.symbol(target, decorator.scope)
             yield qualified_name(entity) or f"*.{last_name(target)}", entity

@@ -9,15 +9,15 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
     from fsrace_lint.catalog.entries import Hook
 
 
-class Hooks:
+class FrameworkHooks:
     """Tells which methods of the project override one that a framework calls."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: FunctionFlows) -> None:
         """Index the catalog's hooks by method."""
         self.linker = linker
         self._classes: dict[str, list[str]] = {}
@@ -52,7 +52,7 @@ class Hooks:
         for class_ in dict.fromkeys(related):
             if class_ is not owner:
                 yield class_.qualified
-            outer = self.linker.final_scope(class_.module.functions[class_.facts.parent])
+            outer = self.linker.final_environment(class_.module.functions[class_.facts.parent])
             known = {base.facts.name for base in class_.bases}
             for base in class_.facts.bases:
                 if last_name(base) not in known and outer is not None:

@@ -7,17 +7,17 @@ import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from fsrace_lint.analysis.dataflow.interpreter import Walker
-from fsrace_lint.analysis.dataflow.process_set import ALL, ANOTHER, MAIN, NOBODY, TWO, Processes
-from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
-from fsrace_lint.analysis.dataflow.transfer import Semantics
-from fsrace_lint.analysis.paths.path_normal_form import Paths
-from fsrace_lint.analysis.paths.rank_dependence import Privacy
-from fsrace_lint.analysis.paths.replicated_calls import Results
-from fsrace_lint.analysis.program.candidate_callers import Mentions
+from fsrace_lint.analysis.dataflow.interpreter import Interpreter
+from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, MAIN, TOP, TWO, ProcessSet
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
+from fsrace_lint.analysis.dataflow.transfer import CallSemantics
+from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
+from fsrace_lint.analysis.paths.rank_dependence import RankDependence
+from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
+from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
 from fsrace_lint.analysis.program.imports import ModuleTable
-from fsrace_lint.analysis.ranks.rank_tests import Guards
-from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.ranks.rank_tests import RankTests
+from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.engine.name_index_entry import further_names
 from fsrace_lint.engine.query_cache import Circle, Memo
@@ -26,12 +26,12 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Exit, Flow
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint, FlowResult
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.engine.name_index import NameIndex
     from fsrace_lint.syntax import model as m
 
 Answer = TypeVar("Answer")
@@ -46,11 +46,11 @@ _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 class Known(Protocol):
     """What is known of an earlier state of the project."""
 
-    def holding(self, linker: Linker) -> dict[LinkedFunction, Flow | None]:
+    def holding(self, linker: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
         """Give the flows that hold for another state of the project."""
 
 
-class Linker:
+class FunctionFlows:
     """Holds the flows of a project's functions and answers what they mean.
 
     While a function is being followed, its own result and its later bindings are
@@ -67,7 +67,7 @@ class Linker:
         pulse: Callable[[], None] | None = None,
         *,
         asks_few: bool = False,
-        heads: Heads | None = None,
+        heads: NameIndex | None = None,
         retained: Known | None = None,
     ) -> None:
         """Link `modules` by name, `also` by further paths; nothing is followed yet.
@@ -81,27 +81,27 @@ class Linker:
         self.catalog = catalog
         self.also = also
         self.table = self._table(modules, also, heads)
-        self.mentions = Mentions(self.table, asks_few=asks_few)
+        self.mentions = CandidateCallers(self.table, asks_few=asks_few)
         self.circle = Circle()
         self.resolver = self._resolver()
-        self.guards = Guards(self.resolver, catalog, self.returned, self.exits)
-        self.privacy = Privacy(self.resolver, self.guards, catalog, self.exits, self.events)
-        results = Results(self.resolver, catalog, self.events)
-        self.paths = Paths(self.resolver, self.guards, catalog, self.privacy, results)
-        self._semantics = Semantics(self.guards.split, self._kind, self._survivors)
-        self._flows: Memo[LinkedFunction, Flow | None] = self._memo(None)
-        self._walkers: dict[LinkedFunction, Walker] = {}
-        self._returned: Memo[LinkedFunction, Split] = self._memo(UNDIVIDED)
+        self.guards = RankTests(self.resolver, catalog, self.result_partition, self.exit_points)
+        self.privacy = RankDependence(self.resolver, self.guards, catalog, self.exit_points, self.call_sites)
+        results = ReplicatedCalls(self.resolver, catalog, self.call_sites)
+        self.paths = PathNormalizer(self.resolver, self.guards, catalog, self.privacy, results)
+        self._semantics = CallSemantics(self.guards.partition, self._kind, self._survivors)
+        self._flows: Memo[LinkedFunction, FlowResult | None] = self._memo(None)
+        self._walkers: dict[LinkedFunction, Interpreter] = {}
+        self._returned: Memo[LinkedFunction, RankPartition] = self._memo(UNPARTITIONED)
         if retained is not None:
             self.remember(retained)
 
     def _table(
-        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: Heads | None
+        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: NameIndex | None
     ) -> ModuleTable:
         return ModuleTable(modules, also, self.catalog.libraries, heads)
 
     def _resolver(self) -> Resolver:
-        return Resolver(self.table, self.catalog, self.final_scope, self.results, self.circle)
+        return Resolver(self.table, self.catalog, self.final_environment, self.return_values, self.circle)
 
     def _memo(self, unknown: Answer) -> Memo[LinkedFunction, Answer]:
         return Memo(unknown, DEEPEST, self.circle)
@@ -110,7 +110,7 @@ class Linker:
         """Take what is known of an earlier state of the project, or of this one, and holds."""
         self._flows.remember(retained.holding(self))
 
-    def flow(self, function: LinkedFunction) -> Flow | None:
+    def flow(self, function: LinkedFunction) -> FlowResult | None:
         """Follow a function.
 
         Args:
@@ -125,17 +125,17 @@ class Linker:
             return known
         code = function.module.code
         if function is not code:
-            self._flows.get(code, lambda: self.follow(code))
-        return self._flows.get(function, lambda: self.follow(function))
+            self._flows.get(code, lambda: self.interpret(code))
+        return self._flows.get(function, lambda: self.interpret(function))
 
-    def follow(self, function: LinkedFunction) -> Flow:
+    def interpret(self, function: LinkedFunction) -> FlowResult:
         """Follow a function, whatever is known of it."""
         if self._pulse is not None:
             self._pulse()
-        walker = Walker(function, self._semantics)
+        walker = Interpreter(function, self._semantics)
         self._walkers[function] = walker
         try:
-            return self._by_code_alone(walker.follow)
+            return self._by_code_alone(walker.interpret)
         finally:
             del self._walkers[function]
 
@@ -147,22 +147,22 @@ class Linker:
         finally:
             self.guards.arguments = passed
 
-    def events(self, function: LinkedFunction) -> tuple[Event, ...]:
+    def call_sites(self, function: LinkedFunction) -> tuple[CallSite, ...]:
         """Give the calls of a function; none are known while it is being followed."""
         flow = self.flow(function)
-        return () if flow is None else flow.events
+        return () if flow is None else flow.call_sites
 
-    def before(self, event: Event) -> Iterator[Event]:
+    def call_sites_before(self, event: CallSite) -> Iterator[CallSite]:
         """Give the calls of a function that stand before one of them."""
-        return itertools.takewhile(lambda each: each is not event, self.events(event.function))
+        return itertools.takewhile(lambda each: each is not event, self.call_sites(event.function))
 
-    def decorators(self, function: LinkedFunction) -> tuple[Value, ...]:
+    def decorators(self, function: LinkedFunction) -> tuple[Expression, ...]:
         """Give the decorators of a function, to be read with the names at the end of what is around it."""
         outer = function.enclosing if function.facts.decorators else None
-        scope = None if outer is None else self.final_scope(outer)
-        return () if scope is None else tuple(Value(expr, scope) for expr in function.facts.decorators)
+        scope = None if outer is None else self.final_environment(outer)
+        return () if scope is None else tuple(Expression(expr, scope) for expr in function.facts.decorators)
 
-    def final_scope(self, function: LinkedFunction) -> Scope | None:
+    def final_environment(self, function: LinkedFunction) -> Environment | None:
         """Give the bindings at the end of a function's code, or those so far while it is being followed."""
         flow = self._flows.known(function)
         if flow is None and self._flows.is_being_answered(function):
@@ -170,50 +170,50 @@ class Linker:
         flow = flow or self.flow(function)
         return None if flow is None else flow.scope
 
-    def exits(self, function: LinkedFunction) -> tuple[Exit, ...]:
+    def exit_points(self, function: LinkedFunction) -> tuple[ExitPoint, ...]:
         """Give the ways out of a function; none are known while it is being followed."""
         flow = self.flow(function)
         return () if flow is None else flow.exits
 
-    def results(self, function: LinkedFunction) -> tuple[Value, ...]:
+    def return_values(self, function: LinkedFunction) -> tuple[Expression, ...]:
         """Give what a function returns, each with the names there; nothing while it is being followed."""
-        ways = self.exits(function)
-        return tuple(Value(way.value, way.state.scope) for way in ways if way.value is not None)
+        ways = self.exit_points(function)
+        return tuple(Expression(way.value, way.state.scope) for way in ways if way.value is not None)
 
-    def returned(self, function: LinkedFunction) -> Split:
+    def result_partition(self, function: LinkedFunction) -> RankPartition:
         """Tell which processes can see a function return something true, and which something false."""
         if function.facts.is_generator:
-            return UNDIVIDED
+            return UNPARTITIONED
         find = functools.partial(self._split_by_result, function)
         return self._returned.get(function, lambda: self._by_code_alone(find))
 
-    def _split_by_result(self, function: LinkedFunction) -> Split:
+    def _split_by_result(self, function: LinkedFunction) -> RankPartition:
         flow = self.flow(function)
         if flow is None or not flow.exits:
-            return UNDIVIDED
-        true, false = NOBODY, NOBODY
+            return UNPARTITIONED
+        true, false = BOTTOM, BOTTOM
         each_picks_one = True
         for way in flow.exits:
-            here = (NOBODY, way.state.processes)
+            here = (BOTTOM, way.state.processes)
             if way.value is not None:
-                split = self.guards.split(way.value, way.state.scope)
+                split = self.guards.partition(way.value, way.state.scope)
                 here = (way.state.processes & split[0], way.state.processes & split[1])
-            each_picks_one = each_picks_one and here[0] in {NOBODY, MAIN, ANOTHER}
+            each_picks_one = each_picks_one and here[0] in {BOTTOM, MAIN, ANOTHER}
             true, false = true | here[0], false | here[1]
         if each_picks_one and true == TWO:
-            return MAIN, ALL
+            return MAIN, TOP
         return true, false
 
     @property
-    def flows(self) -> Iterator[tuple[LinkedFunction, Flow]]:
+    def flows(self) -> Iterator[tuple[LinkedFunction, FlowResult]]:
         """What was found so far by following functions."""
         return ((function, flow) for function, flow in self._flows.answers.items() if flow is not None)
 
     def counts(self) -> dict[str, int]:
         """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
         functions = [function for module in self.table.modules for function in module.functions]
-        events = [event for function in functions for event in self.events(function)]
-        called = (self.resolver.entity(event.call.function, event.state.scope) for event in events)
+        events = [event for function in functions for event in self.call_sites(function)]
+        called = (self.resolver.symbol(event.call.function, event.state.scope) for event in events)
         unresolved = sum(1 for entity in called if entity is None)
         return {"functions": len(functions), "calls": len(events), "calls-unresolved": unresolved}
 
@@ -231,17 +231,17 @@ class Linker:
         known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
         return self.mentions.names_of_library(known | _TAKING)
 
-    def _survivors(self, call: m.Call, scope: Scope) -> Processes:
+    def _survivors(self, call: m.Call, scope: Environment) -> ProcessSet:
         """Give the processes that return from a call; only what can end the process is followed."""
         if last_name(call.function) not in self._ending:
-            return ALL
+            return TOP
         callee = self.resolver.callee(call, scope)
         if callee is None or _ENDING.isdisjoint(callee.facts.mentions) or callee.facts.is_generator:
-            return ALL
+            return TOP
         flow = self.flow(callee)
         if flow is None:
-            return ALL
-        processes = NOBODY
+            return TOP
+        processes = BOTTOM
         for way in flow.exits:
             processes |= way.state.processes
         return processes
@@ -273,7 +273,7 @@ class Linker:
         ending -= before[0]
         return {*(self._telling - before[1]), *(ending & able)}, ending - able
 
-    def _kind(self, called: m.Expr, scope: Scope) -> str:
+    def _kind(self, called: m.Expr, scope: Environment) -> str:
         if last_name(called) not in self._telling:
             return ""
         name = self.resolver.qualify(called, scope)

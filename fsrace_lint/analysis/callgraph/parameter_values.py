@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.dataflow.process_set import NOBODY
-from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.program.symbols import Instance, is_class
-from fsrace_lint.analysis.values.abstract_values import Argument, Element, Unpacked, Value
+from fsrace_lint.analysis.values.abstract_values import Argument, Expression, IterationElement, UnpackedPart
 from fsrace_lint.analysis.values.call_arguments import passed, positional, taken
 from fsrace_lint.engine.query_cache import Memo
 from fsrace_lint.syntax import model as m
@@ -17,24 +17,24 @@ from fsrace_lint.syntax.ast_names import parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.analysis.callgraph.call_graph import Edge
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _NO_NUMBERS: Final = frozenset({"bool", "bytes", "dict", "float", "list", "set", "tuple"})
 """The built-in classes that no rank is of; it may be a text that is yet to be read."""
 
 
-class Arguments:
+class ParameterValues:
     """Joins what all callers pass for a parameter."""
 
     def __init__(
         self,
-        linker: Linker,
-        edges: Callable[[LinkedFunction], Iterable[Edge]],
-        spawning: Callable[[LinkedFunction], Iterable[Edge]],
+        linker: FunctionFlows,
+        edges: Callable[[LinkedFunction], Iterable[CallEdge]],
+        spawning: Callable[[LinkedFunction], Iterable[CallEdge]],
     ) -> None:
         """Prepare for a project.
 
@@ -48,32 +48,32 @@ class Arguments:
         self.edges = edges
         self.spawning = spawning
         circle = self.guards.circle
-        self._splits: Memo[tuple[LinkedFunction, str], Split] = Memo(UNDIVIDED, circle=circle)
-        self._kept: Memo[tuple[LinkedFunction, str, str], Split] = Memo(UNDIVIDED, circle=circle)
+        self._splits: Memo[tuple[LinkedFunction, str], RankPartition] = Memo(UNPARTITIONED, circle=circle)
+        self._kept: Memo[tuple[LinkedFunction, str, str], RankPartition] = Memo(UNPARTITIONED, circle=circle)
         self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None, circle=circle)
 
-    def split(self, argument: Argument) -> Split:
+    def partition(self, argument: Argument) -> RankPartition:
         """Tell which processes can be passed something true for a parameter, and which something false."""
         if _is_object(argument):
-            return UNDIVIDED
+            return UNPARTITIONED
         key = argument.function, argument.parameter.name
         return self._splits.get(key, lambda: self._split(argument))
 
-    def split_kept(self, argument: Argument, name: str) -> Split:
+    def partition_of_attribute(self, argument: Argument, name: str) -> RankPartition:
         """Tell the same of an attribute that callers have set on what they pass: `args.save = is_main()`."""
         if _is_object(argument):
-            return UNDIVIDED
+            return UNPARTITIONED
         key = argument.function, argument.parameter.name, name
         return self._kept.get(key, lambda: self._join(argument, lambda value: self._split_set(value, name)))
 
-    def _split_set(self, value: Value, name: str) -> Split:
+    def _split_set(self, value: Expression, name: str) -> RankPartition:
         """Tell who can see an attribute true, and who false, that was set on what is passed."""
         if not isinstance(value.expr, m.Name):
-            return UNDIVIDED
+            return UNPARTITIONED
         bound, whole = value.scope.get(f"{value.expr.id}.{name}"), value.scope.get(value.expr.id)
         if bound is not None:
-            return self.guards.split(m.Attribute(value.expr, name), value.scope)
-        return self.split_kept(whole, name) if isinstance(whole, Argument) else UNDIVIDED
+            return self.guards.partition(m.Attribute(value.expr, name), value.scope)
+        return self.partition_of_attribute(whole, name) if isinstance(whole, Argument) else UNPARTITIONED
 
     def rank(self, argument: Argument) -> str | None:
         """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
@@ -93,20 +93,20 @@ class Arguments:
         declared = self.linker.resolver.of_binding(argument)
         return isinstance(declared, Instance) and is_class(declared.of)
 
-    def _split(self, argument: Argument) -> Split:
-        return self._join(argument, lambda value: self.guards.split(value.expr, value.scope))
+    def _split(self, argument: Argument) -> RankPartition:
+        return self._join(argument, lambda value: self.guards.partition(value.expr, value.scope))
 
-    def _join(self, argument: Argument, split: Callable[[Value], Split]) -> Split:
-        true, false = NOBODY, NOBODY
+    def _join(self, argument: Argument, split: Callable[[Expression], RankPartition]) -> RankPartition:
+        true, false = BOTTOM, BOTTOM
         for edge in self.edges(argument.function):
             value = self._value(edge, argument.parameter, argument.function)
             if value is None:
-                return UNDIVIDED
+                return UNPARTITIONED
             one = split(value)
             true, false = true | one[0], false | one[1]
-            if (true, false) == UNDIVIDED:
-                return UNDIVIDED
-        return (true, false) if true or false else UNDIVIDED
+            if (true, false) == UNPARTITIONED:
+                return UNPARTITIONED
+        return (true, false) if true or false else UNPARTITIONED
 
     def _rank(self, argument: Argument) -> str | None:
         """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
@@ -135,17 +135,17 @@ class Arguments:
         """Tell whether some call that starts processes hands each its number for a parameter."""
         return any(is_spawned_number(edge, argument) for edge in self.spawning(argument.function))
 
-    def _value(self, edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> Value | None:
-        scope: Scope | None = edge.event.state.scope
+    def _value(self, edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> Expression | None:
+        scope: Environment | None = edge.event.state.scope
         value = given_by(edge, parameter, function)
-        if value is None and not edge.handed:
+        if value is None and not edge.passed_as_callback:
             value, scope = parameter.default, self._outside(function)
-        return None if value is None or scope is None else Value(value, scope)
+        return None if value is None or scope is None else Expression(value, scope)
 
-    def _outside(self, function: LinkedFunction) -> Scope | None:
+    def _outside(self, function: LinkedFunction) -> Environment | None:
         """Give the names with which the defaults of a function are read."""
         outer = function.enclosing
-        return None if outer is None else self.linker.final_scope(outer)
+        return None if outer is None else self.linker.final_environment(outer)
 
 
 def _is_object(argument: Argument) -> bool:
@@ -154,7 +154,7 @@ def _is_object(argument: Argument) -> bool:
     return function.takes_object and function.facts.parameters[:1] == (argument.parameter,)
 
 
-def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+def handed_on(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
     """Find what a call that is handed a function will pass it for a parameter.
 
     Understands `submit(function, value, …)`, `partial(function, value, …)`,
@@ -182,18 +182,18 @@ def handed_on(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m
     return given[position] if 0 <= position < len(given) else keywords.get(parameter.name)
 
 
-def is_spawned_number(edge: Edge, argument: Argument) -> bool:
+def is_spawned_number(edge: CallEdge, argument: Argument) -> bool:
     """Tell whether a call that starts processes hands each its number for a parameter.
 
     `spawn` does so by itself; a loop over `range` around `Process` does it in its arguments.
     """
-    if not edge.handed or edge.spawn is None:
+    if not edge.passed_as_callback or edge.spawn is None:
         return False
     if edge.spawn.passes_rank:
         return _is_number(argument.parameter, argument.function)
     value = handed_on(edge, argument.parameter, argument.function)
     bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
-    if not isinstance(bound, Element) or bound.index is not None or not edge.event.repeated:
+    if not isinstance(bound, IterationElement) or bound.index is not None or not edge.event.repeated:
         return False
     counted = bound.iterable.expr
     return isinstance(counted, m.Call) and counted.function == m.Name("range")
@@ -205,7 +205,7 @@ def _is_number(parameter: m.Parameter, function: LinkedFunction) -> bool:
     return handed[:1] == [parameter.name]
 
 
-def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> bool:
+def differs(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> bool:
     """Tell whether each of the processes that a call starts gets its own value for a parameter.
 
     That is its number, its element of what the work is divided over, or what
@@ -222,17 +222,17 @@ def differs(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> boo
     return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)
 
 
-def _varies(expr: m.Expr, scope: Scope) -> bool:
+def _varies(expr: m.Expr, scope: Environment) -> bool:
     if isinstance(expr, m.Name):
         bound = scope.get(expr.id)
-        if isinstance(bound, Value):
+        if isinstance(bound, Expression):
             return _varies(bound.expr, bound.scope)
-        return isinstance(bound, (Element, Unpacked))
+        return isinstance(bound, (IterationElement, UnpackedPart))
     return any(_varies(part, scope) for part in parts(expr))
 
 
-def given_by(edge: Edge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+def given_by(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
     """Find what a caller passes for a parameter or spreads over it, also by a call handed the function."""
-    if edge.handed:
+    if edge.passed_as_callback:
         return handed_on(edge, parameter, function)
     return taken(edge.event.call, parameter, function)

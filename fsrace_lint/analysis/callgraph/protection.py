@@ -7,20 +7,20 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.abstract_state import caught_by
-from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, NOT_FIRST
+from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.program.symbols import qualified_name
-from fsrace_lint.analysis.values.abstract_values import Either, Selected, Value, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, Union, expressions_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.callgraph.summaries import Summaries
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _ALIASES_DEPTH: Final = 4
 _ENDING: Final = frozenset({"sys.exit", "exit", "quit", "os._exit"})
@@ -32,18 +32,18 @@ _LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_
 class Protection:
     """Reads what stands around calls."""
 
-    def __init__(self, linker: Linker, summaries: Summaries) -> None:
+    def __init__(self, linker: FunctionFlows, summaries: Summaries) -> None:
         """Prepare for a project."""
         self.linker = linker
         self.catalog = linker.catalog
         self.summaries = summaries
-        self._turns: dict[LinkedFunction, tuple[tuple[Event, Event, str], ...]] = {}
-        self._repetitions: dict[LinkedFunction, dict[Event, str]] = {}
+        self._turns: dict[LinkedFunction, tuple[tuple[CallSite, CallSite, str], ...]] = {}
+        self._repetitions: dict[LinkedFunction, dict[CallSite, str]] = {}
 
-    def caught(self, event: Event) -> frozenset[str]:
+    def caught(self, event: CallSite) -> frozenset[str]:
         """Name the exceptions that are handled around a call."""
         names: set[str] = set()
-        for net in event.nets:
+        for net in event.exception_contexts:
             for handler in net.handlers:
                 spelled = self._exceptions(caught_by(handler), net.scope, 0)
                 names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
@@ -51,31 +51,31 @@ class Protection:
                 names |= self._exceptions(suppressed, net.scope, 0)
         return frozenset(names)
 
-    def _exceptions(self, caught: m.Expr, scope: Scope, depth: int) -> set[str]:
+    def _exceptions(self, caught: m.Expr, scope: Environment, depth: int) -> set[str]:
         """Name the exceptions of an `except` clause, also of a tuple that has a name or is put together."""
         if depth > _ALIASES_DEPTH:
             return set()
         if isinstance(caught, (m.Name, m.Attribute)):
             bound = self.linker.guards.known(caught, scope)
-            if isinstance(bound, Value):
+            if isinstance(bound, Expression):
                 return self._exceptions(bound.expr, bound.scope, depth + 1)
             return {_last(self.linker.resolver.qualify(caught, scope))}
         callee = self.linker.resolver.callee(caught, scope) if isinstance(caught, m.Call) else None
         names = {name for part in parts(caught) for name in self._exceptions(part, scope, depth)}
-        for way in () if callee is None else self.linker.exits(callee):
+        for way in () if callee is None else self.linker.exit_points(callee):
             names |= set() if way.value is None else self._exceptions(way.value, way.state.scope, depth + 1)
         return names
 
-    def locked(self, event: Event) -> bool:
+    def locked(self, event: CallSite) -> bool:
         """Tell whether a lock between processes is held around a call, in its own function."""
         return bool(self.held(event))
 
-    def held(self, event: Event) -> tuple[m.Expr, ...]:
+    def held(self, event: CallSite) -> tuple[m.Expr, ...]:
         """Give the locks between processes that are held around a call, in its own function."""
         contexts = (context.expr for context in event.contexts if self.is_lock(context))
         return (*event.state.locks, *contexts)
 
-    def first(self, event: Event) -> str | None:
+    def serializing_context(self, event: CallSite) -> str | None:
         """Give the scope whose first process runs a call before the others.
 
         By a context; by two barriers; or as it alone makes the same call before, and all meet in between.
@@ -83,15 +83,15 @@ class Protection:
         context = next((scope for _, scope, _ in self._firsts(event)), None)
         return context or self._between_barriers(event) or self._repeated(event)
 
-    def _repeated(self, event: Event) -> str | None:
+    def _repeated(self, event: CallSite) -> str | None:
         """Give the scope whose first process makes a call before a meeting, behind which others make it."""
         function = event.function
         if function not in self._repetitions:
             self._repetitions[function] = dict(self._find_repetitions(function))
         return self._repetitions[function].get(event)
 
-    def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[Event, str]]:
-        events = self.linker.events(function)
+    def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[CallSite, str]]:
+        events = self.linker.call_sites(function)
         alone = [
             (event, scope)
             for event in events
@@ -100,7 +100,7 @@ class Protection:
             and self.linker.resolver.callee(event.call, event.state.scope)
         ]
         meetings = (
-            [event for event in events if event.state.processes == ALL and self.summaries.waits(event)]
+            [event for event in events if event.state.processes == TOP and self.summaries.waits(event)]
             if alone
             else []
         )
@@ -113,7 +113,7 @@ class Protection:
             ]
             yield from ((event, scope) for event in (first, *again) if again)
 
-    def _between_barriers(self, event: Event) -> str | None:
+    def _between_barriers(self, event: CallSite) -> str | None:
         """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
         function = event.function
         if function not in self._turns:
@@ -122,8 +122,8 @@ class Protection:
         turns = self._turns[function]
         return next((scope for away, back, scope in turns if away.call.span < at < back.call.span), None)
 
-    def _find_turns(self, function: LinkedFunction) -> Iterator[tuple[Event, Event, str]]:
-        events = self.linker.events(function)
+    def _find_turns(self, function: LinkedFunction) -> Iterator[tuple[CallSite, CallSite, str]]:
+        events = self.linker.call_sites(function)
         if not any(event.state.processes == others for event in events for others in _OTHERS.values()):
             return
         for away, back in itertools.pairwise(event for event in events if self.summaries.waits(event)):
@@ -131,17 +131,17 @@ class Protection:
                 if away.state.processes == others and back.state.processes == FIRST[scope]:
                     yield away, back, scope
 
-    def door(self, event: Event) -> m.Expr | None:
+    def serializer_entry(self, event: CallSite) -> m.Expr | None:
         """Give the context around a call at whose barrier the others wait for the first process."""
         return next((context for context, _, waits in self._firsts(event) if waits == "barrier"), None)
 
-    def _firsts(self, event: Event) -> Iterator[tuple[m.Expr, str, str]]:
+    def _firsts(self, event: CallSite) -> Iterator[tuple[m.Expr, str, str]]:
         """Give the contexts that let one process in first: their scopes, and what the others wait in."""
         resolver = self.linker.resolver
         for named in event.contexts:
             context = self._made(named)
             if isinstance(context.expr, m.Call):
-                entity = resolver.entity(context.expr.function, context.scope)
+                entity = resolver.symbol(context.expr.function, context.scope)
                 name = qualified_name(entity) or "*." + last_name(context.expr.function)
                 entry = self.catalog.find("first", name)
                 own = self.summaries.first_scope(entity) if isinstance(entity, LinkedFunction) else None
@@ -151,19 +151,21 @@ class Protection:
                 elif own is not None:
                     yield named.expr, given or own, "barrier"
 
-    def _made(self, context: Value, depth: int = 0) -> Value:
+    def _made(self, context: Expression, depth: int = 0) -> Expression:
         """Give the call that makes a context: behind a name, or in a function that only returns it."""
         bound = self.linker.guards.known(context.expr, context.scope)
-        made = bound if isinstance(bound, Value) else context
+        made = bound if isinstance(bound, Expression) else context
         callee = self.linker.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
         if callee is None or callee.facts.is_generator or depth >= _ALIASES_DEPTH:
             return made
         values = [
-            Value(way.value, way.state.scope) for way in self.linker.exits(callee) if way.value is not None
+            Expression(way.value, way.state.scope)
+            for way in self.linker.exit_points(callee)
+            if way.value is not None
         ]
         return self._made(values[0], depth + 1) if len(values) == 1 else made
 
-    def _rank_given(self, call: m.Call, scope: Scope) -> str | None:
+    def _rank_given(self, call: m.Call, scope: Environment) -> str | None:
         """Give the scope of the rank that a context is handed, and goes by; or what it is told of that."""
         for keyword in call.keywords:
             told = keyword.value.value if isinstance(keyword.value, m.Constant) else None
@@ -172,19 +174,19 @@ class Protection:
         scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
 
-    def is_lock(self, context: Value) -> bool:
+    def is_lock(self, context: Expression) -> bool:
         """Tell whether a context is a lock between processes, of a library or of the project.
 
         It may be made before, under a name, and be a lock on one of several ways.
         """
         bound = self.linker.guards.known(context.expr, context.scope)
-        made = expressions_of(bound) if isinstance(bound, (Value, Selected, Either)) else []
+        made = expressions_of(bound) if isinstance(bound, (Expression, Conditional, Union)) else []
         return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
 
-    def _is_lock(self, context: Value) -> bool:
+    def _is_lock(self, context: Expression) -> bool:
         resolver = self.linker.resolver
         expr, scope = context.expr, context.scope
-        entity = resolver.entity(expr.function if isinstance(expr, m.Call) else expr, scope)
+        entity = resolver.symbol(expr.function if isinstance(expr, m.Call) else expr, scope)
         name = resolver.type_name(entity)
         if name is not None and self.catalog.is_in_process(name):
             return False
@@ -201,7 +203,7 @@ class Protection:
 
     def takes_lock(self, function: LinkedFunction) -> bool:
         """Tell whether a context manager of the project takes a lock for its body."""
-        events = self.linker.events(function)
+        events = self.linker.call_sites(function)
         contexts = {id(context): context for event in events for context in event.contexts}
         if any(self.is_lock(context) for context in contexts.values()):
             return True
@@ -229,11 +231,11 @@ def _ends(statement: m.Statement) -> bool:
             return False
 
 
-def _sides(context: Value) -> Iterator[Value]:
+def _sides(context: Expression) -> Iterator[Expression]:
     """Give what a context is on either way, where an expression chooses it."""
     match context.expr:
         case m.Conditional(body=body, orelse=orelse):
-            yield from (Value(body, context.scope), Value(orelse, context.scope))
+            yield from (Expression(body, context.scope), Expression(orelse, context.scope))
         case _:
             yield context
 

@@ -14,8 +14,8 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 
@@ -29,14 +29,14 @@ class _Everything:
 ALL: Final = _Everything()
 
 
-class Leading(Record, frozen=True):
+class ReachingFunctions(Record, frozen=True):
     """The functions that lead there, and the last names of the calls by which they do."""
 
     functions: Container[LinkedFunction]
     names: Container[str]
 
 
-def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leading:
+def reaching_functions(propagation: EntryStates, kinds: Iterable[str], depth: int) -> ReachingFunctions:
     """Find the functions that may lead to a call of what the catalog knows.
 
     Args:
@@ -49,7 +49,7 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
         base classes. Where few files are asked about, all: to find out takes longer than it saves.
     """
     if propagation.linker.asks_few:
-        return Leading(ALL, ALL)
+        return ReachingFunctions(ALL, ALL)
     kinds = tuple(kinds)
     catalog = propagation.catalog
     known = propagation.mentions.names_of_library(n for kind in kinds for n in catalog.last_names[kind])
@@ -60,8 +60,8 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
     for _ in range(depth):
         callers: dict[LinkedFunction, None] = {}
         for function in newest:
-            for edge in propagation.edges(function):
-                if not edge.handed:
+            for edge in propagation.callers(function):
+                if not edge.passed_as_callback:
                     names.add(last_name(edge.event.call.function))
                     callers[edge.event.function] = None
             for event in unnamed.get(function, ()):
@@ -69,27 +69,27 @@ def leading(propagation: Propagation, kinds: Iterable[str], depth: int) -> Leadi
                 callers[event.function] = None
         newest = [caller for caller in callers if caller not in found]
         found |= dict.fromkeys(newest)
-    return Leading(frozenset(found), frozenset(names))
+    return ReachingFunctions(frozenset(found), frozenset(names))
 
 
 def _calling(
-    propagation: Propagation, kinds: tuple[str, ...], known: frozenset[str]
+    propagation: EntryStates, kinds: tuple[str, ...], known: frozenset[str]
 ) -> Iterator[LinkedFunction]:
     """Give the functions that call something of these kinds, or are decorated with it."""
     resolver, catalog = propagation.linker.resolver, propagation.catalog
     mentioning = {f: None for name in sorted(known) for f in propagation.mentions.calling(name)}
     for function in mentioning:
-        for event in propagation.linker.events(function):
+        for event in propagation.linker.call_sites(function):
             called = last_name(event.call.function)
             if called in known:
-                entity = resolver.entity(event.call.function, event.state.scope)
+                entity = resolver.symbol(event.call.function, event.state.scope)
                 if catalog.is_any(kinds, resolver.type_name(entity) or f"*.{called}"):
                     yield function
                     break
     yield from _decorated(propagation, known)
 
 
-def _decorated(propagation: Propagation, names: Container[str]) -> Iterator[LinkedFunction]:
+def _decorated(propagation: EntryStates, names: Container[str]) -> Iterator[LinkedFunction]:
     """Give the functions with a decorator that has one of these names; the code around them mentions it."""
     for module in propagation.linker.table.modules:
         for function in module.functions:
@@ -97,11 +97,11 @@ def _decorated(propagation: Propagation, names: Container[str]) -> Iterator[Link
                 yield function
 
 
-def _calling_unnamed(propagation: Propagation) -> dict[LinkedFunction, list[Event]]:
+def _calling_unnamed(propagation: EntryStates) -> dict[LinkedFunction, list[CallSite]]:
     """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
-    found: dict[LinkedFunction, list[Event]] = {}
+    found: dict[LinkedFunction, list[CallSite]] = {}
     for function in propagation.mentions.calling(""):
-        for event in propagation.linker.events(function):
+        for event in propagation.linker.call_sites(function):
             called = event.call.function
             if not isinstance(called, (m.Name, m.Attribute, m.Lambda)):
                 callee = propagation.linker.resolver.callee(event.call, event.state.scope)

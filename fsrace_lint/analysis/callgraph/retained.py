@@ -11,8 +11,8 @@ from fsrace_lint.engine.dependencies import UNSETTLED, moved
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Flow
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import FlowResult
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.engine.dependencies import Dependencies
 
@@ -21,7 +21,7 @@ class Retained:
     """The flows of functions, with the files that each depends on."""
 
     def __init__(
-        self, linker: Linker, files: Mapping[LinkedFunction, int], dependencies: Dependencies
+        self, linker: FunctionFlows, files: Mapping[LinkedFunction, int], dependencies: Dependencies
     ) -> None:
         """Take what a linker has found.
 
@@ -33,13 +33,13 @@ class Retained:
         self.state = Followed(linker, dependencies.searches)
         """The state of the project."""
         settled = ((function, flow) for function, flow in linker.flows if not files[function] & UNSETTLED)
-        self.flows: dict[LinkedFunction, Flow | None] = dict(settled)
+        self.flows: dict[LinkedFunction, FlowResult | None] = dict(settled)
         self._files = {function: files[function] for function in self.flows}
         self._by_files: dict[int, list[LinkedFunction]] = {}
         for function, all_ in self._files.items():
             self._by_files.setdefault(all_, []).append(function)
 
-    def holding(self, linker: Linker) -> dict[LinkedFunction, Flow | None]:
+    def holding(self, linker: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
         """Give the flows that hold for another state of the project.
 
         Args:
@@ -59,7 +59,9 @@ class Retained:
                         del holding[function]
         return holding
 
-    def files_of(self, functions: Iterable[LinkedFunction], linker: Linker) -> dict[LinkedFunction, int]:
+    def files_of(
+        self, functions: Iterable[LinkedFunction], linker: FunctionFlows
+    ) -> dict[LinkedFunction, int]:
         """Give the files that flows depend on, by their positions in another state of the project.
 
         Args:

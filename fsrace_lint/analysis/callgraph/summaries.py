@@ -7,7 +7,7 @@ import itertools
 import operator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.analysis.dataflow.process_set import ALL, FIRST, MAIN, NOBODY, NODE_FIRSTS, Processes
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, MAIN, NODE_FIRSTS, TOP, ProcessSet
 from fsrace_lint.analysis.program.symbols import as_function
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.analysis.values.call_arguments import arguments_of, received
@@ -19,34 +19,34 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 _DEEPEST: Final = 3
 
-_HandedOn: TypeAlias = "tuple[Event, str, int | None, str | None]"
+_HandedOn: TypeAlias = "tuple[CallSite, str, int | None, str | None]"
 """A call, the parameter that it hands on, and the position or the keyword of the argument."""
 
 
 class _Given(Record, frozen=True):
     """What a function does with what it is given: the calls of parameters, and those that hand them on."""
 
-    called: tuple[tuple[Event, str], ...]
+    called: tuple[tuple[CallSite, str], ...]
     handed_on: tuple[_HandedOn, ...]
 
 
 class Summaries:
     """Summaries of functions, each made once."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: FunctionFlows) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.linker = linker
         self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
         self._firsts: dict[LinkedFunction, str | None] = {}
         self._given: Memo[LinkedFunction, _Given] = Memo(_Given((), ()), circle=linker.circle)
 
-    def runs_given(self, function: LinkedFunction, parameter: str | None) -> Processes:
+    def callback_processes(self, function: LinkedFunction, parameter: str | None) -> ProcessSet:
         """Tell who runs the function that a helper or a decorator is given.
 
         Args:
@@ -57,30 +57,30 @@ class Summaries:
             The processes that reach a call of that parameter, in its own code, in a function
             it defines, or in another helper that it hands it on to; everybody where there is none.
         """
-        processes = NOBODY
-        for way in self.ways_to_given(function, parameter):
+        processes = BOTTOM
+        for way in self.callback_call_chains(function, parameter):
             processes |= functools.reduce(operator.and_, (event.state.processes for event in way))
-        return processes or ALL
+        return processes or TOP
 
-    def ways_to_given(
+    def callback_call_chains(
         self, function: LinkedFunction, parameter: str | None, depth: int = 0
-    ) -> Iterator[tuple[Event, ...]]:
+    ) -> Iterator[tuple[CallSite, ...]]:
         """Give the calls by which a helper or a decorator runs the function that it is given.
 
         Where another helper runs it in the end, the calls that hand it on come first.
         """
         yield from ((event,) for event, name in self._given_to(function).called if parameter in {None, name})
         for event, helper, further in self._receivers(function, parameter) if depth < _DEEPEST else ():
-            for way in self.ways_to_given(helper, further, depth + 1):
+            for way in self.callback_call_chains(helper, further, depth + 1):
                 yield event, *way
 
     def _receivers(
         self, function: LinkedFunction, parameter: str | None
-    ) -> Iterator[tuple[Event, LinkedFunction, str | None]]:
+    ) -> Iterator[tuple[CallSite, LinkedFunction, str | None]]:
         """Give the calls by which a helper hands on what it is given, and what receives it there."""
         for event, name, position, keyword in self._given_to(function).handed_on:
             if name == parameter:
-                helper = as_function(self.linker.resolver.entity(event.call.function, event.state.scope))
+                helper = as_function(self.linker.resolver.symbol(event.call.function, event.state.scope))
                 if helper is not None and helper is not function:
                     yield event, helper, received(helper, position, keyword)
 
@@ -88,14 +88,14 @@ class Summaries:
         return self._given.get(function, lambda: self._find_given(function))
 
     def _find_given(self, function: LinkedFunction) -> _Given:
-        called: list[tuple[Event, str]] = []
+        called: list[tuple[CallSite, str]] = []
         within = tuple(_with_nested(function))
         for inner in within:
-            for event in self.linker.events(inner):
+            for event in self.linker.call_sites(inner):
                 name = self._called_parameter(event, within)
                 if name is not None:
                     called.append((event, name))
-        return _Given(tuple(called), tuple(_handed_on(self.linker.events(function))))
+        return _Given(tuple(called), tuple(_handed_on(self.linker.call_sites(function))))
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""
@@ -104,12 +104,12 @@ class Summaries:
         return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
 
     def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
-        events = self.linker.events(function)
-        return any(event.state.processes == ALL and self.waits(event, depth + 1) for event in events)
+        events = self.linker.call_sites(function)
+        return any(event.state.processes == TOP and self.waits(event, depth + 1) for event in events)
 
-    def waits(self, event: Event, depth: int = 0) -> bool:
+    def waits(self, event: CallSite, depth: int = 0) -> bool:
         """Tell whether a call is a barrier, the framework's or the project's own."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         name = self.linker.resolver.type_name(entity)
         if self.linker.catalog.find("barrier", name or "*." + last_name(event.call.function)) is not None:
             return True
@@ -131,7 +131,7 @@ class Summaries:
         taking_turns = self._find_turns(function)
         if taking_turns is not None:
             return taking_turns
-        waiting = [e.state.processes for e in self.linker.events(function) if self.waits(e)]
+        waiting = [e.state.processes for e in self.linker.call_sites(function) if self.waits(e)]
         if any(processes == MAIN for processes in waiting) and any(
             not processes & MAIN for processes in waiting
         ):
@@ -143,16 +143,16 @@ class Summaries:
         """Find who gets to the body first where a context yields twice, with a barrier for all in between."""
         arms = [branch for branch in function.facts.body if isinstance(branch, m.If) and _yields(branch.body)]
         for one, other in itertools.pairwise(arms):
-            between = [e for e in self.linker.events(function) if one.span < e.call.span < other.span]
+            between = [e for e in self.linker.call_sites(function) if one.span < e.call.span < other.span]
             for event in between:
-                if event.state.processes == ALL and self.waits(event):
-                    before, _ = self.linker.guards.split(one.test, event.state.scope)
-                    after, _ = self.linker.guards.split(other.test, event.state.scope)
+                if event.state.processes == TOP and self.waits(event):
+                    before, _ = self.linker.guards.partition(one.test, event.state.scope)
+                    after, _ = self.linker.guards.partition(other.test, event.state.scope)
                     scopes = (scope for scope in ("global", "local") if before == FIRST[scope])
                     return None if after & MAIN else next(scopes, None)
         return None
 
-    def _called_parameter(self, event: Event, within: Container[LinkedFunction]) -> str | None:
+    def _called_parameter(self, event: CallSite, within: Container[LinkedFunction]) -> str | None:
         """Name the parameter of one of some functions that a call runs."""
         called = event.call.function
         bound = (
@@ -166,7 +166,7 @@ def _yields(body: Iterable[m.Statement]) -> bool:
     return any(isinstance(each, m.Evaluate) and each.value == m.Opaque() for each in body)
 
 
-def _handed_on(events: Iterable[Event]) -> Iterator[_HandedOn]:
+def _handed_on(events: Iterable[CallSite]) -> Iterator[_HandedOn]:
     """Give the arguments of calls that are parameters of the function around, by name."""
     for event in events:
         for position, keyword, value in arguments_of(event.call):

@@ -11,7 +11,7 @@ from fsrace_lint.engine.name_index import NO_NAMES, differing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.program.modules import Module
     from fsrace_lint.engine.aligning import Alignment
@@ -24,7 +24,7 @@ _MOST: Final = 40
 class Followed:
     """A state of a project of which functions were followed."""
 
-    def __init__(self, linker: Linker, searches: Searches) -> None:
+    def __init__(self, linker: FunctionFlows, searches: Searches) -> None:
         """Take what a linker has linked, and what it has searched all files for."""
         self.modules = linker.table.modules
         """The files that were linked."""
@@ -36,7 +36,7 @@ class Followed:
         """Find out where the files stood, and where they stand in another state."""
         return aligned([each.relative for each in self.modules], [each.relative for each in modules])
 
-    def touched(self, linker: Linker) -> int | None:
+    def touched(self, linker: FunctionFlows) -> int | None:
         """Give the files of which something else may be found in another state.
 
         Args:
@@ -61,7 +61,7 @@ class Followed:
 class _Change:
     """How a state of a project differs from one that was followed."""
 
-    def __init__(self, before: Followed, linker: Linker) -> None:
+    def __init__(self, before: Followed, linker: FunctionFlows) -> None:
         self._before, self._linker, self._modules = before, linker, linker.table.modules
         self._kept, self._gone, new = before.aligned(self._modules)
         self.changed = [

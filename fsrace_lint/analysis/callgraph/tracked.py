@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fsrace_lint.analysis.callgraph.function_flows import DEEPEST, Linker
+from fsrace_lint.analysis.callgraph.function_flows import DEEPEST, FunctionFlows
 from fsrace_lint.analysis.callgraph.retained import Retained
 from fsrace_lint.analysis.values.tracked import TrackedResolver, TrackedTable
 from fsrace_lint.engine.dependencies import Dependencies
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from fsrace_lint.analysis.callgraph.function_flows import Known
-    from fsrace_lint.analysis.dataflow.abstract_state import Flow
+    from fsrace_lint.analysis.dataflow.abstract_state import FlowResult
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
-    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.engine.name_index import NameIndex
 
 Answer = TypeVar("Answer")
 
 
-class TrackedLinker(Linker):
+class TrackedLinker(FunctionFlows):
     """Follows functions as the other does, and notes which files they lead to."""
 
-    _flows: TrackedMemo[LinkedFunction, Flow | None]
+    _flows: TrackedMemo[LinkedFunction, FlowResult | None]
 
-    def __init__(self, linker: Linker, retained: Retained | None) -> None:
+    def __init__(self, linker: FunctionFlows, retained: Retained | None) -> None:
         """Link the same modules as another one.
 
         Args:
@@ -40,12 +40,12 @@ class TrackedLinker(Linker):
         super().__init__(modules, linker.catalog, linker.also, **how)
 
     def _table(
-        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: Heads | None
+        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: NameIndex | None
     ) -> TrackedTable:
         return TrackedTable(modules, also, self.catalog.libraries, heads, self.dependencies)
 
     def _resolver(self) -> TrackedResolver:
-        how = self.final_scope, self.results, self.circle
+        how = self.final_environment, self.return_values, self.circle
         return TrackedResolver(self.table, self.catalog, *how, self.dependencies)
 
     def _memo(self, unknown: Answer) -> TrackedMemo[LinkedFunction, Answer]:
@@ -60,10 +60,10 @@ class TrackedLinker(Linker):
             self.dependencies.searches = retained.state.searches
         self._flows.remember(holding)
 
-    def follow(self, function: LinkedFunction) -> Flow:
+    def follow(self, function: LinkedFunction) -> FlowResult:
         """Follow a function, and note its file."""
         self.dependencies.on(function.module.position)
-        return super().follow(function)
+        return super().interpret(function)
 
     def follow_all(self, pulse: Callable[[], None]) -> None:
         """Follow all functions, but for those that are nested too deeply.

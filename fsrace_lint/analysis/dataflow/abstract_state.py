@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.values.abstract_values import Scope, Value, merge
+from fsrace_lint.analysis.values.abstract_values import Environment, Expression, merge
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsrace_lint.analysis.dataflow.process_set import Processes
+    from fsrace_lint.analysis.dataflow.process_set import ProcessSet
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.files.spans import Span
 
 
-class Literal(Record, frozen=True, eq=False):
+class PathCondition(Record, frozen=True, eq=False):
     """A test that came out one way before this point.
 
     `exit` says how the other way left the code (`return`, `raise`, `exit`,
@@ -27,35 +27,35 @@ class Literal(Record, frozen=True, eq=False):
 
     test: m.Expr
     truth: bool
-    scope: Scope
+    scope: Environment
     branch: m.If | None = None
     exit: str = ""
     attempt: m.Try | None = None
 
 
-class State(Record, frozen=True, eq=False):
+class AbstractState(Record, frozen=True, eq=False):
     """What holds at one point: who can be here, what was tested, what names mean, what is locked.
 
     `implied` is what was not tested here, but holds since one side of a branch before
     was left where it does not: `not several or not chosen` after `if several: assert not chosen`.
     """
 
-    processes: Processes
-    literals: tuple[Literal, ...]
-    scope: Scope
+    processes: ProcessSet
+    conditions: tuple[PathCondition, ...]
+    scope: Environment
     locks: tuple[m.Expr, ...] = ()
-    implied: tuple[Literal, ...] = ()
+    implied_conditions: tuple[PathCondition, ...] = ()
 
 
-class Net(Record, frozen=True, eq=False):
+class ExceptionContext(Record, frozen=True, eq=False):
     """What catches an exception around a call: handlers of a `try`, or a context that suppresses some."""
 
     handlers: tuple[m.Handler, ...]
     suppressor: m.Call | None
-    scope: Scope
+    scope: Environment
 
 
-class Event(Record, frozen=True, eq=False):
+class CallSite(Record, frozen=True, eq=False):
     """A call, and the circumstances in which it runs.
 
     `loops` are those around it, the outermost first: what decides how many rounds each has.
@@ -63,10 +63,10 @@ class Event(Record, frozen=True, eq=False):
 
     function: LinkedFunction
     call: m.Call
-    state: State
-    nets: tuple[Net, ...]
-    contexts: tuple[Value, ...]
-    loops: tuple[Value, ...]
+    state: AbstractState
+    exception_contexts: tuple[ExceptionContext, ...]
+    contexts: tuple[Expression, ...]
+    loops: tuple[Expression, ...]
 
     @property
     def repeated(self) -> bool:
@@ -74,14 +74,14 @@ class Event(Record, frozen=True, eq=False):
         return bool(self.loops)
 
 
-class Exit(Record, frozen=True, eq=False):
+class ExitPoint(Record, frozen=True, eq=False):
     """A way out of the function: the value returned (None at the end of the code) and the state there.
 
     `position` counts the calls that stand before it.
     """
 
     value: m.Expr | None
-    state: State
+    state: AbstractState
     position: int
 
 
@@ -89,7 +89,7 @@ class RankTest(Record, frozen=True, eq=False):
     """A test of a rank: where it stands, and what was tested before it."""
 
     span: Span
-    literals: tuple[Literal, ...]
+    conditions: tuple[PathCondition, ...]
 
 
 def caught_by(handler: m.Handler) -> m.Expr:
@@ -97,7 +97,7 @@ def caught_by(handler: m.Handler) -> m.Expr:
     return m.Name("BaseException") if handler.caught is None else handler.caught
 
 
-def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
+def mutually_exclusive(one: Iterable[PathCondition], other: Iterable[PathCondition]) -> bool:
     """Tell whether two points lie on different sides of one branch, so that no process passes both."""
     taken = {id(literal.branch): literal.truth for literal in one if literal.branch is not None}
     return any(
@@ -106,44 +106,47 @@ def are_apart(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
     )
 
 
-class Flow(Record, frozen=True, eq=False):
+class FlowResult(Record, frozen=True, eq=False):
     """All that was found while following one function; `raises` are the ways out by a raised exception.
 
     `alone` says that it fails where there are several processes.
     """
 
-    events: tuple[Event, ...]
-    exits: tuple[Exit, ...]
-    raises: tuple[Exit, ...]
-    scope: Scope
+    call_sites: tuple[CallSite, ...]
+    exits: tuple[ExitPoint, ...]
+    exceptional_exits: tuple[ExitPoint, ...]
+    scope: Environment
     rank_tests: tuple[RankTest, ...]
-    alone: bool
+    fails_if_parallel: bool
 
 
 def join(
-    first: State | None, second: State | None, names: Iterable[str], test: Value | None = None
-) -> State | None:
+    first: AbstractState | None,
+    second: AbstractState | None,
+    names: Iterable[str],
+    test: Expression | None = None,
+) -> AbstractState | None:
     """Join two ways that meet; a way that does not get here is None."""
     if first is None or second is None:
         return second if first is None else first
-    return State(
+    return AbstractState(
         first.processes | second.processes,
-        _common(first.literals, second.literals),
+        _common(first.conditions, second.conditions),
         merge(first.scope, second.scope, dict.fromkeys(names), test),
         tuple(lock for lock in first.locks if lock in second.locks),
-        _common(first.implied, second.implied),
+        _common(first.implied_conditions, second.implied_conditions),
     )
 
 
-def join_all(states: Iterable[State | None], names: Sequence[str]) -> State | None:
+def join_all(states: Iterable[AbstractState | None], names: Sequence[str]) -> AbstractState | None:
     """Join several ways that meet; those that do not get here are None."""
-    joined: State | None = None
+    joined: AbstractState | None = None
     for state in states:
         joined = join(joined, state, names)
     return joined
 
 
-def _common(first: tuple[Literal, ...], second: tuple[Literal, ...]) -> tuple[Literal, ...]:
+def _common(first: tuple[PathCondition, ...], second: tuple[PathCondition, ...]) -> tuple[PathCondition, ...]:
     length = 0
     for one, two in zip(first, second, strict=False):
         if one is not two:

@@ -13,20 +13,20 @@ from fsrace_lint.syntax.ast_names import unnegated
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Exit, Literal, State
+    from fsrace_lint.analysis.dataflow.abstract_state import AbstractState, CallSite, ExitPoint, PathCondition
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 
-def excludes(event: Event, callee: LinkedFunction, state: State) -> bool:
+def is_infeasible(event: CallSite, callee: LinkedFunction, state: AbstractState) -> bool:
     """Tell whether a call is never led to a state in the function called, by what it passes.
 
     That is a constant, or what was tested before the call and is there again: `if fast: save(fast=fast)`.
     """
-    otherwise = (_is_tested_otherwise(event, callee, literal) for literal in state.literals)
+    otherwise = (_is_tested_otherwise(event, callee, literal) for literal in state.conditions)
     return _is_refuted(event.call, callee, state) or any(otherwise)
 
 
-def _is_tested_otherwise(event: Event, callee: LinkedFunction, literal: Literal) -> bool:
+def _is_tested_otherwise(event: CallSite, callee: LinkedFunction, literal: PathCondition) -> bool:
     """Tell whether a parameter is passed what a test before the call has seen to come out otherwise."""
     test, truth = unnegated(literal.test, truth=literal.truth)
     bound = literal.scope.get(test.id) if isinstance(test, m.Name) else None
@@ -37,18 +37,19 @@ def _is_tested_otherwise(event: Event, callee: LinkedFunction, literal: Literal)
         return False
     before = (
         unnegated(each.test, truth=each.truth)
-        for each in event.state.literals
+        for each in event.state.conditions
         if each.scope.get(value.id) is scope.get(value.id)
     )
     return (value, not truth) in before
 
 
-def open_ways(call: m.Call, callee: LinkedFunction, ways: Iterable[Exit]) -> tuple[Exit, ...]:
+def feasible_exits(call: m.Call, callee: LinkedFunction, ways: Iterable[ExitPoint]) -> tuple[ExitPoint, ...]:
     """Leave of the ways out of a function those that it can take with the constants a call passes."""
     return tuple(way for way in ways if not _is_refuted(call, callee, way.state))
 
 
-def _is_refuted(call: m.Call, callee: LinkedFunction, state: State) -> bool:
+def _is_refuted(call: m.Call, callee: LinkedFunction, state: AbstractState) -> bool:
     return any(
-        refutes(call, callee, literal.test, literal.scope, truth=literal.truth) for literal in state.literals
+        refutes(call, callee, literal.test, literal.scope, truth=literal.truth)
+        for literal in state.conditions
     )

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import (
-    Exit,
-    Flow,
-    Literal,
-    Net,
-    State,
+    AbstractState,
+    ExceptionContext,
+    ExitPoint,
+    FlowResult,
+    PathCondition,
     caught_by,
     join,
     join_all,
 )
 from fsrace_lint.analysis.dataflow.loops import amid_rounds
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN
-from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
-from fsrace_lint.analysis.dataflow.transfer import Evaluator, Loop, is_file
-from fsrace_lint.analysis.values.abstract_values import Element, Entered, Value, merge
+from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
+from fsrace_lint.analysis.dataflow.transfer import Loop, TransferFunctions, is_file
+from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression, IterationElement, merge
 from fsrace_lint.analysis.values.assignment import assigned, targets_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.traversal import bound_in, bound_names
@@ -28,32 +28,32 @@ from fsrace_lint.syntax.traversal import bound_in, bound_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fsrace_lint.analysis.dataflow.transfer import Semantics
+    from fsrace_lint.analysis.dataflow.transfer import CallSemantics
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 _REPEATED_FINALLY: Final = 3
 
 
-class Walker(Evaluator):
+class Interpreter(TransferFunctions):
     """Follows the code of one function."""
 
-    def __init__(self, function: LinkedFunction, semantics: Semantics) -> None:
+    def __init__(self, function: LinkedFunction, semantics: CallSemantics) -> None:
         """Prepare for one function."""
         super().__init__(function, semantics)
-        self.exits: list[Exit] = []
-        self.raises: list[Exit] = []
+        self.exits: list[ExitPoint] = []
+        self.raises: list[ExitPoint] = []
 
-    def follow(self) -> Flow:
+    def interpret(self) -> FlowResult:
         """Follow the whole body."""
-        end = self.block(self.function.facts.body, State(ALL, (), self.latest))
+        end = self.block(self.function.facts.body, AbstractState(TOP, (), self.latest))
         if end is not None:
-            self.exits.append(Exit(None, end, len(self.events)))
+            self.exits.append(ExitPoint(None, end, len(self.events)))
         ways_out = tuple(self.exits), tuple(self.raises)
         alone = self.refuses_several and all(way.state.processes == MAIN for way in self.exits)
-        return Flow(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests), alone)
+        return FlowResult(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests), alone)
 
-    def _final_scope(self) -> Scope:
+    def _final_scope(self) -> Environment:
         if not self.exits:
             return self.latest
         scope = self.exits[-1].state.scope
@@ -62,7 +62,7 @@ class Walker(Evaluator):
             scope = merge(earlier.state.scope, scope, names)
         return scope
 
-    def block(self, statements: Sequence[m.Statement], state: State | None) -> State | None:
+    def block(self, statements: Sequence[m.Statement], state: AbstractState | None) -> AbstractState | None:
         """Follow a suite; the answer is None where its end cannot be reached."""
         for statement in statements:
             if state is None:
@@ -71,10 +71,10 @@ class Walker(Evaluator):
             state = _STATEMENTS[type(statement)](self, statement, state)
         return state
 
-    def _evaluate_statement(self, statement: m.Evaluate, state: State) -> State | None:
+    def _evaluate_statement(self, statement: m.Evaluate, state: AbstractState) -> AbstractState | None:
         return self.evaluate(statement.value, state)
 
-    def _assign(self, statement: m.Assign, state: State) -> State | None:
+    def _assign(self, statement: m.Assign, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(statement.value, state)
         if after is None or statement.value is None:
             return after
@@ -87,7 +87,7 @@ class Walker(Evaluator):
             names.update(assigned(target, statement.value, after.scope))
         return replace(after, scope=after.scope.bind(names))
 
-    def _stored(self, target: m.Expr, state: State | None) -> State | None:
+    def _stored(self, target: m.Expr, state: AbstractState | None) -> AbstractState | None:
         """Follow what is evaluated to store something: the object and the index of `item[index] = …`."""
         match target:
             case m.Sequence(items=items):
@@ -103,39 +103,39 @@ class Walker(Evaluator):
             case _:
                 return state
 
-    def _return(self, statement: m.Return, state: State) -> State | None:
+    def _return(self, statement: m.Return, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(statement.value, state)
         if after is not None and not self.silent:
-            self.exits.append(Exit(statement.value, after, len(self.events)))
+            self.exits.append(ExitPoint(statement.value, after, len(self.events)))
         self.how_left = "return"
         return None
 
-    def _raise(self, statement: m.Raise, state: State) -> State | None:
+    def _raise(self, statement: m.Raise, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(statement.value, state)
         self.can_fail(after)
         if after is not None and not self.silent and not self.nets:
-            self.raises.append(Exit(statement.value, after, len(self.events)))
+            self.raises.append(ExitPoint(statement.value, after, len(self.events)))
         self.how_left = "raise"
         return None
 
-    def _break(self, _statement: m.Break, state: State) -> State | None:
+    def _break(self, _statement: m.Break, state: AbstractState) -> AbstractState | None:
         if self.loops:
             self.loops[-1].breaks.append(state)
         self.how_left = "break"
         return None
 
-    def _continue(self, _statement: m.Continue, _state: State) -> State | None:
+    def _continue(self, _statement: m.Continue, _state: AbstractState) -> AbstractState | None:
         self.how_left = "continue"
         return None
 
-    def _assert(self, statement: m.Assert, state: State) -> State | None:
+    def _assert(self, statement: m.Assert, state: AbstractState) -> AbstractState | None:
         before = self.test(statement.test, state)
         self.can_fail(self.assume(before, statement.test, truth=False))
         held = self.assume(before, statement.test, truth=True)
         self.take_back(before, statement.test, truth=True)
-        return None if before is None or held is None else _mark_exit(held, len(before.literals), "raise")
+        return None if before is None or held is None else _mark_exit(held, len(before.conditions), "raise")
 
-    def _if(self, statement: m.If, state: State) -> State | None:
+    def _if(self, statement: m.If, state: AbstractState) -> AbstractState | None:
         before = self.test(statement.test, state)
         if before is None:
             return None
@@ -147,46 +147,48 @@ class Walker(Evaluator):
             self.take_back(before, statement.test, truth=False)
         other = self.block(statement.orelse, otherwise)
         if then is None and other is not None:
-            return _mark_exit(other, len(before.literals), left_then)
+            return _mark_exit(other, len(before.conditions), left_then)
         if other is None and then is not None:
-            return _mark_exit(then, len(before.literals), self.how_left)
-        after = join(then, other, statement.binds, Value(statement.test, before.scope))
-        if after is None or self.split(statement.test, before.scope) == UNDIVIDED:
+            return _mark_exit(then, len(before.conditions), self.how_left)
+        after = join(then, other, statement.binds, Expression(statement.test, before.scope))
+        if after is None or self.partition(statement.test, before.scope) == UNPARTITIONED:
             return after
         implied = (
             *_implications(then, before, m.Not(statement.test)),
             *_implications(other, before, statement.test),
         )
-        return replace(after, implied=(*after.implied, *implied)) if implied else after
+        return replace(after, implied=(*after.implied_conditions, *implied)) if implied else after
 
-    def _while(self, statement: m.While, state: State) -> State | None:
+    def _while(self, statement: m.While, state: AbstractState) -> AbstractState | None:
         names = statement.binds
         entry = self.test(statement.test, replace(state, scope=amid_rounds(statement, state.scope)))
-        over = Value(statement.test, state.scope)
+        over = Expression(statement.test, state.scope)
         loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
         return join_all([after, *loop.breaks], names)
 
-    def _for(self, statement: m.For, state: State) -> State | None:
+    def _for(self, statement: m.For, state: AbstractState) -> AbstractState | None:
         before = self.evaluate(statement.iterable, state)
         if before is None:
             return None
         names = statement.binds
         entry = replace(before, scope=amid_rounds(statement, before.scope))
-        iterable = Value(statement.iterable, before.scope)
-        inside = replace(entry, scope=entry.scope.bind(targets_of(statement.target, Element(iterable))))
+        iterable = Expression(statement.iterable, before.scope)
+        inside = replace(
+            entry, scope=entry.scope.bind(targets_of(statement.target, IterationElement(iterable)))
+        )
         loop = self._loop(iterable, statement.body, inside)
         after = self.block(statement.orelse, entry)
         return join_all([after, *loop.breaks], names)
 
-    def _loop(self, over: Value, body: Sequence[m.Statement], state: State | None) -> Loop:
+    def _loop(self, over: Expression, body: Sequence[m.Statement], state: AbstractState | None) -> Loop:
         loop = Loop(over)
         self.loops.append(loop)
         self.block(body, state)
         self.loops.pop()
         return loop
 
-    def _try(self, statement: m.Try, state: State) -> State | None:
+    def _try(self, statement: m.Try, state: AbstractState) -> AbstractState | None:
         if not statement.final:
             return self._handled(statement, state)
         breaks = self.loops[-1].breaks if self.loops else []
@@ -210,11 +212,11 @@ class Walker(Evaluator):
                 self.exits.append(replace(out, state=left, position=here))
         return self._after_finally(statement.final, after)
 
-    def _handled(self, statement: m.Try, state: State) -> State | None:
+    def _handled(self, statement: m.Try, state: AbstractState) -> AbstractState | None:
         """Follow a `try` without its `finally`."""
         if not statement.handlers:
             return self.block(statement.orelse, self.block(statement.body, state))
-        self.nets.append(Net(statement.handlers, None, state.scope))
+        self.nets.append(ExceptionContext(statement.handlers, None, state.scope))
         self.interrupted.append(None)
         end = self.block(statement.body, state)
         raised = self.interrupted.pop()
@@ -228,17 +230,21 @@ class Walker(Evaluator):
             ends.append(self._catch(statement, handler, self.evaluate(handler.caught, caught)))
             if ends[-1] is None and ends[0] is not None:
                 passed = _caught(statement, handler, ends[0], truth=False)
-                ends[0] = replace(ends[0], literals=(*ends[0].literals, replace(passed, exit=self.how_left)))
+                ends[0] = replace(
+                    ends[0], literals=(*ends[0].conditions, replace(passed, exit=self.how_left))
+                )
         return join_all(ends, statement.binds)
 
-    def _catch(self, attempt: m.Try, handler: m.Handler, state: State | None) -> State | None:
+    def _catch(self, attempt: m.Try, handler: m.Handler, state: AbstractState | None) -> AbstractState | None:
         """Follow a handler."""
         if state is None:
             return None
         literal = _caught(attempt, handler, state, truth=True)
-        return self.block(handler.body, replace(state, literals=(*state.literals, literal)))
+        return self.block(handler.body, replace(state, literals=(*state.conditions, literal)))
 
-    def _after_finally(self, final: Sequence[m.Statement], after: State | None) -> State | None:
+    def _after_finally(
+        self, final: Sequence[m.Statement], after: AbstractState | None
+    ) -> AbstractState | None:
         """Follow `finally` once more, for those who came there in one way, without noting its calls."""
         if after is None:
             return None
@@ -249,10 +255,12 @@ class Walker(Evaluator):
         self.silent -= 1
         return end
 
-    def _with(self, statement: m.With, state: State) -> State | None:
+    def _with(self, statement: m.With, state: AbstractState) -> AbstractState | None:
         return self._within(statement, statement.items, state)
 
-    def _within(self, statement: m.With, items: Sequence[m.WithItem], state: State) -> State | None:
+    def _within(
+        self, statement: m.With, items: Sequence[m.WithItem], state: AbstractState
+    ) -> AbstractState | None:
         """Follow a `with` from one of its items on; `with a, b:` is `with a:` and, in it, `with b:`."""
         if not items:
             return self.block(statement.body, state)
@@ -260,12 +268,12 @@ class Walker(Evaluator):
         inside = self.evaluate(item.context, state)
         if inside is None:
             return None
-        context = Value(item.context, inside.scope)
+        context = Expression(item.context, inside.scope)
         if item.target is not None:
-            inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, Entered(context))))
+            inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, ContextResult(context))))
         suppressor = self._suppressor(context)
         if suppressor is not None:
-            self.nets.append(Net((), suppressor, context.scope))
+            self.nets.append(ExceptionContext((), suppressor, context.scope))
             self.interrupted.append(None)
         self.contexts.append(context)
         end = _left(item, state, inside, self._within(statement, rest, inside))
@@ -277,19 +285,19 @@ class Walker(Evaluator):
         self.can_fail(raised)
         return join(end, _amid(statement, state, raised), statement.binds)
 
-    def _suppressor(self, context: Value) -> m.Call | None:
+    def _suppressor(self, context: Expression) -> m.Call | None:
         """Give the call that makes a context, if that suppresses exceptions."""
         call = context.expr
         if not isinstance(call, m.Call) or not call.arguments:
             return None
         return call if self.kind(call.function, context.scope) == "suppressor" else None
 
-    def _match(self, statement: m.Match, state: State) -> State | None:
+    def _match(self, statement: m.Match, state: AbstractState) -> AbstractState | None:
         before = self.evaluate(statement.subject, state)
         if before is None:
             return None
-        ends: list[State | None] = []
-        rest: State | None = before
+        ends: list[AbstractState | None] = []
+        rest: AbstractState | None = before
         for case in statement.cases:
             inside = None if rest is None else replace(rest, scope=rest.scope.forget(case.names))
             after = None if case.irrefutable else rest
@@ -301,12 +309,12 @@ class Walker(Evaluator):
             rest = after
         return join_all([*ends, rest], statement.binds)
 
-    def _define_function(self, statement: m.DefineFunction, state: State) -> State | None:
+    def _define_function(self, statement: m.DefineFunction, state: AbstractState) -> AbstractState | None:
         function = self.function.module.functions[statement.function]
         defaults = (p.default for p in function.facts.parameters if p.default is not None)
         return self._several((*function.facts.decorators, *defaults), state)
 
-    def _define_class(self, statement: m.DefineClass, state: State) -> State | None:
+    def _define_class(self, statement: m.DefineClass, state: AbstractState) -> AbstractState | None:
         facts = self.function.module.classes[statement.index].facts
         before = self._several((*facts.bases, *facts.decorators), state)
         end = self.block(statement.body, before)
@@ -320,7 +328,9 @@ class Walker(Evaluator):
         return replace(end, scope=before.scope.bind(attributes))
 
 
-def _left(item: m.WithItem, before: State, inside: State, end: State | None) -> State | None:
+def _left(
+    item: m.WithItem, before: AbstractState, inside: AbstractState, end: AbstractState | None
+) -> AbstractState | None:
     """Give the state after a context is left: what it took, and what was locked of its file, is released."""
     if end is None:
         return None
@@ -332,11 +342,13 @@ def _left(item: m.WithItem, before: State, inside: State, end: State | None) -> 
     return replace(end, locks=tuple(kept))
 
 
-def _caught(attempt: m.Try, handler: m.Handler, state: State, *, truth: bool) -> Literal:
-    return Literal(caught_by(handler), truth, state.scope, attempt=attempt)
+def _caught(attempt: m.Try, handler: m.Handler, state: AbstractState, *, truth: bool) -> PathCondition:
+    return PathCondition(caught_by(handler), truth, state.scope, attempt=attempt)
 
 
-def _amid(statement: m.Try | m.With, before: State, raised: State | None) -> State | None:
+def _amid(
+    statement: m.Try | m.With, before: AbstractState, raised: AbstractState | None
+) -> AbstractState | None:
     """The state of those who left a statement somewhere in its midst: what it binds may be bound or not."""
     if raised is None:
         return None
@@ -348,14 +360,16 @@ def _declares_field(statement: m.Statement) -> bool:
     return isinstance(statement, m.Assign) and statement.annotation is not None
 
 
-def _mark_exit(state: State, position: int, how: str) -> State:
+def _mark_exit(state: AbstractState, position: int, how: str) -> AbstractState:
     """Say how the other way left the code, of the test that was made at a position."""
-    literals = list(state.literals)
+    literals = list(state.conditions)
     literals[position] = replace(literals[position], exit=how)
     return replace(state, literals=tuple(literals))
 
 
-def _implications(end: State | None, before: State, otherwise: m.Expr) -> Iterator[Literal]:
+def _implications(
+    end: AbstractState | None, before: AbstractState, otherwise: m.Expr
+) -> Iterator[PathCondition]:
     """Give what holds after a branch of which a side can be left early: the other was taken, or a test held.
 
     Args:
@@ -366,10 +380,10 @@ def _implications(end: State | None, before: State, otherwise: m.Expr) -> Iterat
     Yields:
         Each as a test that came out true, with the names as they were before the branch.
     """
-    for literal in () if end is None else end.literals[len(before.literals) + 1 :]:
+    for literal in () if end is None else end.conditions[len(before.conditions) + 1 :]:
         if literal.exit:
             held = literal.test if literal.truth else m.Not(literal.test)
-            yield Literal(m.Boolean("or", (otherwise, held)), truth=True, scope=before.scope)
+            yield PathCondition(m.Boolean("or", (otherwise, held)), truth=True, scope=before.scope)
 
 
 def _is_augmented(target: m.Expr, value: m.Expr) -> bool:
@@ -377,20 +391,20 @@ def _is_augmented(target: m.Expr, value: m.Expr) -> bool:
     return isinstance(value, m.Binary) and value.left == target
 
 
-_STATEMENTS: Final[dict[type, Callable[..., State | None]]] = {
-    m.Evaluate: Walker._evaluate_statement,
-    m.Assign: Walker._assign,
-    m.Return: Walker._return,
-    m.Raise: Walker._raise,
-    m.Break: Walker._break,
-    m.Continue: Walker._continue,
-    m.Assert: Walker._assert,
-    m.If: Walker._if,
-    m.While: Walker._while,
-    m.For: Walker._for,
-    m.Try: Walker._try,
-    m.With: Walker._with,
-    m.Match: Walker._match,
-    m.DefineFunction: Walker._define_function,
-    m.DefineClass: Walker._define_class,
+_STATEMENTS: Final[dict[type, Callable[..., AbstractState | None]]] = {
+    m.Evaluate: Interpreter._evaluate_statement,
+    m.Assign: Interpreter._assign,
+    m.Return: Interpreter._return,
+    m.Raise: Interpreter._raise,
+    m.Break: Interpreter._break,
+    m.Continue: Interpreter._continue,
+    m.Assert: Interpreter._assert,
+    m.If: Interpreter._if,
+    m.While: Interpreter._while,
+    m.For: Interpreter._for,
+    m.Try: Interpreter._try,
+    m.With: Interpreter._with,
+    m.Match: Interpreter._match,
+    m.DefineFunction: Interpreter._define_function,
+    m.DefineClass: Interpreter._define_class,
 }

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.analysis.values.abstract_values import Argument, Either, Element, Selected, Unknown, Value
+from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    Conditional,
+    Expression,
+    IterationElement,
+    Union,
+    Unknown,
+)
 from fsrace_lint.analysis.values.assignment import targets_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.traversal import all_in, evaluated, suites, target_name, within
@@ -12,10 +19,10 @@ from fsrace_lint.syntax.traversal import all_in, evaluated, suites, target_name,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 Loop: TypeAlias = "m.While | m.For"
-_FOLLOWED: Final = (Argument, Either, Element, Selected, Value)
+_FOLLOWED: Final = (Argument, Union, IterationElement, Conditional, Expression)
 """What may be a number to count on from."""
 
 
@@ -40,7 +47,7 @@ def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
     yield from (part for part in within(expr) if isinstance(part, m.Call))
 
 
-def amid_rounds(loop: Loop, scope: Scope) -> Scope:
+def amid_rounds(loop: Loop, scope: Environment) -> Environment:
     """Give the names as they stand in some round of a loop: what it counts is one of a range of numbers."""
     bound = {name: scope.get(name) for name in loop.binds}
     rounds: dict[str, Binding] = dict.fromkeys(loop.binds, Unknown())
@@ -48,7 +55,7 @@ def amid_rounds(loop: Loop, scope: Scope) -> Scope:
         for name, target in _counted_in(loop.body).items():
             if isinstance(bound.get(name), _FOLLOWED):
                 call = m.Call(m.Name("range"), (target,), (), loop.span)
-                rounds[name] = Element(Value(call, scope))
+                rounds[name] = IterationElement(Expression(call, scope))
     return scope.bind(rounds)
 
 

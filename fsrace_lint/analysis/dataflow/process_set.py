@@ -16,7 +16,7 @@ class Runs(enum.Enum):
     MANY = "every process"
 
 
-class Processes(enum.IntFlag):
+class ProcessSet(enum.IntFlag):
     """A set of kinds of processes.
 
     MAIN is global rank 0 (also the first of its node and its groups); ANOTHER is
@@ -32,11 +32,11 @@ class Processes(enum.IntFlag):
     FIRST_OF_GROUP = 16
     REST = 32
 
-    def __and__(self, other: int) -> Processes:
+    def __and__(self, other: int) -> ProcessSet:
         """Give those that are in both sets; the enum itself takes ten times as long."""
         return _SETS[int.__and__(self, other)]
 
-    def __or__(self, other: int) -> Processes:
+    def __or__(self, other: int) -> ProcessSet:
         """Give those that are in either set."""
         return _SETS[int.__or__(self, other)]
 
@@ -45,25 +45,25 @@ class Processes(enum.IntFlag):
     __hash__ = int.__hash__
 
 
-_SETS: Final = tuple(map(Processes, range(64)))
+_SETS: Final = tuple(map(ProcessSet, range(64)))
 
 SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
 """The kinds of entries in the catalog for calls in which processes wait for each other."""
 
-ALL: Final = Processes(63)
-NOBODY: Final = Processes.NOBODY
-MAIN: Final = Processes.MAIN
-ANOTHER: Final = Processes.ANOTHER
+TOP: Final = ProcessSet(63)
+BOTTOM: Final = ProcessSet.NOBODY
+MAIN: Final = ProcessSet.MAIN
+ANOTHER: Final = ProcessSet.ANOTHER
 TWO: Final = MAIN | ANOTHER
-NODE_FIRSTS: Final = TWO | Processes.FIRST_OF_NODE_AND_GROUP | Processes.FIRST_OF_NODE
-GROUP_FIRSTS: Final = TWO | Processes.FIRST_OF_NODE_AND_GROUP | Processes.FIRST_OF_GROUP
+NODE_FIRSTS: Final = TWO | ProcessSet.FIRST_OF_NODE_AND_GROUP | ProcessSet.FIRST_OF_NODE
+GROUP_FIRSTS: Final = TWO | ProcessSet.FIRST_OF_NODE_AND_GROUP | ProcessSet.FIRST_OF_GROUP
 NOT_FIRST: Final = {
-    "global": ALL & ~MAIN,
-    "filesystem": ALL & ~MAIN,
-    "local": ANOTHER | Processes.FIRST_OF_GROUP | Processes.REST,
-    "group": ANOTHER | Processes.FIRST_OF_NODE | Processes.REST,
-    "node": ALL,
-    "worker": ALL,
+    "global": TOP & ~MAIN,
+    "filesystem": TOP & ~MAIN,
+    "local": ANOTHER | ProcessSet.FIRST_OF_GROUP | ProcessSet.REST,
+    "group": ANOTHER | ProcessSet.FIRST_OF_NODE | ProcessSet.REST,
+    "node": TOP,
+    "worker": TOP,
 }
 """Who has another number than zero; every node has all of these, and every process any worker."""
 FIRST: Final = {
@@ -71,12 +71,12 @@ FIRST: Final = {
     "filesystem": MAIN,
     "local": NODE_FIRSTS,
     "group": GROUP_FIRSTS,
-    "node": ALL,
-    "worker": ALL,
+    "node": TOP,
+    "worker": TOP,
 }
 
 
-def runs(processes: Processes) -> Runs:
+def runs(processes: ProcessSet) -> Runs:
     """Name a set of processes.
 
     Args:
@@ -85,7 +85,7 @@ def runs(processes: Processes) -> Runs:
     Returns:
         Who runs it. Nobody counts as ONE: there is nobody to race with.
     """
-    if processes in {NOBODY, MAIN, ANOTHER}:
+    if processes in {BOTTOM, MAIN, ANOTHER}:
         return Runs.ONE
     if processes == TWO:
         return Runs.MANY

@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from fsrace_lint.analysis.dataflow.process_set import (
-    ALL,
     ANOTHER,
+    BOTTOM,
     FIRST,
     GROUP_FIRSTS,
     MAIN,
-    NOBODY,
     NODE_FIRSTS,
     NOT_FIRST,
+    TOP,
     TWO,
-    Processes,
+    ProcessSet,
 )
 
-Split: TypeAlias = "tuple[Processes, Processes]"
+RankPartition: TypeAlias = "tuple[ProcessSet, ProcessSet]"
 """How a test divides the processes: those that can see it true, and those that can see it false."""
 
-UNDIVIDED: Final[Split] = (ALL, ALL)
-_FIRST_TWO: Final[dict[tuple[str, int | None], Split]] = {
-    ("<", 2): (TWO, ALL & ~MAIN),
-    ("<=", 1): (TWO, ALL & ~MAIN),
-    (">", 1): (ALL & ~MAIN, TWO),
-    (">=", 2): (ALL & ~MAIN, TWO),
+UNPARTITIONED: Final[RankPartition] = (TOP, TOP)
+_FIRST_TWO: Final[dict[tuple[str, int | None], RankPartition]] = {
+    ("<", 2): (TWO, TOP & ~MAIN),
+    ("<=", 1): (TWO, TOP & ~MAIN),
+    (">", 1): (TOP & ~MAIN, TWO),
+    (">=", 2): (TOP & ~MAIN, TWO),
 }
 
 
-def compare_rank(rank: str, operator: str, number: int | None) -> Split:
+def compare_rank(rank: str, operator: str, number: int | None) -> RankPartition:
     """Split by a comparison of a rank with a number.
 
     Args:
@@ -41,7 +41,7 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
         The split.
     """
     first = is_first(rank)
-    table: dict[tuple[str, int | None], Split] = {
+    table: dict[tuple[str, int | None], RankPartition] = {
         ("==", 0): first,
         ("is", 0): first,
         ("!=", 0): first[::-1],
@@ -50,30 +50,30 @@ def compare_rank(rank: str, operator: str, number: int | None) -> Split:
         ("<=", 0): first,
         (">", 0): first[::-1],
         (">=", 1): first[::-1],
-        ("==", -1): (MAIN, ALL),
-        ("!=", -1): (ALL, MAIN),
-        ("<", 0): (MAIN, ALL),
-        (">=", 0): (ALL, MAIN),
-        (">", -1): (ALL, MAIN),
+        ("==", -1): (MAIN, TOP),
+        ("!=", -1): (TOP, MAIN),
+        ("<", 0): (MAIN, TOP),
+        (">=", 0): (TOP, MAIN),
+        (">", -1): (TOP, MAIN),
     }
     if (operator, number) in table:
         return table[operator, number]
     one = {"global": ANOTHER, "filesystem": ANOTHER, "local": NODE_FIRSTS, "group": GROUP_FIRSTS}.get(rank)
     if one is None:
-        return UNDIVIDED
+        return UNPARTITIONED
     if operator in {"==", "is"}:
-        return one, ALL
+        return one, TOP
     if operator in {"!=", "is not"}:
-        return ALL, one
+        return TOP, one
     if rank not in {"global", "filesystem"}:
-        return UNDIVIDED
-    return _FIRST_TWO.get((operator, number), UNDIVIDED)
+        return UNPARTITIONED
+    return _FIRST_TWO.get((operator, number), UNPARTITIONED)
 
 
-def combine(operator: str, splits: list[Split]) -> Split:
+def combine(operator: str, splits: list[RankPartition]) -> RankPartition:
     """Join the splits of the operands of `and` or `or`."""
-    if splits.count(UNDIVIDED) == len(splits):
-        return UNDIVIDED
+    if splits.count(UNPARTITIONED) == len(splits):
+        return UNPARTITIONED
     true, false = splits[0]
     for other_true, other_false in splits[1:]:
         if operator == "and":
@@ -83,34 +83,34 @@ def combine(operator: str, splits: list[Split]) -> Split:
     return true, false
 
 
-def choose(test: Split, then: Split, otherwise: Split) -> Split:
+def choose(test: RankPartition, then: RankPartition, otherwise: RankPartition) -> RankPartition:
     """Join the splits of `then if test else otherwise`; of two that pick one process, one is taken."""
-    if test == UNDIVIDED and {then[0], otherwise[0]} == {MAIN, ANOTHER}:
-        return MAIN, ALL
+    if test == UNPARTITIONED and {then[0], otherwise[0]} == {MAIN, ANOTHER}:
+        return MAIN, TOP
     return (
         (test[0] & then[0]) | (test[1] & otherwise[0]),
         (test[0] & then[1]) | (test[1] & otherwise[1]),
     )
 
 
-def union(splits: list[Split]) -> Split:
+def union(splits: list[RankPartition]) -> RankPartition:
     """Join splits of which any may be the one."""
-    if UNDIVIDED in splits:
-        return UNDIVIDED
-    true, false = NOBODY, NOBODY
+    if UNPARTITIONED in splits:
+        return UNPARTITIONED
+    true, false = BOTTOM, BOTTOM
     for one in splits:
         true, false = true | one[0], false | one[1]
     return true, false
 
 
-def is_first(scope: str) -> Split:
+def is_first(scope: str) -> RankPartition:
     """Split by a test that is true for the first process of a scope."""
     return FIRST[scope], NOT_FIRST[scope]
 
 
-def compare_size(operator: str, number: int) -> Split:
+def compare_size(operator: str, number: int) -> RankPartition:
     """Split by a comparison of the number of processes with a number: alone, or not."""
-    alone, several = (MAIN, ALL), (ALL, MAIN)
+    alone, several = (MAIN, TOP), (TOP, MAIN)
     table = {
         ("==", 1): alone,
         ("<=", 1): alone,
@@ -119,4 +119,4 @@ def compare_size(operator: str, number: int) -> Split:
         (">", 1): several,
         (">=", 2): several,
     }
-    return table.get((operator, number), UNDIVIDED)
+    return table.get((operator, number), UNPARTITIONED)

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal, Net, RankTest, State, join
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, NOBODY, Processes
-from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
-from fsrace_lint.analysis.values.abstract_values import Argument, Element, Scope, Value
+from fsrace_lint.analysis.dataflow.abstract_state import (
+    AbstractState,
+    CallSite,
+    ExceptionContext,
+    PathCondition,
+    RankTest,
+    join,
+)
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP, ProcessSet
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
+from fsrace_lint.analysis.values.abstract_values import Argument, Environment, Expression, IterationElement
 from fsrace_lint.analysis.values.assignment import targets_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
@@ -21,12 +28,12 @@ from fsrace_lint.syntax.traversal import target_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.files.spans import Span
 
 
-class Semantics(Record, frozen=True):
+class CallSemantics(Record, frozen=True):
     """What the code of a function is read with.
 
     `split` tells which processes can see a test true, and which false; `kind` gives
@@ -34,40 +41,42 @@ class Semantics(Record, frozen=True):
     `release`, or the empty text; `survivors` gives the processes that return from a call.
     """
 
-    split: Callable[[m.Expr, Scope], Split]
-    kind: Callable[[m.Expr, Scope], str]
-    survivors: Callable[[m.Call, Scope], Processes]
+    partition: Callable[[m.Expr, Environment], RankPartition]
+    kind: Callable[[m.Expr, Environment], str]
+    returning_processes: Callable[[m.Call, Environment], ProcessSet]
 
 
 class Loop(msgspec.Struct):
     """The loop being followed: its iterable or its test, and the states in which `break` leaves it."""
 
-    over: Value
-    breaks: list[State] = msgspec.field(default_factory=list)
+    over: Expression
+    breaks: list[AbstractState] = msgspec.field(default_factory=list)
 
 
-class Evaluator:
+class TransferFunctions:
     """Follows the expressions of one function."""
 
-    def __init__(self, function: LinkedFunction, semantics: Semantics) -> None:
+    def __init__(self, function: LinkedFunction, semantics: CallSemantics) -> None:
         """Prepare for one function."""
         self.function = function
-        self._split = semantics.split
-        self._splits: dict[tuple[int, int], tuple[m.Expr, Scope, Split]] = {}
+        self._split = semantics.partition
+        self._splits: dict[tuple[int, int], tuple[m.Expr, Environment, RankPartition]] = {}
         self.kind = semantics.kind
-        self.survivors = semantics.survivors
-        self.events: list[Event] = []
-        self.nets: list[Net] = []
-        self.contexts: list[Value] = []
-        self.interrupted: list[State | None] = []
+        self.survivors = semantics.returning_processes
+        self.events: list[CallSite] = []
+        self.nets: list[ExceptionContext] = []
+        self.contexts: list[Expression] = []
+        self.interrupted: list[AbstractState | None] = []
         self.silent = 0
         self.loops: list[Loop] = []
         self.how_left = ""
         self.rank_tests: list[RankTest] = []
         self.refuses_several = False
-        self.latest = Scope(function, {p.name: Argument(function, p) for p in function.facts.parameters})
+        self.latest = Environment(
+            function, {p.name: Argument(function, p) for p in function.facts.parameters}
+        )
 
-    def split(self, test: m.Expr, scope: Scope) -> Split:
+    def partition(self, test: m.Expr, scope: Environment) -> RankPartition:
         """Tell which processes can see a test true, and which false."""
         key = id(test), id(scope)
         if key not in self._splits:
@@ -75,28 +84,28 @@ class Evaluator:
         return self._splits[key][2]
 
     def assume(
-        self, state: State | None, test: m.Expr, *, truth: bool, branch: m.If | None = None
-    ) -> State | None:
+        self, state: AbstractState | None, test: m.Expr, *, truth: bool, branch: m.If | None = None
+    ) -> AbstractState | None:
         """Give the state after a test came out one way, or None where it cannot."""
         if state is None:
             return None
-        processes, possible = state.processes, self.split(test, state.scope)[0 if truth else 1]
-        if possible != ALL:
-            if possible != NOBODY:
+        processes, possible = state.processes, self.partition(test, state.scope)[0 if truth else 1]
+        if possible != TOP:
+            if possible != BOTTOM:
                 place = self._place_of(test) if branch is None else branch.span
-                self.rank_tests.append(RankTest(place, state.literals))
+                self.rank_tests.append(RankTest(place, state.conditions))
             processes &= possible
         implied = self._implied(state, test, truth=truth)
-        if implied != ALL:
+        if implied != TOP:
             processes &= implied
-        if processes == NOBODY:
+        if processes == BOTTOM:
             return None
-        literals = (*state.literals, Literal(test, truth, state.scope, branch))
+        literals = (*state.conditions, PathCondition(test, truth, state.scope, branch))
         return replace(state, processes=processes, literals=literals)
 
-    def take_back(self, state: State | None, test: m.Expr, *, truth: bool) -> None:
+    def take_back(self, state: AbstractState | None, test: m.Expr, *, truth: bool) -> None:
         """Count a test that was just assumed no longer as one of a rank: who is not alone fails there."""
-        if state is not None and self.split(test, state.scope)[:: 1 if truth else -1] == (MAIN, ALL):
+        if state is not None and self.partition(test, state.scope)[:: 1 if truth else -1] == (MAIN, TOP):
             self.rank_tests.pop()
             self.refuses_several = True
 
@@ -106,16 +115,16 @@ class Evaluator:
             return test.span
         return self.events[-1].call.span if self.events else self.function.facts.span
 
-    def _implied(self, state: State, test: m.Expr, *, truth: bool) -> Processes:
+    def _implied(self, state: AbstractState, test: m.Expr, *, truth: bool) -> ProcessSet:
         """Who is left once a test rules out one side of an earlier `or`.
 
         After `if not path or rank == 0:` held, `if path:` leaves rank 0 only.
         """
         name, holds = unnegated(test, truth=truth)
-        processes = ALL
+        processes = TOP
         if not isinstance(name, (m.Name, m.Attribute)):
             return processes
-        for literal in (*state.literals, *state.implied):
+        for literal in (*state.conditions, *state.implied_conditions):
             earlier = literal.test
             if not isinstance(earlier, m.Boolean) or (earlier.operator == "or") != literal.truth:
                 continue
@@ -123,10 +132,10 @@ class Evaluator:
             if (name, not holds) in sides and _same_binding(name, literal.scope, state.scope):
                 left = [v for v, side in zip(earlier.values, sides, strict=True) if side != (name, not holds)]
                 rest = left[0] if len(left) == 1 else m.Boolean(earlier.operator, tuple(left))
-                processes &= self.split(rest, literal.scope)[0 if literal.truth else 1] if left else ALL
+                processes &= self.partition(rest, literal.scope)[0 if literal.truth else 1] if left else TOP
         return processes
 
-    def evaluate(self, expr: m.Expr | None, state: State | None) -> State | None:
+    def evaluate(self, expr: m.Expr | None, state: AbstractState | None) -> AbstractState | None:
         """Follow an expression; the answer is None where it never finishes."""
         if state is None or expr is None:
             return state
@@ -136,31 +145,31 @@ class Evaluator:
             self.can_fail(state)
         return after
 
-    def test(self, expr: m.Expr, state: State | None) -> State | None:
+    def test(self, expr: m.Expr, state: AbstractState | None) -> AbstractState | None:
         """Follow a test, or an operand of one; asking who we are is taken to succeed."""
         if not (self.interrupted and state is not None and isinstance(expr, _ASKING)):
             return self.evaluate(expr, state)
-        if self.split(expr, state.scope) == UNDIVIDED:
+        if self.partition(expr, state.scope) == UNPARTITIONED:
             return self.evaluate(expr, state)
         self.interrupted.append(None)
         after = self.evaluate(expr, state)
         self.interrupted.pop()
         return after
 
-    def can_fail(self, state: State | None) -> None:
+    def can_fail(self, state: AbstractState | None) -> None:
         """Note that an exception can be raised here, which what is around may catch."""
         if self.interrupted:
             self.interrupted[-1] = join(self.interrupted[-1], state, ())
 
-    def _several(self, exprs: Iterable[m.Expr], state: State | None) -> State | None:
+    def _several(self, exprs: Iterable[m.Expr], state: AbstractState | None) -> AbstractState | None:
         for expr in exprs:
             state = self.evaluate(expr, state)
         return state
 
-    def _attribute(self, expr: m.Attribute, state: State) -> State | None:
+    def _attribute(self, expr: m.Attribute, state: AbstractState) -> AbstractState | None:
         return self.evaluate(expr.value, state)
 
-    def _call(self, expr: m.Call, state: State) -> State | None:
+    def _call(self, expr: m.Call, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(expr.function, state)
         after = self._several(expr.arguments, after)
         after = self._several((keyword.value for keyword in expr.keywords), after)
@@ -169,7 +178,7 @@ class Evaluator:
         self.can_fail(after)
         if not self.silent:
             around = tuple(self.nets), tuple(self.contexts), tuple(loop.over for loop in self.loops)
-            self.events.append(Event(self.function, expr, after, *around))
+            self.events.append(CallSite(self.function, expr, after, *around))
         kind = self.kind(expr.function, after.scope)
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"
@@ -184,26 +193,26 @@ class Evaluator:
             case _:
                 return self._survived(_closed(after, expr), expr)
 
-    def _survived(self, state: State, call: m.Call) -> State | None:
+    def _survived(self, state: AbstractState, call: m.Call) -> AbstractState | None:
         """Give the state after a call of a function that only some processes return from."""
         survivors = self.survivors(call, state.scope)
-        if survivors == ALL:
+        if survivors == TOP:
             return state
         processes = state.processes & survivors
-        if processes not in {NOBODY, state.processes}:
-            self.rank_tests.append(RankTest(call.span, state.literals))
-        if processes == NOBODY:
+        if processes not in {BOTTOM, state.processes}:
+            self.rank_tests.append(RankTest(call.span, state.conditions))
+        if processes == BOTTOM:
             self.how_left = "exit"
             return None
         return state if processes == state.processes else replace(state, processes=processes)
 
-    def _compare(self, expr: m.Compare, state: State) -> State | None:
+    def _compare(self, expr: m.Compare, state: AbstractState) -> AbstractState | None:
         after = self.test(expr.left, state)
         for right in expr.rights:
             after = self.test(right, after)
         return after
 
-    def _boolean(self, expr: m.Boolean, state: State) -> State | None:
+    def _boolean(self, expr: m.Boolean, state: AbstractState) -> AbstractState | None:
         goes_on = expr.operator == "and"
         after = inner = self.test(expr.values[0], state)
         for index, value in enumerate(expr.values[1:], 1):
@@ -216,13 +225,13 @@ class Evaluator:
                 return self.assume(after, earlier, truth=not goes_on)
         return after
 
-    def _not(self, expr: m.Not, state: State) -> State | None:
+    def _not(self, expr: m.Not, state: AbstractState) -> AbstractState | None:
         return self.test(expr.value, state)
 
-    def _binary(self, expr: m.Binary, state: State) -> State | None:
+    def _binary(self, expr: m.Binary, state: AbstractState) -> AbstractState | None:
         return self.evaluate(expr.right, self.evaluate(expr.left, state))
 
-    def _conditional(self, expr: m.Conditional, state: State) -> State | None:
+    def _conditional(self, expr: m.Conditional, state: AbstractState) -> AbstractState | None:
         after = self.test(expr.test, state)
         then = self.evaluate(expr.body, self.assume(after, expr.test, truth=True))
         other = self.evaluate(expr.orelse, self.assume(after, expr.test, truth=False))
@@ -230,31 +239,31 @@ class Evaluator:
             return after
         return None if then is other else self.assume(after, expr.test, truth=then is not None)
 
-    def _format(self, expr: m.Format, state: State) -> State | None:
+    def _format(self, expr: m.Format, state: AbstractState) -> AbstractState | None:
         return self._several(expr.parts, state)
 
-    def _subscript(self, expr: m.Subscript, state: State) -> State | None:
+    def _subscript(self, expr: m.Subscript, state: AbstractState) -> AbstractState | None:
         return self.evaluate(expr.index, self.evaluate(expr.value, state))
 
-    def _sequence(self, expr: m.Sequence, state: State) -> State | None:
+    def _sequence(self, expr: m.Sequence, state: AbstractState) -> AbstractState | None:
         return self._several(expr.items, state)
 
-    def _starred(self, expr: m.Starred, state: State) -> State | None:
+    def _starred(self, expr: m.Starred, state: AbstractState) -> AbstractState | None:
         return self.evaluate(expr.value, state)
 
-    def _opaque(self, expr: m.Opaque, state: State) -> State | None:
+    def _opaque(self, expr: m.Opaque, state: AbstractState) -> AbstractState | None:
         return self._several(expr.parts, state)
 
-    def _comprehension(self, expr: m.Comprehension, state: State) -> State | None:
+    def _comprehension(self, expr: m.Comprehension, state: AbstractState) -> AbstractState | None:
         after = inner = self.evaluate(expr.generators[0].iterable, state)
         loops = len(self.loops)
         for number, generator in enumerate(expr.generators):
             inner = self.evaluate(generator.iterable, inner) if number else after
             if inner is None:
                 break
-            iterable = Value(generator.iterable, inner.scope)
+            iterable = Expression(generator.iterable, inner.scope)
             self.loops.append(Loop(iterable))
-            element = Element(iterable)
+            element = IterationElement(iterable)
             inner = replace(inner, scope=inner.scope.bind(targets_of(generator.target, element)))
             for condition in generator.conditions:
                 inner = self.assume(self.test(condition, inner), condition, truth=True)
@@ -262,19 +271,19 @@ class Evaluator:
         del self.loops[loops:]
         return after
 
-    def _walrus(self, expr: m.Walrus, state: State) -> State | None:
+    def _walrus(self, expr: m.Walrus, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(expr.value, state)
         if after is None:
             return None
-        return replace(after, scope=after.scope.bind({expr.name: Value(expr.value, after.scope)}))
+        return replace(after, scope=after.scope.bind({expr.name: Expression(expr.value, after.scope)}))
 
 
-def _same_binding(expr: m.Name | m.Attribute, one: Scope, other: Scope) -> bool:
+def _same_binding(expr: m.Name | m.Attribute, one: Environment, other: Environment) -> bool:
     name = target_name(expr)
     return name is not None and one.get(name) is other.get(name)
 
 
-def _closed(state: State, call: m.Call) -> State:
+def _closed(state: AbstractState, call: m.Call) -> AbstractState:
     """Give the state after a call: to close a file gives up the lock on it."""
     if not (state.locks and isinstance(call.function, m.Attribute) and call.function.name == "close"):
         return state
@@ -303,19 +312,19 @@ _ASKING: Final = (m.Name, m.Attribute, m.Call, m.Subscript)
 _NEVER_FAILING: Final = (m.Boolean, m.Call, m.Compare, m.Conditional, m.Constant, m.Lambda, m.Not, m.Walrus)
 """What does not fail once its parts are there; a call notes by itself that it can, after its arguments."""
 
-_EXPRESSIONS: Final[dict[type, Callable[..., State | None]]] = {
-    m.Attribute: Evaluator._attribute,
-    m.Call: Evaluator._call,
-    m.Compare: Evaluator._compare,
-    m.Boolean: Evaluator._boolean,
-    m.Not: Evaluator._not,
-    m.Binary: Evaluator._binary,
-    m.Conditional: Evaluator._conditional,
-    m.Format: Evaluator._format,
-    m.Subscript: Evaluator._subscript,
-    m.Sequence: Evaluator._sequence,
-    m.Starred: Evaluator._starred,
-    m.Opaque: Evaluator._opaque,
-    m.Comprehension: Evaluator._comprehension,
-    m.Walrus: Evaluator._walrus,
+_EXPRESSIONS: Final[dict[type, Callable[..., AbstractState | None]]] = {
+    m.Attribute: TransferFunctions._attribute,
+    m.Call: TransferFunctions._call,
+    m.Compare: TransferFunctions._compare,
+    m.Boolean: TransferFunctions._boolean,
+    m.Not: TransferFunctions._not,
+    m.Binary: TransferFunctions._binary,
+    m.Conditional: TransferFunctions._conditional,
+    m.Format: TransferFunctions._format,
+    m.Subscript: TransferFunctions._subscript,
+    m.Sequence: TransferFunctions._sequence,
+    m.Starred: TransferFunctions._starred,
+    m.Opaque: TransferFunctions._opaque,
+    m.Comprehension: TransferFunctions._comprehension,
+    m.Walrus: TransferFunctions._walrus,
 }

@@ -42,7 +42,7 @@ PARENT: Final = "parent"
 """How the key begins of the folder of what is not known."""
 
 
-class Symbol(Record, frozen=True, eq=False):
+class PathVariable(Record, frozen=True, eq=False):
     """A part of a path whose text is not known.
 
     Two symbols are equal when their keys are: then they have the same text,
@@ -56,57 +56,61 @@ class Symbol(Record, frozen=True, eq=False):
 
     key: tuple[object, ...]
     text: str
-    origins: Origins = NO_ORIGINS
-    certain: bool = True
+    rank_dependence: Origins = NO_ORIGINS
+    is_replicated: bool = True
     parameter: str = ""
     local: bool = False
-    varies: bool = False
-    made_of: Binding | None = None
+    is_work_item: bool = False
+    definition: Binding | None = None
 
     @property
-    def private(self) -> bool:
+    def rank_dependent(self) -> bool:
         """Whether the text differs from process to process."""
-        return bool(self.origins)
+        return bool(self.rank_dependence)
 
     @property
     def is_local_rank(self) -> bool:
         """Whether the number of the process on its node is all by which its text differs."""
         if self.key == LOCAL_RANK:
             return True
-        told = [symbol for symbol in symbols_of(self.key) if symbol.private]
-        return self.origins == RANK_ALONE and bool(told) and all(symbol.is_local_rank for symbol in told)
+        told = [symbol for symbol in variables_of(self.key) if symbol.rank_dependent]
+        return (
+            self.rank_dependence == RANK_ALONE and bool(told) and all(symbol.is_local_rank for symbol in told)
+        )
 
     @property
-    def handed(self) -> tuple[Symbol, ...]:
+    def handed(self) -> tuple[PathVariable, ...]:
         """The symbols of the parameters from which its text follows: itself, or what its key names."""
         if self.parameter:
             return (self,)
-        return handed_in(symbols_of(self.key)) if self.key[0] in _FOLLOWED else ()
+        return handed_in(variables_of(self.key)) if self.key[0] in _FOLLOWED else ()
 
     @property
     def is_part(self) -> bool:
         """Whether it is a part of what a function is handed, or made of one."""
-        return self.key[0] == PART or any(symbol.is_part for symbol in symbols_of(self.key))
+        return self.key[0] == PART or any(symbol.is_part for symbol in variables_of(self.key))
 
     def __eq__(self, other: object) -> bool:
         """Compare what it stands for."""
-        return isinstance(other, Symbol) and self.key == other.key
+        return isinstance(other, PathVariable) and self.key == other.key
 
     def __hash__(self) -> int:
         """Go with equality."""
         return hash(self.key)
 
 
-def symbols_of(key: Iterable[object]) -> list[Symbol]:
+def variables_of(key: Iterable[object]) -> list[PathVariable]:
     """Give the symbols from whose texts that of another follows, by its key."""
-    return [piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, Symbol)]
+    return [
+        piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, PathVariable)
+    ]
 
 
-Piece: TypeAlias = "str | Symbol"
+Piece: TypeAlias = "str | PathVariable"
 Component: TypeAlias = "tuple[Piece, ...]"
 
 
-class Path(msgspec.Struct, frozen=True):
+class AbstractPath(msgspec.Struct, frozen=True):
     """A path as components, each a run of literal text and symbols.
 
     An absolute path starts with an empty component.
@@ -115,36 +119,36 @@ class Path(msgspec.Struct, frozen=True):
     components: tuple[Component, ...]
 
     @property
-    def private(self) -> bool:
+    def rank_dependent(self) -> bool:
         """Whether its text differs from process to process."""
-        return any(symbol.private for symbol in self.symbols())
+        return any(symbol.rank_dependent for symbol in self.variables())
 
     @property
-    def origins(self) -> Origins:
+    def rank_dependence(self) -> Origins:
         """By what its text differs from process to process."""
-        return NO_ORIGINS.union(*(symbol.origins for symbol in self.symbols()))
+        return NO_ORIGINS.union(*(symbol.rank_dependence for symbol in self.variables()))
 
     @property
     def certain(self) -> bool:
         """Whether all of it was followed, so that it is not private unseen."""
-        return all(symbol.certain for symbol in self.symbols())
+        return all(symbol.is_replicated for symbol in self.variables())
 
     @property
     def certain_of_the_rest(self) -> bool:
         """Whether all was followed but for what is private already."""
-        return all(symbol.certain or symbol.private for symbol in self.symbols())
+        return all(symbol.is_replicated or symbol.rank_dependent for symbol in self.variables())
 
     @property
-    def varies(self) -> bool:
+    def has_work_item(self) -> bool:
         """Whether it is one of many over which the work is divided."""
-        return any(symbol.varies for symbol in self.symbols())
+        return any(symbol.is_work_item for symbol in self.variables())
 
     @property
     def is_part(self) -> bool:
         """Whether something in it is unpacked from what a function is handed: who has it, its callers say."""
-        return any(symbol.is_part for symbol in self.symbols())
+        return any(symbol.is_part for symbol in self.variables())
 
-    def is_parent_of(self, other: Path) -> bool:
+    def is_parent_of(self, other: AbstractPath) -> bool:
         """Tell whether this is the folder of `other`, where the name of that is not known apart."""
         only = self._only_symbol
         return only is not None and only.key == (PARENT, tuple(other.pieces()))
@@ -156,9 +160,9 @@ class Path(msgspec.Struct, frozen=True):
         return only is not None and only.key[:1] == (PARENT,)
 
     @property
-    def _only_symbol(self) -> Symbol | None:
+    def _only_symbol(self) -> PathVariable | None:
         only = self.components[0] if len(self.components) == 1 else ()
-        return only[0] if len(only) == 1 and isinstance(only[0], Symbol) else None
+        return only[0] if len(only) == 1 and isinstance(only[0], PathVariable) else None
 
     @property
     def spells_its_last_part(self) -> bool:
@@ -176,19 +180,20 @@ class Path(msgspec.Struct, frozen=True):
         """Whether the name of the file says that it is a lock."""
         last = self.components[-1] if self.components else ()
         return any(
-            _LOCK.search(piece.text if isinstance(piece, Symbol) else piece) is not None for piece in last
+            _LOCK.search(piece.text if isinstance(piece, PathVariable) else piece) is not None
+            for piece in last
         )
 
     @property
     def text(self) -> str:
         """The path for a message, with what is not literal in braces."""
-        symbols = tuple(self.symbols())
+        symbols = tuple(self.variables())
         if self.components == (symbols,) and len(symbols) == 1:
             return symbols[0].text
         return "".join(piece if isinstance(piece, str) else f"{{{piece.text}}}" for piece in self.pieces())
 
     @classmethod
-    def of(cls, pieces: Iterable[Piece]) -> Path:
+    def of(cls, pieces: Iterable[Piece]) -> AbstractPath:
         """Make a path of text and symbols in a row; slashes in the text part its components."""
         return _split(pieces)
 
@@ -202,11 +207,13 @@ class Path(msgspec.Struct, frozen=True):
                 yield "/"
             yield from component
 
-    def symbols(self) -> Iterable[Symbol]:
+    def variables(self) -> Iterable[PathVariable]:
         """Give the parts that are not literal text."""
-        return (piece for component in self.components for piece in component if isinstance(piece, Symbol))
+        return (
+            piece for component in self.components for piece in component if isinstance(piece, PathVariable)
+        )
 
-    def is_suffixed(self, other: Path) -> bool:
+    def is_suffixed(self, other: AbstractPath) -> bool:
         """Tell whether this is a file beside `other` whose name begins with all of that: `model.pt.json`."""
         mine, others = self.components[-1:], other.components[-1:]
         if self.components[:-1] != other.components[:-1] or not (mine and others) or mine == others:
@@ -218,15 +225,15 @@ class Path(msgspec.Struct, frozen=True):
             last == end or (isinstance(last, str) and isinstance(end, str) and last.startswith(end))
         )
 
-    def is_within(self, other: Path) -> bool:
+    def is_within(self, other: AbstractPath) -> bool:
         """Tell whether this is `other` or lies below it."""
         return self.components[: len(other.components)] == other.components
 
 
-def _split(pieces: Iterable[Piece]) -> Path:
+def _split(pieces: Iterable[Piece]) -> AbstractPath:
     components: list[list[Piece]] = [[]]
     for piece in pieces:
-        if isinstance(piece, Symbol):
+        if isinstance(piece, PathVariable):
             components[-1].append(piece)
             continue
         first, *rest = piece.split("/")
@@ -238,7 +245,7 @@ def _split(pieces: Iterable[Piece]) -> Path:
         for index, component in enumerate(components)
         if (component and component != ["."]) or (index == 0 and not component and len(components) > 1)
     ]
-    return Path(tuple(_merged(component) for component in kept))
+    return AbstractPath(tuple(_merged(component) for component in kept))
 
 
 def _merged(component: Component) -> Component:
@@ -253,22 +260,24 @@ def _merged(component: Component) -> Component:
 
 def all_certain(pieces: Iterable[Piece] | None) -> bool:
     """Tell whether some pieces are known, and nothing in them could differ from process to process unseen."""
-    return pieces is not None and all(piece.certain for piece in pieces if isinstance(piece, Symbol))
+    return pieces is not None and all(
+        piece.is_replicated for piece in pieces if isinstance(piece, PathVariable)
+    )
 
 
-def handed_in(pieces: Iterable[Piece]) -> tuple[Symbol, ...]:
+def handed_in(pieces: Iterable[Piece]) -> tuple[PathVariable, ...]:
     """Give the symbols of the parameters from which some pieces follow, each one once."""
-    found = (each for piece in pieces if isinstance(piece, Symbol) for each in piece.handed)
+    found = (each for piece in pieces if isinstance(piece, PathVariable) for each in piece.handed)
     return tuple(dict.fromkeys(found))
 
 
 def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:
     """Give pieces whose last one, a symbol, is shown by the name that it is bound to."""
     last = pieces[-1] if pieces else None
-    return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, Symbol) else pieces
+    return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, PathVariable) else pieces
 
 
 def is_new(pieces: tuple[Piece, ...]) -> bool:
     """Tell whether pieces end with a file or folder that was newly made under a name of its own."""
     last = pieces[-1] if pieces else ""
-    return isinstance(last, Symbol) and last.origins == {"creation"}
+    return isinstance(last, PathVariable) and last.rank_dependence == {"creation"}

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.paths.abstract_path import Path, Symbol
+from fsrace_lint.analysis.paths.abstract_path import AbstractPath, PathVariable
 from fsrace_lint.analysis.values.call_arguments import taken
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import Piece
-    from fsrace_lint.analysis.paths.path_normal_form import Paths
+    from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.syntax import model as m
 
 
-def is_parameterized(paths: Paths, path: Path, function: LinkedFunction) -> bool:
+def is_parameterized(paths: PathNormalizer, path: AbstractPath, function: LinkedFunction) -> bool:
     """Tell whether a part of a path stands for a parameter of a function."""
-    return any(paths.parameter_of(symbol, function) is not None for symbol in path.symbols())
+    return any(paths.parameter_of(symbol, function) is not None for symbol in path.variables())
 
 
-def seen_at_call(
-    paths: Paths, path: Path | None, call: m.Call, scope: Scope, callee: LinkedFunction
-) -> Path | None:
+def instantiate_at_call(
+    paths: PathNormalizer, path: AbstractPath | None, call: m.Call, scope: Environment, callee: LinkedFunction
+) -> AbstractPath | None:
     """Give a path of a function as it looks from a call of it: with what is passed for its parameters.
 
     Args:
@@ -39,7 +39,7 @@ def seen_at_call(
         return path
     pieces: list[Piece] = []
     for piece in path.pieces():
-        parameter = paths.parameter_of(piece, callee) if isinstance(piece, Symbol) else None
+        parameter = paths.parameter_of(piece, callee) if isinstance(piece, PathVariable) else None
         if parameter is None:
             pieces.append(piece)
             continue
@@ -48,4 +48,4 @@ def seen_at_call(
         if inner is None:
             return None
         pieces.extend(inner.pieces())
-    return Path.of(pieces)
+    return AbstractPath.of(pieces)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.values.abstract_values import Either, Element, Selected, Value
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, IterationElement, Union
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.ranks.rank_tests import Guards
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
 
@@ -21,16 +21,16 @@ _ARRANGING: Final = SHOWING | {"sorted", "list", "reversed", "set", "tuple"}
 _TAKING: Final = frozenset({"pop", "popleft", "copy"})
 
 
-class Listings:
+class DirectoryListings:
     """Follows names, arrangements and slices back to a listing."""
 
-    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+    def __init__(self, resolver: Resolver, guards: RankTests, catalog: Catalog) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
 
-    def is_listing(self, expr: m.Expr, scope: Scope, depth: int = 0) -> bool:
+    def is_listing(self, expr: m.Expr, scope: Environment, depth: int = 0) -> bool:
         """Tell whether an expression is a listing of a folder, or made of the entries of one."""
         if depth > _DEEPEST:
             return False
@@ -54,16 +54,19 @@ class Listings:
 
     def _bound(self, binding: Binding, depth: int) -> bool:
         match binding:
-            case Value(expr=expr, scope=scope) | Element(iterable=Value(expr=expr, scope=scope)):
+            case (
+                Expression(expr=expr, scope=scope)
+                | IterationElement(iterable=Expression(expr=expr, scope=scope))
+            ):
                 return self.is_listing(expr, scope, depth + 1)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self._bound(then, depth + 1) and self._bound(otherwise, depth + 1)
-            case Either(options=options):
+            case Union(options=options):
                 return all(self._bound(option, depth + 1) for option in options)
             case _:
                 return False
 
-    def _lists(self, function: m.Expr, scope: Scope) -> bool:
+    def _lists(self, function: m.Expr, scope: Environment) -> bool:
         name = self.resolver.qualify(function, scope) or f"*.{last_name(function)}"
         effect = self.catalog.find("effect", name)
         return effect is not None and effect.op == "list"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.paths.directory_listings import SHOWING, Listings
-from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.paths.directory_listings import SHOWING, DirectoryListings
+from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.paths.rank_dependence import Privacy
-    from fsrace_lint.analysis.ranks.rank_tests import Guards
-    from fsrace_lint.analysis.values.abstract_values import Element, Scope
+    from fsrace_lint.analysis.paths.rank_dependence import RankDependence
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.analysis.values.abstract_values import Environment, IterationElement
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
 
@@ -21,24 +21,26 @@ IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
 """What goes over the same, in the same order, for the same that it is given."""
 
 
-class Rounds:
+class LoopRanges:
     """Tells what loops count, and what they find or have written out."""
 
-    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog, privacy: Privacy) -> None:
+    def __init__(
+        self, resolver: Resolver, guards: RankTests, catalog: Catalog, privacy: RankDependence
+    ) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
         self.privacy = privacy
-        self._listings = Listings(resolver, guards, catalog)
+        self._listings = DirectoryListings(resolver, guards, catalog)
 
-    def are_equal(self, element: Element) -> bool:
+    def are_equal(self, element: IterationElement) -> bool:
         """Tell whether each process goes over the same, and in the same order."""
         iterable = element.iterable
         if element.index is None and self._is_equal(iterable):
             return True
         return self._counts(iterable.expr, iterable.scope, element.index)
 
-    def _counts(self, iterable: m.Expr, scope: Scope, index: int | None) -> bool:
+    def _counts(self, iterable: m.Expr, scope: Environment, index: int | None) -> bool:
         """Tell whether what a loop goes over is numbers that it counts, or its part `index` is."""
         while isinstance(iterable, m.Call):
             name = self.resolver.qualify(iterable.function, scope) or ""
@@ -47,10 +49,10 @@ class Rounds:
             iterable = given(iterable, "0:iterable") or m.Constant(None)
         return False
 
-    def _is_equal(self, iterable: Value) -> bool:
+    def _is_equal(self, iterable: Expression) -> bool:
         """Tell whether each process goes over what is written out there, or found in one folder."""
         if self._listings.is_listing(iterable.expr, iterable.scope):
             return not self.privacy.origins(iterable.expr, iterable.scope)
         known = self.guards.known(iterable.expr, iterable.scope)
-        expr = known.expr if isinstance(known, Value) else iterable.expr
+        expr = known.expr if isinstance(known, Expression) else iterable.expr
         return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)

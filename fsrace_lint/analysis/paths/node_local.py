@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.paths.abstract_path import Path
-    from fsrace_lint.analysis.ranks.rank_tests import Guards
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class NodeLocal:
     """Tells what each node has for itself, as far as names tell."""
 
-    def __init__(self, resolver: Resolver, guards: Guards, catalog: Catalog) -> None:
+    def __init__(self, resolver: Resolver, guards: RankTests, catalog: Catalog) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
@@ -26,7 +26,7 @@ class NodeLocal:
             name.rstrip("/").split("/") for name in catalog.names("node-local") if name.startswith("/")
         ]
 
-    def place(self, expr: m.Expr, scope: Scope) -> str | None:
+    def place(self, expr: m.Expr, scope: Environment) -> str | None:
         """Name the place on the node's own disk that an environment variable or a call gives."""
         variable = self.guards.environment_variable(expr, scope)
         name = f"${variable}" if variable is not None else None
@@ -34,13 +34,13 @@ class NodeLocal:
             name = self.resolver.qualify(expr.function, scope)
         return name if name is not None and self.catalog.exact("node-local", name) is not None else None
 
-    def holds(self, path: Path | None) -> bool:
+    def holds(self, path: AbstractPath | None) -> bool:
         """Tell whether each node has a path of its own under this name."""
         if path is None:
             return False
-        return any(symbol.local for symbol in path.symbols()) or self.folder(path) > 0
+        return any(symbol.local for symbol in path.variables()) or self.folder(path) > 0
 
-    def folder(self, path: Path) -> int:
+    def folder(self, path: AbstractPath) -> int:
         """Count the components at the beginning of a path that name a folder on the node's own disk."""
         literal = [
             "".join(piece for piece in component if isinstance(piece, str)) for component in path.components

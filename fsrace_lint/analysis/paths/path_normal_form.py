@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.analysis.dataflow.infeasible_paths import open_ways
+from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.paths.abstract_path import (
     BOUND,
     NO_ORIGINS,
     PARENT,
     RANK_ALONE,
     RESULT,
-    Path,
-    Symbol,
+    AbstractPath,
+    PathVariable,
     all_certain,
     handed_in,
     is_new,
     renamed,
-    symbols_of,
+    variables_of,
 )
 from fsrace_lint.analysis.paths.format_strings import filled_by_format, filled_by_percent
-from fsrace_lint.analysis.paths.loop_ranges import IN_ORDER, Rounds
+from fsrace_lint.analysis.paths.loop_ranges import IN_ORDER, LoopRanges
 from fsrace_lint.analysis.paths.node_local import NodeLocal
 from fsrace_lint.analysis.paths.rank_dependence import is_given
-from fsrace_lint.analysis.paths.work_items import DealtOut
-from fsrace_lint.analysis.program.symbols import Instance, Library, qualified_name
+from fsrace_lint.analysis.paths.work_items import WorkItems
+from fsrace_lint.analysis.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Either,
-    Element,
-    Entered,
-    Selected,
+    Conditional,
+    ContextResult,
+    Expression,
+    IterationElement,
+    Union,
     Unknown,
-    Unpacked,
-    Value,
+    UnpackedPart,
 )
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.analysis.values.call_arguments import given, passed
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.analysis.paths.abstract_path import Piece
-    from fsrace_lint.analysis.paths.rank_dependence import Privacy
-    from fsrace_lint.analysis.paths.replicated_calls import Results
+    from fsrace_lint.analysis.paths.rank_dependence import RankDependence
+    from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.ranks.rank_tests import Guards
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Private
@@ -75,11 +75,16 @@ _JOINING: Final = frozenset(
 )
 
 
-class Paths:
+class PathNormalizer:
     """Normalizes path expressions in the scopes of a project."""
 
     def __init__(
-        self, resolver: Resolver, guards: Guards, catalog: Catalog, privacy: Privacy, results: Results
+        self,
+        resolver: Resolver,
+        guards: RankTests,
+        catalog: Catalog,
+        privacy: RankDependence,
+        results: ReplicatedCalls,
     ) -> None:
         """Prepare for a project."""
         self.resolver = resolver
@@ -88,11 +93,11 @@ class Paths:
         self.privacy = privacy
         self.results = results
         self.node_local = NodeLocal(resolver, guards, catalog)
-        self.dealt = DealtOut(guards, catalog)
-        self._rounds = Rounds(resolver, guards, catalog, privacy)
-        self._known: dict[tuple[int, Scope], tuple[m.Expr, Path | None]] = {}
+        self.dealt = WorkItems(guards, catalog)
+        self._rounds = LoopRanges(resolver, guards, catalog, privacy)
+        self._known: dict[tuple[int, Environment], tuple[m.Expr, AbstractPath | None]] = {}
 
-    def normalize(self, expr: m.Expr, scope: Scope) -> Path | None:
+    def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
         """Give the normal form of a path.
 
         Args:
@@ -109,10 +114,10 @@ class Paths:
                 self._known.clear()
             pieces = self.pieces(expr, scope, 0)
             # The expression is held on to, so that its id is not given to another one.
-            self._known[key] = expr, None if pieces is None else Path.of(pieces)
+            self._known[key] = expr, None if pieces is None else AbstractPath.of(pieces)
         return self._known[key][1]
 
-    def pieces(self, expr: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
+    def pieces(self, expr: m.Expr, scope: Environment, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
         """Give the pieces of a path, or None where it is not known or too deep."""
         if depth > _DEEPEST:
             return None
@@ -145,7 +150,9 @@ class Paths:
                 sides = (self.pieces(body, scope, depth + 1), self.pieces(orelse, scope, depth + 1))
                 return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
             case m.Boolean() if is_given(expr):
-                return (Symbol(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),)
+                return (
+                    PathVariable(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),
+                )
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self.pieces(value, scope, depth + 1)
                 return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
@@ -159,41 +166,47 @@ class Paths:
             case _:
                 return (self._opaque(expr, scope),)
 
-    def _process_or_node(self, expr: m.Expr, scope: Scope) -> Symbol | None:
+    def _process_or_node(self, expr: m.Expr, scope: Environment) -> PathVariable | None:
         """Read what is a process's own, its number, or a node's own, its number or its disk."""
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
             here = rank == "node"
-            return Symbol(("rank", rank), spell(expr), NO_ORIGINS if here else RANK_ALONE, local=here)
+            return PathVariable(("rank", rank), spell(expr), NO_ORIGINS if here else RANK_ALONE, local=here)
         place = self.node_local.place(expr, scope)
-        return None if place is None else Symbol(("node-local", place), spell(expr), local=True)
+        return None if place is None else PathVariable(("node-local", place), spell(expr), local=True)
 
-    def _opaque(self, expr: m.Expr, scope: Scope) -> Symbol:
-        return Symbol(
+    def _opaque(self, expr: m.Expr, scope: Environment) -> PathVariable:
+        return PathVariable(
             ("expression", id(expr), id(scope)),
             spell(expr),
             self.privacy.origins(expr, scope),
-            certain=False,
-            varies=self.dealt.is_dealt_out(expr, scope),
-            made_of=Value(expr, scope),
+            is_replicated=False,
+            is_work_item=self.dealt.is_work_item(expr, scope),
+            definition=Expression(expr, scope),
         )
 
-    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Scope) -> Symbol:
+    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Environment) -> PathVariable:
         """A symbol whose text follows from that of others.
 
         An attribute or an item of an object is taken for a setting, which is equal
         everywhere unless the object itself is private, or one of many, or the number of a part of the work.
         """
-        symbols = symbols_of(key)
-        origins = self.privacy.origins(expr, scope).union(*(each.origins for each in symbols)) or NO_ORIGINS
+        symbols = variables_of(key)
+        origins = (
+            self.privacy.origins(expr, scope).union(*(each.rank_dependence for each in symbols)) or NO_ORIGINS
+        )
         numbered = self.dealt.is_numbered(expr)
-        varies = numbered or any(symbol.varies for symbol in symbols)
+        varies = numbered or any(symbol.is_work_item for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies
-        certain = is_setting or (not numbered and all(symbol.certain for symbol in symbols))
-        made_of = Value(expr, scope)
-        return Symbol((kind, *key), spell(expr), origins, certain, varies=varies, made_of=made_of)
+        certain = is_setting or (not numbered and all(symbol.is_replicated for symbol in symbols))
+        made_of = Expression(expr, scope)
+        return PathVariable(
+            (kind, *key), spell(expr), origins, certain, is_work_item=varies, definition=made_of
+        )
 
-    def _concatenated(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+    def _concatenated(
+        self, parts: Iterable[m.Expr], scope: Environment, depth: int
+    ) -> tuple[Piece, ...] | None:
         pieces: list[Piece] = []
         for part in parts:
             found = self.pieces(part, scope, depth)
@@ -202,7 +215,7 @@ class Paths:
             pieces.extend(found)
         return tuple(pieces)
 
-    def _joined(self, parts: Iterable[m.Expr], scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+    def _joined(self, parts: Iterable[m.Expr], scope: Environment, depth: int) -> tuple[Piece, ...] | None:
         joined: list[Piece] = []
         for part in parts:
             found = self.pieces(part, scope, depth)
@@ -215,8 +228,8 @@ class Paths:
                 joined += ["/", *written]
         return tuple(joined)
 
-    def _call(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
-        entity = self.resolver.entity(call.function, scope)
+    def _call(self, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...] | None:
+        entity = self.resolver.symbol(call.function, scope)
         name = qualified_name(entity) or ""
         if name in _JOINING:
             return self._joined(call.arguments, scope, depth)
@@ -236,24 +249,24 @@ class Paths:
             return self._parent(call.arguments[0], call, scope, depth)
         own = self.catalog.find("private", name)
         if own is not None and own.scope == "node":
-            return (Symbol(("node", name), spell(call), local=True),)
+            return (PathVariable(("node", name), spell(call), local=True),)
         if own is not None:
             return self._own(own, call, scope, depth)
         return self._result(call, scope, depth)
 
-    def _own(self, own: Private, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...]:
+    def _own(self, own: Private, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...]:
         """Give a value that is a process's own; a file or folder newly made lies where the call says."""
         folder = given(call, own.folder) if own.folder else None
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
-        name = Symbol(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
+        name = PathVariable(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
         before = None if folder is None or is_local else self.pieces(folder, scope, depth)
         return (name,) if before is None else (*before, "/", name)
 
-    def _result(self, call: m.Call, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+    def _result(self, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...] | None:
         origins = self.privacy.origins(call, scope)
         function = self.resolver.callee(call, scope)
         if self.privacy.sends(call):
-            return (Symbol(("call", id(call), id(scope)), spell(call), origins),)
+            return (PathVariable(("call", id(call), id(scope)), spell(call), origins),)
         is_pure = function is None and self.results.is_pure(call, scope)
         known = self._given(call, scope, depth) if is_pure or function is not None else ()
         forms = tuple(form for _, form in known)
@@ -270,9 +283,9 @@ class Paths:
             object_ = 1 if function is not None and isinstance(call.function, m.Attribute) else 0
             apart = (found_there, forms[:object_])
             key = (RESULT, made_by, spell(call.function), names, apart, *forms[object_:])
-        return (Symbol(key, spell(call), origins, certain, made_of=Value(call, scope)),)
+        return (PathVariable(key, spell(call), origins, certain, definition=Expression(call, scope)),)
 
-    def _given(self, call: m.Call, scope: Scope, depth: int) -> tuple[_Given, ...]:
+    def _given(self, call: m.Call, scope: Environment, depth: int) -> tuple[_Given, ...]:
         """Give what a call is given, with its normal form: its result follows from that alone."""
         receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
@@ -282,7 +295,7 @@ class Paths:
         self, function: LinkedFunction, call: m.Call, known: tuple[_Given, ...], depth: int
     ) -> bool:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
-        ways = open_ways(call, function, self.privacy.exits(function)) if depth < _DEEPEST else ()
+        ways = feasible_exits(call, function, self.privacy.exits(function)) if depth < _DEEPEST else ()
         forms = [
             None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
@@ -293,7 +306,9 @@ class Paths:
                 forms.append(next((form for other, form in known if other is value), None))
         return bool(forms) and all(map(all_certain, forms))
 
-    def _percent(self, template: str, values: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+    def _percent(
+        self, template: str, values: m.Expr, scope: Environment, depth: int
+    ) -> tuple[Piece, ...] | None:
         items = values.items if isinstance(values, m.Sequence) else (values,)
         filled = filled_by_percent(template, items)
         if filled is None:
@@ -303,84 +318,92 @@ class Paths:
         return self._concatenated(filled, scope, depth)
 
     def _formatted(
-        self, call: m.Call, template: m.Expr, scope: Scope, depth: int
+        self, call: m.Call, template: m.Expr, scope: Environment, depth: int
     ) -> tuple[Piece, ...] | None:
         filled = None if call.keywords else filled_by_format(template, call.arguments)
         if filled is None:
             return self._result(call, scope, depth)
         return self._concatenated(filled, scope, depth)
 
-    def _parent(self, inner: m.Expr, whole: m.Expr, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+    def _parent(
+        self, inner: m.Expr, whole: m.Expr, scope: Environment, depth: int
+    ) -> tuple[Piece, ...] | None:
         pieces = self.pieces(inner, scope, depth)
         if pieces is None:
             return None
-        path = Path.of(pieces)
+        path = AbstractPath.of(pieces)
         last = path.components[-1] if path.components else ()
         ends = pieces[-1] if pieces else ""
         open_ended = isinstance(ends, str) and ends.endswith("/")
         if len(path.components) > 1 and not open_ended and any(isinstance(piece, str) for piece in last):
-            return tuple(Path(path.components[:-1]).pieces())
+            return tuple(AbstractPath(path.components[:-1]).pieces())
         return (self._derived(PARENT, (pieces,), whole, scope),)
 
-    def folder(self, expr: m.Expr, scope: Scope) -> Path | None:
+    def folder(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
         """Give the normal form of the folder that a file lies in; None where nothing is known of it."""
         pieces = self._parent(expr, expr, scope, 0)
-        return None if pieces is None else Path.of(pieces)
+        return None if pieces is None else AbstractPath.of(pieces)
 
-    def _variable(self, expr: m.Name | m.Attribute, scope: Scope, depth: int) -> tuple[Piece, ...] | None:
+    def _variable(
+        self, expr: m.Name | m.Attribute, scope: Environment, depth: int
+    ) -> tuple[Piece, ...] | None:
         if self.privacy.is_sent(expr, scope.function):
-            return (Symbol(("sent", id(scope.function), spell(expr)), spell(expr)),)
+            return (PathVariable(("sent", id(scope.function), spell(expr)), spell(expr)),)
         binding = self.guards.known(expr, scope)
         if binding is not None and not self._is_setting(expr, binding, scope):
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
             own = self.privacy.of_property(expr, scope)
             if own:
-                return (Symbol(("property", spell(expr)), spell(expr), own),)
-            owner = self.resolver.entity(expr.value, scope)
-            if expr.name == "parent" and owner in {Instance(Library("pathlib.Path")), None}:
+                return (PathVariable(("property", spell(expr)), spell(expr), own),)
+            owner = self.resolver.symbol(expr.value, scope)
+            if expr.name == "parent" and owner in {Instance(ExternalName("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
             base = self.pieces(expr.value, scope, depth)
             if base is None or (expr.name == "name" and is_new(base)):
                 return base
             return (self._derived("attribute", (base, expr.name), expr, scope),)
-        name = qualified_name(self.resolver.entity(expr, scope)) or expr.id
+        name = qualified_name(self.resolver.symbol(expr, scope)) or expr.id
         divided = self.dealt.is_data(expr.id)
-        return (Symbol(("name", name), expr.id, certain=not divided, varies=divided),)
+        return (PathVariable(("name", name), expr.id, is_replicated=not divided, is_work_item=divided),)
 
-    def _is_setting(self, expr: m.Name | m.Attribute, binding: Binding, scope: Scope) -> bool:
+    def _is_setting(self, expr: m.Name | m.Attribute, binding: Binding, scope: Environment) -> bool:
         """Tell whether an attribute is a field that its object is given, which a method may only convert."""
         if not isinstance(expr, m.Attribute):
             return False
         if is_none(binding):
             return True
-        if not isinstance(binding, Either):
+        if not isinstance(binding, Union):
             return False
-        class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
+        class_ = self.resolver.class_of(self.resolver.symbol(expr.value, scope))
         kept = any(isinstance(option, Unknown) for option in binding.options)
         return kept and class_ is not None and class_.declares(expr.name)
 
     def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
         name = target_name(expr) or spell(expr)
         match binding:
-            case Value(expr=value, scope=scope) if _is_path_like(value):
+            case Expression(expr=value, scope=scope) if _is_path_like(value):
                 return self.pieces(value, scope, depth + 1)
-            case Value(expr=value, scope=scope):
+            case Expression(expr=value, scope=scope):
                 key: tuple[object, ...] = ("value", id(value), id(scope))
                 origins = self.privacy.origins(value, scope)
-                return (Symbol(key, name, origins, certain=False, made_of=binding),)
+                return (PathVariable(key, name, origins, is_replicated=False, definition=binding),)
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
                 divided = self.dealt.is_data_of(binding)
-                return (Symbol(key, name, certain=not divided, parameter=parameter.name, varies=divided),)
+                return (
+                    PathVariable(
+                        key, name, is_replicated=not divided, parameter=parameter.name, is_work_item=divided
+                    ),
+                )
             case Unknown():
                 return None
             case (
-                Entered(context=Value(expr=m.Call() as call, scope=scope))
-                | Unpacked(whole=Value(expr=m.Call() as call, scope=scope), index=1)
+                ContextResult(context=Expression(expr=m.Call() as call, scope=scope))
+                | UnpackedPart(whole=Expression(expr=m.Call() as call, scope=scope), index=1)
             ) if self._makes(call, scope):
                 return renamed(self.pieces(call, scope, depth + 1), name)
-            case Unpacked(whole=Value(expr=whole)) if not (
+            case UnpackedPart(whole=Expression(expr=whole)) if not (
                 self.privacy.origins_of(binding) or isinstance(whole, m.Call)
             ):
                 return self.dealt.part(binding, expr)
@@ -389,17 +412,17 @@ class Paths:
                 options = self._options(binding, expr, depth + 1)
                 certain = (
                     self._rounds.are_equal(binding)
-                    if isinstance(binding, Element)
+                    if isinstance(binding, IterationElement)
                     else (bool(options) and all(map(all_certain, options)))
                 )
-                varies = isinstance(binding, Element) and not certain
+                varies = isinstance(binding, IterationElement) and not certain
                 sources = handed_in(piece for form in options for piece in form or ())
                 bound = self._one_of(binding, depth + 1) or (BOUND, id(binding), name, sources)
-                return (Symbol(bound, name, origins, certain, varies=varies, made_of=binding),)
+                return (PathVariable(bound, name, origins, certain, is_work_item=varies, definition=binding),)
 
     def _one_of(self, binding: Binding, depth: int) -> tuple[object, ...] | None:
         """Give the key of an element: in two loops over the same it stands for the same."""
-        if not isinstance(binding, Element) or depth > _DEEPEST:
+        if not isinstance(binding, IterationElement) or depth > _DEEPEST:
             return None
         expr, scope = binding.iterable.expr, binding.iterable.scope
         if isinstance(expr, m.Call) and self.resolver.qualify(expr.function, scope) in IN_ORDER:
@@ -408,7 +431,7 @@ class Paths:
         iterable = self.pieces(expr, scope, depth)
         return None if iterable is None else ("element", iterable, binding.index)
 
-    def _makes(self, call: m.Call, scope: Scope) -> bool:
+    def _makes(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether a call makes a file or folder that is a process's own."""
         entry = self.catalog.find("private", self.resolver.qualify(call.function, scope))
         return entry is not None and entry.folder != ""
@@ -416,16 +439,16 @@ class Paths:
     def _options(self, binding: Binding, expr: m.Expr, depth: int) -> list[tuple[Piece, ...] | None]:
         """Give what a name is bound to on each way to where it is read as a path, which None is not."""
         match binding:
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 options: tuple[Binding, ...] = (then, otherwise)
-            case Either():
+            case Union():
                 options = binding.options
             case _:
                 options = ()
         told = [option for option in options if not is_none(option)]
         return [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in told]
 
-    def parameter_of(self, symbol: Symbol, function: LinkedFunction) -> m.Parameter | None:
+    def parameter_of(self, symbol: PathVariable, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
         if not symbol.parameter or symbol.key[1] != id(function):
             return None

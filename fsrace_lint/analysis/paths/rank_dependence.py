@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.dataflow.infeasible_paths import open_ways
+from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.paths.abstract_path import NO_ORIGINS, RANK_ALONE
 from fsrace_lint.analysis.program.symbols import is_property
-from fsrace_lint.analysis.values.abstract_values import Either, Element, Entered, Selected, Unpacked, Value
+from fsrace_lint.analysis.values.abstract_values import (
+    Conditional,
+    ContextResult,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
+)
 from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.engine.query_cache import Memo
 from fsrace_lint.syntax import model as m
@@ -16,11 +23,11 @@ from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Exit
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint
     from fsrace_lint.analysis.paths.abstract_path import Origins
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.ranks.rank_tests import Guards
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
 
@@ -34,16 +41,16 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 _PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
 
 
-class Privacy:
+class RankDependence:
     """Finds ranks, process ids and temporary names in values."""
 
     def __init__(
         self,
         resolver: Resolver,
-        guards: Guards,
+        guards: RankTests,
         catalog: Catalog,
-        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
-        events: Callable[[LinkedFunction], tuple[Event, ...]],
+        exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
+        events: Callable[[LinkedFunction], tuple[CallSite, ...]],
     ) -> None:
         """Prepare for a project.
 
@@ -60,7 +67,7 @@ class Privacy:
         self.exits = exits
         self.events = events
         self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
-        self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
         self._sent: dict[LinkedFunction, frozenset[str]] = {}
         self.sources = frozenset(
             name.rpartition(".")[2]
@@ -68,7 +75,7 @@ class Privacy:
             if catalog.exact("collective", name).orders == "source" and "scatter" not in name
         )
 
-    def is_private(self, expr: m.Expr, scope: Scope) -> bool:
+    def is_rank_dependent(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether the value of an expression differs from process to process.
 
         Args:
@@ -80,7 +87,7 @@ class Privacy:
         """
         return bool(self.origins(expr, scope))
 
-    def origins(self, expr: m.Expr, scope: Scope) -> Origins:
+    def origins(self, expr: m.Expr, scope: Environment) -> Origins:
         """Tell by what the value of an expression differs from process to process.
 
         Args:
@@ -95,7 +102,7 @@ class Privacy:
         self._kept[key] = expr, scope
         return self._answers.get(key, lambda: self._find(expr, scope) or NO_ORIGINS)
 
-    def _find(self, expr: m.Expr, scope: Scope) -> Origins:
+    def _find(self, expr: m.Expr, scope: Environment) -> Origins:
         rank = self.guards.rank_scope(expr, scope)
         if rank is not None:
             return NO_ORIGINS if rank == "node" else RANK_ALONE
@@ -150,24 +157,26 @@ class Privacy:
     def origins_of(self, binding: Binding) -> Origins:
         """Tell by what the value that a name is bound to differs from process to process."""
         match binding:
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self.origins(expr, scope)
-            case Unpacked(whole=Value(expr=m.Call(function=function))) if last_name(function) in _READING:
+            case UnpackedPart(whole=Expression(expr=m.Call(function=function))) if (
+                last_name(function) in _READING
+            ):
                 return NO_ORIGINS
-            case Unpacked() if parts := tuple(self.guards.parts(binding)):
+            case UnpackedPart() if parts := tuple(self.guards.parts(binding)):
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
-            case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+            case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
                 return self.origins(value.expr, value.scope)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self.origins_of(then) | self.origins_of(otherwise)
-            case Either(options=options):
+            case Union(options=options):
                 return NO_ORIGINS.union(*(self.origins_of(option) for option in options))
             case _:
                 return NO_ORIGINS
 
-    def of_property(self, expr: m.Expr, scope: Scope) -> Origins:
+    def of_property(self, expr: m.Expr, scope: Environment) -> Origins:
         """Tell by what an attribute differs that is a property and returns something private."""
-        entity = self.resolver.entity(expr, scope) if isinstance(expr, m.Attribute) else None
+        entity = self.resolver.symbol(expr, scope) if isinstance(expr, m.Attribute) else None
         return self.returned_by(entity) if is_property(entity) else NO_ORIGINS
 
     def returned_by(self, function: LinkedFunction | None, call: m.Call | None = None) -> Origins:
@@ -177,12 +186,12 @@ class Privacy:
         """
         ways = () if function is None else self.exits(function)
         if function is not None and call is not None:
-            ways = open_ways(call, function, ways)
+            ways = feasible_exits(call, function, ways)
         found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)
         origins = NO_ORIGINS.union(*found)
         return origins & RANK_ALONE if function is not None and self.agrees(function) else origins
 
-    def _source(self, expr: m.Expr, scope: Scope) -> Origins:
+    def _source(self, expr: m.Expr, scope: Environment) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
         return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS
 

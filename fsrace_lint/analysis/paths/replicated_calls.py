@@ -16,9 +16,9 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
 
@@ -49,11 +49,11 @@ _ELSEWHERE: Final = frozenset({"environ", "getenv", "random", "next", "open"})
 """Identifiers of what can give each process something of its own, besides those in the catalog."""
 
 
-class Results:
+class ReplicatedCalls:
     """Tells which functions make the same of the same."""
 
     def __init__(
-        self, resolver: Resolver, catalog: Catalog, events: Callable[[LinkedFunction], tuple[Event, ...]]
+        self, resolver: Resolver, catalog: Catalog, events: Callable[[LinkedFunction], tuple[CallSite, ...]]
     ) -> None:
         """Prepare for a project; `events` gives the calls in a function."""
         self.resolver = resolver
@@ -61,7 +61,7 @@ class Results:
         self.events = events
         self._known: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
 
-    def is_pure(self, call: m.Call, scope: Scope) -> bool:
+    def is_pure(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether what a call gives follows from what it is given; it leads into no function here."""
         name = self._name(call, scope)
         return self.catalog.find("effect", name) is None and _is_plain(name, call.function)
@@ -86,7 +86,7 @@ class Results:
             return False
         return all(self._gives_the_same(event, depth) for event in self.events(function))
 
-    def _gives_the_same(self, event: Event, depth: int) -> bool:
+    def _gives_the_same(self, event: CallSite, depth: int) -> bool:
         callee = self.resolver.callee(event.call, event.state.scope)
         if callee is not None:
             return self.follow(callee, depth + 1)
@@ -94,7 +94,7 @@ class Results:
         effect = self.catalog.find("effect", name)
         return _is_plain(name, event.call.function) if effect is None else effect.op in _LOOKING
 
-    def _name(self, call: m.Call, scope: Scope) -> str:
+    def _name(self, call: m.Call, scope: Environment) -> str:
         return self.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
 
     @functools.cached_property

@@ -11,7 +11,7 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.paths.abstract_path import Component, Path
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath, Component
 
 _NAME: Final = re.compile(r"\w+")
 
@@ -30,7 +30,7 @@ class Storage(Record, frozen=True):
     shared: tuple[str, ...] = ()
     local: tuple[str, ...] = ()
 
-    def named(self, path: Path | None, spelled: str) -> bool | None:
+    def named(self, path: AbstractPath | None, spelled: str) -> bool | None:
         """Tell whether the user names a path as shared.
 
         Args:
@@ -46,11 +46,11 @@ class Storage(Record, frozen=True):
         return None if not shared and not local else shared > local
 
 
-def _fits(text: str, path: Path | None, spelled: str) -> bool:
+def _fits(text: str, path: AbstractPath | None, spelled: str) -> bool:
     if text.startswith("$"):
         return _fits_variable(text.strip("${}"), path, spelled)
     if _NAME.fullmatch(text):
-        spellings = (spelled, *(symbol.text for symbol in path.symbols())) if path else (spelled,)
+        spellings = (spelled, *(symbol.text for symbol in path.variables())) if path else (spelled,)
         folders = [] if path is None else list(_literal(path.components))
         return text in folders or any(text in _names(spelling) for spelling in spellings)
     wanted = text.rstrip("/").split("/")
@@ -58,9 +58,9 @@ def _fits(text: str, path: Path | None, spelled: str) -> bool:
     return len(found) >= len(wanted) and all(map(_matches, found, wanted))
 
 
-def _fits_variable(name: str, path: Path | None, spelled: str) -> bool:
+def _fits_variable(name: str, path: AbstractPath | None, spelled: str) -> bool:
     """Tell whether an environment variable is a part of a path, read by the program or left to the shell."""
-    spellings = (spelled, *(symbol.text for symbol in path.symbols())) if path else (spelled,)
+    spellings = (spelled, *(symbol.text for symbol in path.variables())) if path else (spelled,)
     if any(repr(name) in spelling and "env" in spelling for spelling in spellings):
         return True
     return path is not None and not {f"${name}", f"${{{name}}}"}.isdisjoint(_literal(path.components))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.paths.abstract_path import PART, Symbol
+from fsrace_lint.analysis.paths.abstract_path import PART, PathVariable
 from fsrace_lint.analysis.ranks.rank_tests import setting_of
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Either,
-    Element,
-    Entered,
-    Selected,
-    Unpacked,
-    Value,
+    Conditional,
+    ContextResult,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
 )
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.ranks.rank_tests import Guards
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.catalog import Catalog
 
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
@@ -33,10 +33,10 @@ _MOST: Final = 200
 """How many expressions and bindings are looked at for one path."""
 
 
-class DealtOut:
+class WorkItems:
     """Tells by usual names what is dealt out, and from which parameters a value is made."""
 
-    def __init__(self, guards: Guards, catalog: Catalog) -> None:
+    def __init__(self, guards: RankTests, catalog: Catalog) -> None:
         """Prepare for a project."""
         self.guards = guards
         self.catalog = catalog
@@ -50,19 +50,19 @@ class DealtOut:
         """Tell whether each process is passed another value: a sample, or the index of one."""
         return argument.function.facts.name == "__getitem__" or self.is_data(argument.parameter.name)
 
-    def is_dealt_out(self, expr: m.Expr, scope: Scope) -> bool:
+    def is_work_item(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether something is looked up by what each process has another of."""
         if isinstance(expr, m.Name):
             bound = self.guards.known(expr, scope)
             return isinstance(bound, Argument) and self.is_data_of(bound)
-        return self.is_numbered(expr) or any(self.is_dealt_out(part, scope) for part in parts(expr))
+        return self.is_numbered(expr) or any(self.is_work_item(part, scope) for part in parts(expr))
 
     def is_numbered(self, expr: m.Expr) -> bool:
         """Tell whether a setting says which part of the work this process does: `args.shard_id`."""
         named = expr.name if isinstance(expr, m.Attribute) else setting_of(expr)
         return named.endswith(_NUMBERED) and self.is_data(named)
 
-    def part(self, binding: Unpacked, expr: m.Expr) -> tuple[Symbol] | None:
+    def part(self, binding: UnpackedPart, expr: m.Expr) -> tuple[PathVariable] | None:
         """Read a name of a part of what a function is handed; None where it is a part of anything else.
 
         It is one of many, and no two are the same. Where it is of an item of the work, it tells whose it is.
@@ -70,7 +70,11 @@ class DealtOut:
         whole = binding.whole
         if not isinstance(self.guards.known(whole.expr, whole.scope), Argument):
             return None
-        return (Symbol((PART, id(expr)), spell(expr), certain=False, varies=True, made_of=binding),)
+        return (
+            PathVariable(
+                (PART, id(expr)), spell(expr), is_replicated=False, is_work_item=True, definition=binding
+            ),
+        )
 
     def parameters(self, binding: Binding, function: LinkedFunction) -> Iterator[m.Parameter]:
         """Give the parameters of a function from which a value is made; its object is none of them."""
@@ -78,7 +82,7 @@ class DealtOut:
         seen: dict[int, Binding] = {}  # held on to, so that no id is given to another one
         while waiting and len(seen) < _MOST:
             here = waiting.pop()
-            key = id(here.expr if isinstance(here, Value) else here)
+            key = id(here.expr if isinstance(here, Expression) else here)
             if key in seen:
                 continue
             seen[key] = here
@@ -86,16 +90,20 @@ class DealtOut:
                 case Argument(function=own, parameter=parameter) if own is function:
                     if not (function.takes_object and parameter is function.facts.parameters[0]):
                         yield parameter
-                case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+                case (
+                    IterationElement(iterable=value)
+                    | UnpackedPart(whole=value)
+                    | ContextResult(context=value)
+                ):
                     waiting.append(value)
-                case Value():
+                case Expression():
                     waiting += self._made_of(here)
-                case Selected(then=then, otherwise=otherwise):
+                case Conditional(then=then, otherwise=otherwise):
                     waiting += (then, otherwise)
-                case Either(options=options):
+                case Union(options=options):
                     waiting += options
 
-    def _made_of(self, value: Value) -> Iterator[Binding]:
+    def _made_of(self, value: Expression) -> Iterator[Binding]:
         """Give what a name stands for, or the parts of any other expression; a folder has many items."""
         expr, scope = value.expr, value.scope
         if last_name(expr) in _FOLDERS:
@@ -104,4 +112,4 @@ class DealtOut:
         if bound is not None:
             yield bound
         else:
-            yield from (Value(part, scope) for part in parts(expr))
+            yield from (Expression(part, scope) for part in parts(expr))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.program.modules import Module
-    from fsrace_lint.analysis.program.tables import Tables
+    from fsrace_lint.analysis.program.tables import NameLookup
     from fsrace_lint.syntax import model as m
 
 Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
@@ -59,10 +59,10 @@ class _ByClass(NamedTuple):
         yield from self.bare.get(home.module.functions[home.facts.parent], ())
 
 
-class FurtherNames:
+class AliasClosure:
     """Finds the further names of what functions, classes and libraries have, each name's once."""
 
-    def __init__(self, table: ModuleTable, tables: Tables) -> None:
+    def __init__(self, table: ModuleTable, tables: NameLookup) -> None:
         """Prepare for a project: its files, and where its names stand; nothing is looked at yet."""
         self._table, self._tables = table, tables
         self._own: dict[LinkedFunction, frozenset[str]] = {}

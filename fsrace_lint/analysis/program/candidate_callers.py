@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fsrace_lint.analysis.program.alias_closure import (
     LIBRARY,
-    FurtherNames,
+    AliasClosure,
     are_related,
     bound,
     home_of,
@@ -15,7 +15,7 @@ from fsrace_lint.analysis.program.alias_closure import (
 )
 from fsrace_lint.analysis.program.imports import common_folders
 from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
-from fsrace_lint.analysis.program.tables import Headed, Tables
+from fsrace_lint.analysis.program.tables import IndexedLookup, NameLookup
 from fsrace_lint.syntax.model import BARE, HANDED, LAMBDA, OF_OTHER, OF_OWN
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ _Sought: TypeAlias = "tuple[dict[LinkedFunction, None], frozenset[str]]"
 """Who may call something or hand it on, and the last names by which."""
 
 
-class Mentions:
+class CandidateCallers:
     """Finds the functions in whose code another one may be meant: a few of all, which need a closer look."""
 
     def __init__(self, table: ModuleTable, *, asks_few: bool = False) -> None:
         """Prepare for a project, of which few files are asked about, or many; nothing is looked at yet."""
         self._modules = table.modules
         self._asks_few = asks_few
-        self._tables = Headed(table.modules, table.heads) if asks_few else Tables(table.modules)
-        self.further = FurtherNames(table, self._tables)
+        self._tables = IndexedLookup(table.modules, table.heads) if asks_few else NameLookup(table.modules)
+        self.further = AliasClosure(table, self._tables)
         self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
         self._sought: dict[LinkedFunction | _Ways, _Sought] = {}
         self.effort = 0

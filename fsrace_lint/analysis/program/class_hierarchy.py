@@ -13,7 +13,7 @@ _MOST_HEIRS: Final = 500
 """How many classes may inherit from one, before what they bind says nothing of its objects."""
 
 
-class Kinship:
+class ClassHierarchy:
     """Finds the relatives of classes, and remembers them."""
 
     def __init__(

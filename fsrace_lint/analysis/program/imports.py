@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.analysis.program.modules import module_name
-from fsrace_lint.engine.name_index import Heads
+from fsrace_lint.engine.name_index import NameIndex
 from fsrace_lint.engine.name_index_entry import HERE
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ModuleTable:
         modules: Iterable[Module],
         also: Mapping[str, Module | None],
         libraries: Container[str] = (),
-        heads: Heads | None = None,
+        heads: NameIndex | None = None,
     ) -> None:
         """Index the modules of a project, under further relative paths too.
 
@@ -46,7 +46,7 @@ class ModuleTable:
             heads: The heads of the modules in the same order, if somebody has them already.
         """
         self.modules = tuple(modules)
-        self.heads = heads or Heads((module.relative, module.head) for module in self.modules)
+        self.heads = heads or NameIndex((module.relative, module.head) for module in self.modules)
         self._libraries = libraries
         for position, module in enumerate(self.modules):
             module.position = position

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from fsrace_lint.engine.grouping import where
-from fsrace_lint.engine.name_index_entry import Gathered
+from fsrace_lint.engine.name_index_entry import ComputedIndexEntry
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.traversal import all_in, bound_in, bound_names, constants_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.engine.name_index_entry import PackedHead
+    from fsrace_lint.engine.name_index_entry import PackedIndexEntry
 
 _NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
 
@@ -34,14 +34,14 @@ class Module:
         path: str,
         relative: str,
         facts: Callable[[], m.FileFacts],
-        head: PackedHead | Gathered,
+        head: PackedIndexEntry | ComputedIndexEntry,
     ) -> None:
         """Name a file, with what gives its facts, and with its head: the names in it."""
         self.path = path
         self.relative = relative
         self.name = module_name(relative)
         self.position = 0
-        self.family: Family | None = None
+        self.family: ClassRelations | None = None
         self._facts, self.head = facts, head
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class Module:
         return self.functions[0]
 
 
-class Family(Protocol):
+class ClassRelations(Protocol):
     """Tells how the classes of a project are related."""
 
     def bases(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
@@ -337,7 +337,7 @@ def link_module(path: str, relative: str, facts: m.FileFacts) -> Module:
     Returns:
         The module; its classes are related to others once it is in a project.
     """
-    return Module(path, relative, lambda: facts, Gathered(facts))
+    return Module(path, relative, lambda: facts, ComputedIndexEntry(facts))
 
 
 @functools.cache

@@ -15,7 +15,7 @@ DEEPEST: Final = 16
 """How many steps are taken from an expression to what it denotes."""
 
 
-class Library(Record, frozen=True):
+class ExternalName(Record, frozen=True):
     """Something outside the project, by qualified name."""
 
     name: str
@@ -24,41 +24,43 @@ class Library(Record, frozen=True):
 class Instance(Record, frozen=True):
     """An object of a class."""
 
-    of: Library | LinkedClass
+    of: ExternalName | LinkedClass
 
 
-class Kind(Record, frozen=True):
+class ClassObject(Record, frozen=True):
     """A class that is a part of a collection; what calls it there is found under none of its names."""
 
     of: LinkedClass
 
 
-class Global(Record, frozen=True):
+class ModuleVariable(Record, frozen=True):
     """A variable of a module of the project."""
 
     module: Module
     name: str
 
 
-Entity: TypeAlias = Library | Instance | Kind | Global | Module | LinkedFunction | LinkedClass
+Symbol: TypeAlias = (
+    ExternalName | Instance | ClassObject | ModuleVariable | Module | LinkedFunction | LinkedClass
+)
 
 
-def qualified_name(entity: Entity | None) -> str | None:
+def qualified_name(entity: Symbol | None) -> str | None:
     """Spell an entity as the catalog would, or None where it has no such name."""
     match entity:
-        case Library(name=name):
+        case ExternalName(name=name):
             return name
         case LinkedFunction() | LinkedClass():
             return entity.qualified
-        case Global(module=module, name=name):
+        case ModuleVariable(module=module, name=name):
             return f"{module.name}.{name}"
         case _:
             return None
 
 
-def is_class(entity: Entity | None) -> TypeGuard[Library | LinkedClass]:
+def is_class(entity: Symbol | None) -> TypeGuard[ExternalName | LinkedClass]:
     """Tell whether something is a class: of the project, or of a library by its name."""
-    if isinstance(entity, Library):
+    if isinstance(entity, ExternalName):
         return entity.name.rpartition(".")[2][:1].isupper()
     return isinstance(entity, LinkedClass)
 
@@ -68,14 +70,14 @@ def package_of(name: str) -> str:
     return name.partition(".")[0]
 
 
-def as_function(entity: Entity | None) -> LinkedFunction | None:
+def as_function(entity: Symbol | None) -> LinkedFunction | None:
     """Give the function that calling an entity runs."""
     if isinstance(entity, LinkedFunction):
         return entity
     return entity.method("__init__") if isinstance(entity, LinkedClass) else None
 
 
-def is_property(entity: Entity | None) -> TypeGuard[LinkedFunction]:
+def is_property(entity: Symbol | None) -> TypeGuard[LinkedFunction]:
     """Tell whether reading an attribute runs this function."""
     if not isinstance(entity, LinkedFunction):
         return False

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
-    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.engine.name_index import NameIndex
     from fsrace_lint.syntax import model as m
 
 _A_FEW: Final = 12
 """So many names are looked for by themselves."""
 
 
-class Tables:
+class NameLookup:
     """Finds names in the files of a project, all of which are looked at the first time."""
 
     def __init__(self, modules: Iterable[Module]) -> None:
@@ -84,10 +84,10 @@ class Tables:
         return None
 
 
-class Headed(Tables):
+class IndexedLookup(NameLookup):
     """Finds them by the heads of files: a file without a name is not looked at."""
 
-    def __init__(self, modules: Iterable[Module], heads: Heads) -> None:
+    def __init__(self, modules: Iterable[Module], heads: NameIndex) -> None:
         """Take the files and their heads; nothing is looked at yet."""
         super().__init__(modules)
         self._heads = heads

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.existence_checks import related
-from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign, Trace
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, ConcurrencyTrace, Evidence
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.queries.linked import Linked
 from fsrace_lint.files.spans import Place
@@ -16,28 +16,28 @@ from fsrace_lint.files.spans import Place
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from fsrace_lint.analysis.accesses.model import Probe, Site
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.catalog import Op
 
 
-class SiteQueries(Linked):
+class AccessQueries(Linked):
     """What is done to the filesystem, and what was tested before."""
 
-    def sites(self, *ops: Op) -> Iterator[Site]:
+    def accesses(self, *ops: Op) -> Iterator[Access]:
         """Give the sites of some operations where they stand, file by file in the order of the code."""
-        return (site for site in self.each_acting(self._found.direct) if site.act.op in ops)
+        return (site for site in self.each_acting(self._found.direct) if site.operation.op in ops)
 
-    def exposed(self, *ops: Op) -> Iterator[Site]:
+    def instantiated(self, *ops: Op) -> Iterator[Access]:
         """Give the sites of some operations where their path is decided.
 
         A function that writes the path it is given is no site of its own where
         its callers are known: each call of it is one.
         """
-        return (site for site in self.each_acting(self._found.exposed) if site.act.op in ops)
+        return (site for site in self.each_acting(self._found.instantiated) if site.operation.op in ops)
 
-    def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[Probe, Site]]:
+    def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[ExistenceCheck, Access]]:
         """Give the sites that are reached only after an existence test of their path.
 
         Args:
@@ -47,28 +47,28 @@ class SiteQueries(Linked):
         Yields:
             The nearest such test before the site, and the site.
         """
-        for site in self.sites(*ops):
-            probe = self._nearest(site.event, site.path, absent=absent)
+        for site in self.accesses(*ops):
+            probe = self._nearest(site.call_site, site.path, absent=absent)
             if probe is not None:
                 yield probe, site
 
-    def probe_of(self, site: Site) -> Probe | None:
+    def probe_of(self, site: Access) -> ExistenceCheck | None:
         """Give the nearest existence test of its path that comes before a site, whatever it found."""
-        return self._nearest(site.event, site.path)
+        return self._nearest(site.call_site, site.path)
 
-    def probe_of_itself(self, site: Site) -> Probe | None:
+    def probe_of_itself(self, site: Access) -> ExistenceCheck | None:
         """Give the test that found missing just what a site makes, which is taken for whole from then on."""
         probe = self.probe_of(site)
-        return probe if probe is not None and probe.absent and probe.path == site.path else None
+        return probe if probe is not None and probe.found_missing and probe.path == site.path else None
 
-    def probe_where_done(self, site: Site, *, absent: bool) -> Probe | None:
+    def probe_where_done(self, site: Access, *, absent: bool) -> ExistenceCheck | None:
         """Give the nearest existence test of its path in the function that does it."""
         done = site
-        while done.below is not None:
-            done = done.below
-        return self._nearest(done.event, done.path, absent=absent)
+        while done.callee_access is not None:
+            done = done.callee_access
+        return self._nearest(done.call_site, done.path, absent=absent)
 
-    def created_after_check(self, *ops: Op) -> Iterator[tuple[Probe, Site]]:
+    def created_after_check(self, *ops: Op) -> Iterator[tuple[ExistenceCheck, Access]]:
         """Give the sites that make something after a test that found it missing.
 
         Where a call leads to a site, the test may stand before the call; it is
@@ -82,55 +82,65 @@ class SiteQueries(Linked):
         """
         for site in self._everywhere(ops):
             probe = self._missing(site)
-            if probe is not None and not (site.below and self.is_created_after_check(site.below)):
+            if probe is not None and not (
+                site.callee_access and self.is_created_after_check(site.callee_access)
+            ):
                 yield probe, site
 
-    def is_created_after_check(self, site: Site) -> bool:
+    def is_created_after_check(self, site: Access) -> bool:
         """Tell whether `created_after_check` gives a site, from where it is seen or from below."""
         if self._missing(site) is not None:
             return True
-        return site.below is not None and self.is_created_after_check(site.below)
+        return site.callee_access is not None and self.is_created_after_check(site.callee_access)
 
-    def comes_in_order(self, site: Site) -> bool:
+    def comes_in_order(self, site: Access) -> bool:
         """Tell whether the calls by which several processes come to a site let the first one go first."""
-        return any(self.propagation.protection.first(event) is not None for event in site.way)
+        return any(
+            self.propagation.protection.serializing_context(event) is not None for event in site.call_chain
+        )
 
-    def is_skipped_by_followers(self, site: Site) -> bool:
+    def is_skipped_by_followers(self, site: Access) -> bool:
         """Tell whether the first process goes first on the way to a site, and a test finds something missing.
 
         What the first one made may be what the test asks for, though its name does not show it.
         """
-        ordered = site.is_ordered or self.comes_in_order(site)
-        before = (probe for event in (*site.chain, *site.way) for probe in self._found.tests.before(event))
-        return ordered and any(probe.absent for probe in before)
+        ordered = site.is_serialized or self.comes_in_order(site)
+        before = (
+            probe
+            for event in (*site.inlined_chain, *site.call_chain)
+            for probe in self._found.tests.before(event)
+        )
+        return ordered and any(probe.found_missing for probe in before)
 
-    def is_given_up_after(self, site: Site) -> bool:
+    def is_given_up_after(self, site: Access) -> bool:
         """Tell whether a handler does it and then raises: who fails in it is lost anyway."""
-        flow, literals = self.linker.flow(site.event.function), site.event.state.literals
+        flow, literals = self.linker.flow(site.call_site.function), site.call_site.state.conditions
         caught = any(literal.attempt is not None and literal.truth for literal in literals)
         if flow is None or not caught:
             return False
-        before = flow.events.index(site.event)
-        return any(way.position > before and way.state.literals == literals for way in flow.raises)
+        before = flow.call_sites.index(site.call_site)
+        return any(
+            way.position > before and way.state.conditions == literals for way in flow.exceptional_exits
+        )
 
-    def stands_among_processes(self, site: Site) -> bool:
+    def stands_among_processes(self, site: Access) -> bool:
         """Tell whether several processes may run a site, and its file shows that there are several."""
         shown = self._found.evidences.is_shown_in_file
-        return site.evidence is not Evidence.NONE and shown(site.event.function)
+        return site.evidence is not Evidence.NONE and shown(site.call_site.function)
 
-    def created_beside(self, probe: Probe, site: Site) -> Iterator[Site]:
+    def created_beside(self, probe: ExistenceCheck, site: Access) -> Iterator[Access]:
         """Give what is made after the same test as a site, in the same folder, with no test of its own."""
-        for other in self._found.seen(site.event.function):
+        for other in self._found.all_accesses(site.call_site.function):
             if (
-                other.event is not site.event
-                and other.act.op == site.act.op
+                other.call_site is not site.call_site
+                and other.operation.op == site.operation.op
                 and self._missing(other) is None
                 and _are_siblings(probe.path, other.path)
-                and any(before.span == probe.span for before in self._found.tests.before(other.event))
+                and any(before.span == probe.span for before in self._found.tests.before(other.call_site))
             ):
                 yield other
 
-    def pairs(self, first: Container[Op], then: Container[Op]) -> Iterator[tuple[Site, Site]]:
+    def pairs(self, first: Container[Op], then: Container[Op]) -> Iterator[tuple[Access, Access]]:
         """Give two acts on one path, or the second within it, one after the other in the same function.
 
         Args:
@@ -140,15 +150,15 @@ class SiteQueries(Linked):
         Yields:
             The two sites; each second one with the nearest that comes before it.
         """
-        for found in self.each_acting(lambda function: (self._found.seen(function),)):
+        for found in self.each_acting(lambda function: (self._found.all_accesses(function),)):
             for index, site in enumerate(found):
-                if site.act.op in then:
-                    before = (other for other in reversed(found[:index]) if other.act.op in first)
+                if site.operation.op in then:
+                    before = (other for other in reversed(found[:index]) if other.operation.op in first)
                     other = next((other for other in before if are_one_after_another(other, site)), None)
                     if other is not None:
                         yield other, site
 
-    def shown_by(self, before: Site | None, site: Site) -> Site:
+    def shown_by(self, before: Access | None, site: Access) -> Access:
         """Give a site as evident where one process alone, of several, makes what it then deals with.
 
         Args:
@@ -160,46 +170,52 @@ class SiteQueries(Linked):
         """
         if before is None or before.runs is not Runs.ONE or site.evidence is Evidence.EVIDENT:
             return site
-        place = Place(before.event.function.module.path, before.span)
-        sign = Sign(place, f"{before.callee} lets one process alone make it")
-        return replace(site, trace=lambda: Trace(Evidence.EVIDENT, (), sign))
+        place = Place(before.call_site.function.module.path, before.span)
+        sign = ConcurrencyMarker(place, f"{before.callee} lets one process alone make it")
+        return replace(site, trace=lambda: ConcurrencyTrace(Evidence.EVIDENT, (), sign))
 
-    def shown_by_one(self, site: Site) -> Site:
+    def shown_by_one(self, site: Access) -> Access:
         """Give a site as evident where one of several processes evidently comes to it, alone or not."""
         if site.evidence is Evidence.EVIDENT:
             return site
-        trace = self._found.evidences.trace(site.event, by_one=True)
+        trace = self._found.evidences.trace(site.call_site, by_one=True)
         if trace.evidence is not Evidence.EVIDENT:
             return site
-        return replace(site, trace=lambda: Trace(Evidence.EVIDENT, (), trace.sign))
+        return replace(site, trace=lambda: ConcurrencyTrace(Evidence.EVIDENT, (), trace.marker))
 
-    def resets(self) -> Iterator[tuple[Site, Site]]:
+    def resets(self) -> Iterator[tuple[Access, Access]]:
         """Give the deletes of what the same function then makes a directory again, and what makes it."""
         for gone, made in self.pairs({"delete"}, {"mkdir", "copy"}):
-            if made.act.op == "mkdir" or made.act.tree:
+            if made.operation.op == "mkdir" or made.operation.tree:
                 yield gone, made
 
-    def _everywhere(self, ops: Container[Op]) -> Iterator[Site]:
+    def _everywhere(self, ops: Container[Op]) -> Iterator[Access]:
         """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
-        return (site for site in self.each_acting(self._found.seen) if site.act.op in ops)
+        return (site for site in self.each_acting(self._found.all_accesses) if site.operation.op in ops)
 
-    def _nearest(self, event: Event, path: Path | None, *, absent: bool | None = None) -> Probe | None:
+    def _nearest(
+        self, event: CallSite, path: AbstractPath | None, *, absent: bool | None = None
+    ) -> ExistenceCheck | None:
         probes = (
-            probe for probe in self._found.tests.before(event) if absent is None or probe.absent == absent
+            probe
+            for probe in self._found.tests.before(event)
+            if absent is None or probe.found_missing == absent
         )
         return next((probe for probe in probes if related(probe.path, path)), None)
 
-    def _missing(self, site: Site) -> Probe | None:
+    def _missing(self, site: Access) -> ExistenceCheck | None:
         """Give the nearest test before a site that found missing what it makes."""
-        probes = tuple(self._found.tests.before(site.event))
-        if any(not probe.absent and probe.asks_presence and probe.path == site.path for probe in probes):
+        probes = tuple(self._found.tests.before(site.call_site))
+        if any(
+            not probe.found_missing and probe.asks_presence and probe.path == site.path for probe in probes
+        ):
             return None
         for probe in probes:
-            if probe.absent and related(probe.path, site.path) and _asks_for(probe, site):
+            if probe.found_missing and related(probe.path, site.path) and _asks_for(probe, site):
                 return probe
         return None
 
-    def cached(self, *ops: Op) -> Iterator[tuple[Probe | None, Site]]:
+    def cached(self, *ops: Op) -> Iterator[tuple[ExistenceCheck | None, Access]]:
         """Give the sites that make what is read later, and the tests that found it missing.
 
         Args:
@@ -209,65 +225,65 @@ class SiteQueries(Linked):
             The nearest such test, made here or by a helper, and the site: where the test
             stands, else where its path is decided.
         """
-        for site in self.exposed(*ops):
+        for site in self.instantiated(*ops):
             yield self._found.tests.wanting(site), site
 
-    def _at_origin(self, site: Site) -> Site:
+    def _at_origin(self, site: Access) -> Access:
         """Give a site as it stands where it is done, before its path is decided."""
-        own = self.linker.paths.normalize(site.act.path, site.origin.state.scope)
-        return replace(site, event=site.origin, path=own)
+        own = self.linker.paths.normalize(site.operation.path, site.leaf_call.state.scope)
+        return replace(site, event=site.leaf_call, path=own)
 
-    def cache_test_of(self, site: Site) -> Probe | None:
+    def cache_test_of(self, site: Access) -> ExistenceCheck | None:
         """Give the nearest test before a site that makes what it found missing, also by a helper."""
         return self._found.tests.wanting(site)
 
-    def moved_after(self, site: Site) -> Iterator[Site]:
+    def moved_after(self, site: Access) -> Iterator[Access]:
         """Give the moves of what a site has made in its function, as they look from where it arrives."""
-        for rename in self._found.direct(site.event.function):
-            if rename.act.op != "rename" or rename.path is None or site.path is None:
+        for rename in self._found.direct(site.call_site.function):
+            if rename.operation.op != "rename" or rename.path is None or site.path is None:
                 continue
             arrival = self._found.arrival(rename)
             if rename.path.is_within(site.path) and arrival is not None:
                 yield arrival
 
-    def file_deleted_for(self, site: Site) -> Site | None:
+    def file_deleted_for(self, site: Access) -> Access | None:
         """Give the delete of a file in whose place a site puts something; it fails where a directory is."""
-        for other in self._found.direct(site.event.function):
-            plain = other.act.op == "delete" and not other.act.tree and other.path is not None
+        for other in self._found.direct(site.call_site.function):
+            plain = other.operation.op == "delete" and not other.operation.tree and other.path is not None
             if plain and other.path == site.path and site.comes_after(other):
                 return None if other.tolerates("FileNotFoundError") else other
         return None
 
-    def is_staged(self, site: Site) -> bool:
+    def is_staged(self, site: Access) -> bool:
         """Tell whether what a site makes, or its folder, is renamed in its function, or where it is done."""
         return any(
-            rename.act.op == "rename"
+            rename.operation.op == "rename"
             and rename.path is not None
             and seen.path is not None
             and seen.path.is_within(rename.path)
             for seen in (site, self._at_origin(site))
-            for rename in self._found.direct(seen.event.function)
+            for rename in self._found.direct(seen.call_site.function)
         )
 
 
-def _asks_for(probe: Probe, site: Site) -> bool:
+def _asks_for(probe: ExistenceCheck, site: Access) -> bool:
     """Tell whether a test asks for what a site makes, or for the folder it lies in, and not what that is."""
     if probe.path == site.path:
-        return not probe.asks_kind or site.act.tree or site.act.op == "link"
+        return not probe.asks_kind or site.operation.tree or site.operation.op == "link"
     below = site.path is not None and site.path.is_within(probe.path)
     return probe.asks_presence or not below
 
 
-def _are_siblings(one: Path, other: Path | None) -> bool:
+def _are_siblings(one: AbstractPath, other: AbstractPath | None) -> bool:
     """Tell whether two paths lie in one folder, which is more than the current one."""
     if other is None or one == other or len(one.components) == 1:
         return False
     return one.components[:-1] == other.components[:-1]
 
 
-def are_one_after_another(first: Site, then: Site) -> bool:
+def are_one_after_another(first: Access, then: Access) -> bool:
     """Tell whether two acts are of one path, or the second within it, and one process may do both."""
-    if first.path is None or then.path is None or first.event is then.event:
+    if first.path is None or then.path is None or first.call_site is then.call_site:
         return False
     same = then.path.is_within(first.path)
-    return same and not are_apart(first.event.state.literals, then.event.state.literals)
+    return same and not mutually_exclusive(first.call_site.state.conditions, then.call_site.state.conditions)

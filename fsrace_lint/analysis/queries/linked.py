@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fsrace_lint.analysis.accesses.accesses import Sites
-from fsrace_lint.analysis.accesses.explanations import Silences
+from fsrace_lint.analysis.accesses.accesses import Accesses
+from fsrace_lint.analysis.accesses.explanations import Explanations
 from fsrace_lint.analysis.accesses.file_names import FileNames
-from fsrace_lint.analysis.accesses.vanishing_files import Vanishings
-from fsrace_lint.analysis.callgraph.entry_states import Propagation
-from fsrace_lint.analysis.callgraph.function_flows import Linker
+from fsrace_lint.analysis.accesses.vanishing_files import VanishingFiles
+from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
 from fsrace_lint.analysis.paths.storage import Storage
-from fsrace_lint.analysis.synchronization.before_init import Groups
-from fsrace_lint.analysis.synchronization.event_sequences import Sequences
+from fsrace_lint.analysis.synchronization.before_init import BeforeInit
+from fsrace_lint.analysis.synchronization.event_sequences import EventSequences
 from fsrace_lint.analysis.synchronization.idioms import Idioms
-from fsrace_lint.analysis.synchronization.locks.lock_files import Markers
+from fsrace_lint.analysis.synchronization.locks.lock_files import LockFiles
 from fsrace_lint.analysis.synchronization.locks.lock_misuses import LockMisuses
 from fsrace_lint.analysis.synchronization.locks.locks import Locks
-from fsrace_lint.analysis.synchronization.misused_helpers import Misuses
-from fsrace_lint.analysis.synchronization.node_visibility import Elsewhere
+from fsrace_lint.analysis.synchronization.misused_helpers import MisusedHelpers
+from fsrace_lint.analysis.synchronization.node_visibility import NodeVisibility
 from fsrace_lint.analysis.synchronization.per_node import PerNode
-from fsrace_lint.analysis.synchronization.polling import Polls
+from fsrace_lint.analysis.synchronization.polling import Polling
 from fsrace_lint.analysis.synchronization.rank_divergence import Divergences
-from fsrace_lint.analysis.synchronization.sleeps import Pauses
-from fsrace_lint.analysis.synchronization.taint import Differences
-from fsrace_lint.analysis.synchronization.unordered_pairs import Orders
+from fsrace_lint.analysis.synchronization.sleeps import Sleeps
+from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
+from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.callgraph.retained import Retained
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.engine.name_index import NameIndex
 
 Found = TypeVar("Found")
 
@@ -51,7 +51,7 @@ class Linked:
         pulse: Callable[[], None] | None = None,
         *,
         asks_few: bool = False,
-        heads: Heads | None = None,
+        heads: NameIndex | None = None,
         retained: Retained | None = None,
     ) -> None:
         """Link the modules of a project.
@@ -70,25 +70,25 @@ class Linked:
         """
         self.storage = storage or Storage()
         how: dict[str, Any] = {"asks_few": asks_few, "heads": heads, "retained": retained}
-        self.linker = Linker(modules, catalog, also or {}, pulse, **how)
-        self.propagation = Propagation(self.linker)
-        self._found = Sites(self.linker, self.propagation, self.storage)
+        self.linker = FunctionFlows(modules, catalog, also or {}, pulse, **how)
+        self.propagation = EntryStates(self.linker)
+        self._found = Accesses(self.linker, self.propagation, self.storage)
         self._names = FileNames(self.linker)
-        self._groups = Groups(self.propagation)
+        self._groups = BeforeInit(self.propagation)
         self._idioms = Idioms(self.propagation, self._groups)
-        self._misuses = Misuses(self.propagation, self._found)
-        self._renames: dict[LinkedFunction, tuple[Site, ...]] = {}
-        self._silences = Silences(self.propagation)
-        self.sequences = Sequences(self._found, Differences(self.linker, self._found.effects))
-        self._divergences, self._orders = Divergences(self.sequences), Orders(self.sequences)
-        self._elsewhere = Elsewhere(self._found, self.sequences)
+        self._misuses = MisusedHelpers(self.propagation, self._found)
+        self._renames: dict[LinkedFunction, tuple[Access, ...]] = {}
+        self._silences = Explanations(self.propagation)
+        self.sequences = EventSequences(self._found, TaintAnalysis(self.linker, self._found.effects))
+        self._divergences, self._orders = Divergences(self.sequences), UnorderedPairs(self.sequences)
+        self._elsewhere = NodeVisibility(self._found, self.sequences)
         self._per_node = PerNode(self._found)
-        self._polls = Polls(self.linker, self._found)
-        self._pauses = Pauses(self.sequences, self._polls.limits)
+        self._polls = Polling(self.linker, self._found)
+        self._pauses = Sleeps(self.sequences, self._polls.limits)
         self._locks = Locks(self.propagation, self._found)
         self._lock_misuses = LockMisuses(self._locks, self._found.tests, self.sequences)
-        self._vanishings = Vanishings(self._found)
-        self._markers = Markers(self.linker, self._found)
+        self._vanishings = VanishingFiles(self._found)
+        self._markers = LockFiles(self.linker, self._found)
         self._acting: dict[Module, tuple[LinkedFunction, ...]] = {}
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
@@ -103,7 +103,11 @@ class Linked:
         """Give the same where it can only be found in functions that lead to an act or a meeting."""
         for module in self.targets:
             if module not in self._acting:
-                found = (f for f in module.functions if self._found.may_act(f) or self.sequences.may_lead(f))
+                found = (
+                    f
+                    for f in module.functions
+                    if self._found.may_reach_access(f) or self.sequences.may_reach_sync_point(f)
+                )
                 self._acting[module] = tuple(found)
             for function in self._acting[module]:
                 yield from find(function)

@@ -4,62 +4,62 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.queries.accesses import SiteQueries
+from fsrace_lint.analysis.queries.accesses import AccessQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Probe, Site
-    from fsrace_lint.analysis.synchronization.locks.lock_files import Claim
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
+    from fsrace_lint.analysis.synchronization.locks.lock_files import LockFileCheck
     from fsrace_lint.analysis.synchronization.model import Lock
 
 
-class LockQueries(SiteQueries):
+class LockQueries(AccessQueries):
     """Which locks there are, and what goes wrong with them."""
 
     def locks(self) -> Iterator[Lock]:
         """Give the calls that make or take a lock between processes, in the order of the code."""
         yield from self.each(self._locks.of)
 
-    def guarded(self, lock: Lock) -> Iterator[Site]:
+    def guarded(self, lock: Lock) -> Iterator[Access]:
         """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
-        function = lock.site.event.function
-        acts = dict.fromkeys((*self._found.direct(function), *self._found.exposed(function)))
-        return (site for site in acts if self._locks.is_held(lock, site.event))
+        function = lock.access.call_site.function
+        acts = dict.fromkeys((*self._found.direct(function), *self._found.instantiated(function)))
+        return (site for site in acts if self._locks.is_held(lock, site.call_site))
 
-    def locks_what_it_opens(self, site: Site) -> bool:
+    def locks_what_it_opens(self, site: Access) -> bool:
         """Tell whether an act opens a file that its function, or its class, then locks."""
-        locks = self._locks.of_class(site.origin.function)
-        return any(lock.opened is not None and lock.opened.call is site.origin.call for lock in locks)
+        locks = self._locks.of_class(site.leaf_call.function)
+        return any(lock.opened is not None and lock.opened.call is site.leaf_call.call for lock in locks)
 
-    def is_lock_file(self, site: Site) -> bool:
+    def is_lock_file(self, site: Access) -> bool:
         """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
         return (site.path is not None and site.path.names_a_lock) or self.locks_what_it_opens(site)
 
-    def is_only_locked(self, site: Site) -> bool:
+    def is_only_locked(self, site: Access) -> bool:
         """Tell whether a lock is held where something is made, and was not when it was found missing."""
         probe, held = self.probe_of_itself(site), self.propagation.protection.held
         if probe is None or not site.locked:
             return site.locked
-        events = self.linker.events(site.event.function)
+        events = self.linker.call_sites(site.call_site.function)
         tests = [held(event) for event in events if probe.span.covers(event.call.span)]
-        return not tests or any(lock not in test for test in tests for lock in held(site.event))
+        return not tests or any(lock not in test for test in tests for lock in held(site.call_site))
 
-    def deleted_locks(self) -> Iterator[tuple[Lock, Site]]:
+    def deleted_locks(self) -> Iterator[tuple[Lock, Access]]:
         """Give the locks whose files are deleted, and the deletes."""
-        for delete in self.sites("delete"):
+        for delete in self.accesses("delete"):
             lock = self._lock_misuses.deleted(delete)
             if lock is not None:
                 yield lock, delete
 
-    def emptied_before_locked(self) -> Iterator[tuple[Lock, Site]]:
+    def emptied_before_locked(self) -> Iterator[tuple[Lock, Access]]:
         """Give the locks of files that are emptied when they are opened, and the opening."""
         for lock in self.locks():
             opened = self._lock_misuses.emptied(lock)
             if opened is not None:
                 yield lock, opened
 
-    def tested_before_locked(self) -> Iterator[tuple[Lock, Probe, Site]]:
+    def tested_before_locked(self) -> Iterator[tuple[Lock, ExistenceCheck, Access]]:
         """Give the locks in front of which it is decided what is done while they are held.
 
         Yields:
@@ -68,7 +68,7 @@ class LockQueries(SiteQueries):
         for lock in self.locks():
             yield from self._lock_misuses.decided_outside(lock)
 
-    def unflushed(self) -> Iterator[tuple[Site, Site]]:
+    def unflushed(self) -> Iterator[tuple[Access, Access]]:
         """Give the acts that hand a file over to other processes before all of its content is in it.
 
         Yields:
@@ -80,10 +80,10 @@ class LockQueries(SiteQueries):
                 yield from self._lock_misuses.released(function)
                 yield from self._lock_misuses.renamed(function)
 
-    def unfinished(self) -> Iterator[tuple[Site, Site]]:
+    def unfinished(self) -> Iterator[tuple[Access, Access]]:
         """Give the saves that go on in the background, and what already names them for others to read."""
         yield from self.each(self._lock_misuses.pointed_at)
 
-    def claims(self) -> Iterator[Claim]:
+    def claims(self) -> Iterator[LockFileCheck]:
         """Give the lock files that code of the project creates after it looked for them."""
         yield from self.each_acting(self._markers.claims)

@@ -7,85 +7,85 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.accesses.model import ASKING, LOOKING
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
-from fsrace_lint.analysis.queries.accesses import SiteQueries, are_one_after_another
+from fsrace_lint.analysis.queries.accesses import AccessQueries, are_one_after_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Probe, Site
-    from fsrace_lint.analysis.accesses.vanishing_files import Listing, Vanishing
-    from fsrace_lint.analysis.synchronization.model import Misuse, VainTest
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
+    from fsrace_lint.analysis.accesses.vanishing_files import DirectoryListing, VanishingFile
+    from fsrace_lint.analysis.synchronization.model import Misuse, TestBeforeInit
     from fsrace_lint.analysis.synchronization.node_visibility import Absence
-    from fsrace_lint.analysis.synchronization.per_node import PerNodeAct
+    from fsrace_lint.analysis.synchronization.per_node import PerNodeAccess
     from fsrace_lint.analysis.synchronization.polling import Poll
     from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
-    from fsrace_lint.analysis.synchronization.sleeps import Pause
-    from fsrace_lint.analysis.synchronization.unordered_pairs import Unordered
+    from fsrace_lint.analysis.synchronization.sleeps import Sleep
+    from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPair
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
 
 
-class OrderQueries(SiteQueries):
+class OrderingQueries(AccessQueries):
     """Which processes wait for each other, and which should."""
 
     def divergent(self) -> Iterator[Divergence]:
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
         yield from self.each_acting(self._divergences.of)
 
-    def is_met_between(self, probe: Probe, site: Site) -> bool:
+    def is_met_between(self, probe: ExistenceCheck, site: Access) -> bool:
         """Tell whether processes meet after a test and before a site in one function."""
-        steps = self.sequences.of(site.event.function)
-        return any(step.meeting and probe.span < step.span < site.span for step in steps)
+        steps = self.sequences.of(site.call_site.function)
+        return any(step.sync_point and probe.span < step.span < site.span for step in steps)
 
-    def meets_at(self, site: Site) -> bool:
+    def meets_at(self, site: Access) -> bool:
         """Tell whether the call that a site is seen from leads to what all processes must call."""
-        steps = self.sequences.of(site.event.function)
-        return any(step.meeting and step.event is site.event for step in steps)
+        steps = self.sequences.of(site.call_site.function)
+        return any(step.sync_point and step.call_site is site.call_site for step in steps)
 
-    def is_used_before(self, site: Site) -> bool:
+    def is_used_before(self, site: Access) -> bool:
         """Tell whether what a site deletes or moves is read before it, also in what its function calls."""
         path = site.path
-        steps = () if path is None else self.sequences.of(site.event.function)
+        steps = () if path is None else self.sequences.of(site.call_site.function)
         earlier = itertools.takewhile(
-            lambda step: (step.event, step.origin) != (site.event, site.origin), steps
+            lambda step: (step.call_site, step.leaf_call) != (site.call_site, site.leaf_call), steps
         )
         read = (step.path for step in earlier if step.op in ASKING - LOOKING)
         return path is not None and any(each is not None and each.is_within(path) for each in read)
 
-    def is_only_way_to(self, site: Site) -> bool:
+    def is_only_way_to(self, site: Access) -> bool:
         """Tell whether only the call that a site is seen from leads to it, and stands in the same file."""
-        for event, then in itertools.pairwise(site.chain):
-            ways = [edge.event for edge in self.propagation.edges(then.function)]
+        for event, then in itertools.pairwise(site.inlined_chain):
+            ways = [edge.event for edge in self.propagation.callers(then.function)]
             if ways != [event] or event.function.module is not then.function.module:
                 return False
         return True
 
-    def unordered(self) -> Iterator[Unordered]:
+    def unordered(self) -> Iterator[UnorderedPair]:
         """Give acts of one process and of others on one path that nothing orders."""
         yield from self.each_acting(self._orders.of)
 
-    def vanishing(self) -> Iterator[Vanishing]:
+    def vanishing(self) -> Iterator[VanishingFile]:
         """Give the reads of what was there, and what code of the project takes away."""
         yield from self.each_acting(self._vanishings.of)
 
-    def listing_of(self, site: Site) -> Listing | None:
+    def listing_of(self, site: Access) -> DirectoryListing | None:
         """Give the call by which a process has found a path in a folder, where others find it as well."""
-        listing = self._vanishings.listing(site.act.path, site.origin.state.scope)
-        shared = listing is not None and listing.folder is not None and not listing.folder.private
+        listing = self._vanishings.listing(site.operation.path, site.leaf_call.state.scope)
+        shared = listing is not None and listing.folder is not None and not listing.folder.rank_dependent
         return listing if shared else None
 
-    def listed_then_deleted(self) -> Iterator[tuple[Listing, Site]]:
+    def listed_then_deleted(self) -> Iterator[tuple[DirectoryListing, Access]]:
         """Give the deletes of what a process has found in a folder, and the call that listed it.
 
         Not those that were tested once more, nor those of which it is evident that all processes do them.
         """
-        for site in self.sites("delete"):
+        for site in self.accesses("delete"):
             listing = self.listing_of(site)
             by_all = site.certain and site.evidence is Evidence.EVIDENT
             if listing is not None and not by_all and self.probe_of(site) is None:
                 yield listing, site
 
-    def per_node(self) -> Iterator[PerNodeAct]:
+    def per_node(self) -> Iterator[PerNodeAccess]:
         """Give what one process of each node does where nodes may share the path, file by file."""
         yield from self.each_acting(self._per_node.of)
 
@@ -97,21 +97,23 @@ class OrderQueries(SiteQueries):
         """Give the waits for a path by looking again and again, file by file in the order of the code."""
         yield from self.each(self._polls.of)
 
-    def is_awaited(self, site: Site) -> bool:
+    def is_awaited(self, site: Access) -> bool:
         """Tell whether processes wait for the file of a site before they make it: then they share it."""
-        root = site.root
+        root = site.leaf_access
         return any(
-            poll.is_for_presence and root.comes_after(poll.site) and are_one_after_another(poll.site, root)
-            for poll in self._polls.of(root.event.function)
+            poll.is_for_presence
+            and root.comes_after(poll.access)
+            and are_one_after_another(poll.access, root)
+            for poll in self._polls.of(root.call_site.function)
         )
 
-    def pauses(self) -> Iterator[Pause]:
+    def sleeps(self) -> Iterator[Sleep]:
         """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
         yield from self.each(self._pauses.of)
 
-    def before_the_group(self, *ops: Op) -> Iterator[VainTest]:
+    def tests_before_init(self, *ops: Op) -> Iterator[TestBeforeInit]:
         """Give the sites that only the first process should reach, and all reach for want of a group."""
-        for site in self.sites(*ops):
+        for site in self.accesses(*ops):
             vain = self._groups.vain_test(site)
             if vain is not None:
                 yield vain
@@ -125,7 +127,7 @@ class OrderQueries(SiteQueries):
         Returns:
             The tests for the first process of the job, and the barriers; none where no call stands there.
         """
-        events = (event for event in self.each(self.linker.events) if event.call.span == span)
+        events = (event for event in self.each(self.linker.call_sites) if event.call.span == span)
         idioms = ((self._idioms.tests(event), self._idioms.barriers(event)) for event in events)
         return tuple(tuple(dict.fromkeys(found)) for found in next(idioms, ((), ())))
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.explanations import Reason
 from fsrace_lint.analysis.queries.files import FileQueries
 from fsrace_lint.analysis.queries.locks import LockQueries
-from fsrace_lint.analysis.queries.ordering import OrderQueries
+from fsrace_lint.analysis.queries.ordering import OrderingQueries
 from fsrace_lint.files.spans import Place
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.program.modules import Module
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
@@ -23,10 +23,10 @@ JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "r
 """The operations that rules ask for with `exposed`, and not where they stand."""
 
 
-class Project(FileQueries, LockQueries, OrderQueries):
+class Project(FileQueries, LockQueries, OrderingQueries):
     """The linked project: every query that rules may ask, by topic in the classes it is made of."""
 
-    def silent(self, reported: Container[Span]) -> Iterator[tuple[Site, Reason]]:
+    def not_reported(self, reported: Container[Span]) -> Iterator[tuple[Access, Reason]]:
         """Give the sites of the files asked for that are no findings, and why.
 
         Args:
@@ -38,18 +38,18 @@ class Project(FileQueries, LockQueries, OrderQueries):
         for module in self.targets:
             for function in module.functions:
                 direct = self._found.direct(function)
-                seen = (site for site in self._found.exposed(function) if site not in direct)
-                at_calls = (site for site in seen if site.act.op in JUDGED_AT_CALLS)
+                seen = (site for site in self._found.instantiated(function) if site not in direct)
+                at_calls = (site for site in seen if site.operation.op in JUDGED_AT_CALLS)
                 for site in sorted((*direct, *at_calls), key=lambda site: site.span):
                     if site.span not in reported:
                         yield site, self._reason(site)
 
-    def _reason(self, site: Site) -> Reason:
+    def _reason(self, site: Access) -> Reason:
         reason = self._silences.reason(site)
-        if reason.is_weak and site.act.op == "write" and self.is_lock_file(site):
-            return Reason("lock", f"{site.spelled} is a lock, or is locked once it is open")
-        if reason.is_weak and site.act.op in JUDGED_AT_CALLS and self._found.is_open(site):
-            event = self.propagation.edges(site.event.function)[0].event
+        if reason.is_weak and site.operation.op == "write" and self.is_lock_file(site):
+            return Reason("lock", f"{site.path_source} is a lock, or is locked once it is open")
+        if reason.is_weak and site.operation.op in JUDGED_AT_CALLS and self._found.is_parametric(site):
+            event = self.propagation.callers(site.call_site.function)[0].event
             place = Place(event.function.module.path, event.call.span)
             return Reason("callers", "its path is decided where it is called, and judged there", place)
         return reason

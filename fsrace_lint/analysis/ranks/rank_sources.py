@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from fsrace_lint.analysis.program.symbols import as_function, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Either,
-    Element,
-    Scope,
-    Selected,
-    Unpacked,
-    Value,
+    Conditional,
+    Environment,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
 )
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.engine.depth_budget import Trail
@@ -24,8 +24,8 @@ from fsrace_lint.syntax.ast_names import dotted, last_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Exit
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.analysis.values.resolve import Resolver
@@ -45,30 +45,30 @@ _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "gr
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 
 
-class Passed(Protocol):
+class ParameterRanks(Protocol):
     """What all callers pass for a parameter, as far as it tells processes apart."""
 
     def rank(self, argument: Argument) -> str | None:
         """Give the scope of the rank that every caller passes; None where one does not."""
 
-    def split(self, argument: Argument) -> Split:
+    def partition(self, argument: Argument) -> RankPartition:
         """Tell which processes can be passed something true, and which something false."""
 
-    def split_kept(self, argument: Argument, name: str) -> Split:
+    def partition_of_attribute(self, argument: Argument, name: str) -> RankPartition:
         """Tell the same of an attribute that callers have set on what they pass."""
 
 
 _NAMESPACES: Final = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
 
 
-class Ranks:
+class RankSources:
     """Reads ranks in the scopes of a project."""
 
     def __init__(
         self,
         resolver: Resolver,
         catalog: Catalog,
-        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+        exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
     ) -> None:
         """Prepare for a project.
 
@@ -80,7 +80,7 @@ class Ranks:
         self.resolver = resolver
         self.catalog = catalog
         self.exits = exits
-        self.arguments: Passed | None = None
+        self.arguments: ParameterRanks | None = None
         """What callers pass; None while a function is followed, which is done by its code alone."""
         self.circle = Circle()
         """The questions about what callers pass that are being answered."""
@@ -92,7 +92,7 @@ class Ranks:
         )
         """The ranks that names are bound to by the code alone, and with what callers pass."""
 
-    def rank_scope(self, expr: m.Expr, scope: Scope, depth: int = 0) -> str | None:
+    def rank_scope(self, expr: m.Expr, scope: Environment, depth: int = 0) -> str | None:
         """Tell whether an expression is the number of this process.
 
         Args:
@@ -110,7 +110,7 @@ class Ranks:
             case m.Name() | m.Attribute():
                 return self._named_rank(expr, scope, depth)
             case m.Call(function=function, arguments=arguments):
-                entity = self.resolver.entity(function, scope)
+                entity = self.resolver.symbol(function, scope)
                 name = qualified_name(entity)
                 if name in TRANSPARENT and arguments:
                     return self.rank_scope(arguments[0], scope, depth + 1)
@@ -134,7 +134,7 @@ class Ranks:
             case _:
                 return None
 
-    def environment_variable(self, expr: m.Expr, scope: Scope) -> str | None:
+    def environment_variable(self, expr: m.Expr, scope: Environment) -> str | None:
         """Name the environment variable whose text an expression is; None for anything else."""
         name: m.Expr | None = None
         if isinstance(expr, m.Subscript) and self.resolver.qualify(expr.value, scope) == "os.environ":
@@ -144,7 +144,7 @@ class Ranks:
             name = expr.arguments[0] if called in ENVIRONMENT_CALLS else None
         return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
 
-    def known(self, expr: m.Expr, scope: Scope) -> Binding | None:
+    def known(self, expr: m.Expr, scope: Environment) -> Binding | None:
         """Give the binding behind a name or an attribute, where there is one."""
         if isinstance(expr, m.Name):
             return self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
@@ -156,11 +156,11 @@ class Ranks:
             return self._attribute(expr, scope)
         return None
 
-    def _imported(self, expr: m.Expr, scope: Scope) -> Binding | None:
-        return self.resolver.variable(self.resolver.entity(expr, scope))
+    def _imported(self, expr: m.Expr, scope: Environment) -> Binding | None:
+        return self.resolver.variable(self.resolver.symbol(expr, scope))
 
-    def _attribute(self, expr: m.Attribute, scope: Scope) -> Binding | None:
-        class_ = self.resolver.class_of(self.resolver.entity(expr.value, scope))
+    def _attribute(self, expr: m.Attribute, scope: Environment) -> Binding | None:
+        class_ = self.resolver.class_of(self.resolver.symbol(expr.value, scope))
         if class_ is None:
             return self._imported(expr, scope) or self._kept_in(self.known(expr.value, scope), expr.name)
         return self._attribute_of(class_, expr.name)
@@ -168,12 +168,14 @@ class Ranks:
     def _kept_in(self, made: Binding | None, name: str) -> Binding | None:
         """Give what an attribute of `Namespace(world_size=1)` was made with."""
         match made:
-            case Value(expr=m.Call() as call, scope=scope):
+            case Expression(expr=m.Call() as call, scope=scope):
                 if self.resolver.qualify(call.function, scope) not in _NAMESPACES:
                     return None
-                return next((Value(each.value, scope) for each in call.keywords if each.name == name), None)
-            case Either() | Selected():
-                options = made.options if isinstance(made, Either) else (made.then, made.otherwise)
+                return next(
+                    (Expression(each.value, scope) for each in call.keywords if each.name == name), None
+                )
+            case Union() | Conditional():
+                options = made.options if isinstance(made, Union) else (made.then, made.otherwise)
                 found = [kept for kept in (self._kept_in(each, name) for each in options) if kept is not None]
                 return self.resolver.either(tuple(found)) if len(found) == len(options) else None
             case _:
@@ -212,7 +214,7 @@ class Ranks:
         }
         return ranks.pop() if len(ranks) == 1 else None
 
-    def _named_rank(self, expr: m.Expr, scope: Scope, depth: int) -> str | None:
+    def _named_rank(self, expr: m.Expr, scope: Environment, depth: int) -> str | None:
         known = self.known(expr, scope)
         if known is not None:
             found = self._bound_rank(known, depth + 1)
@@ -221,7 +223,7 @@ class Ranks:
             if self._is_no_rank(known, depth + 1):
                 return None
         if isinstance(expr, m.Attribute):
-            entry = self.catalog.find("rank", qualified_name(self.resolver.entity(expr, scope)))
+            entry = self.catalog.find("rank", qualified_name(self.resolver.symbol(expr, scope)))
             if entry is not None:
                 return str(entry.scope)
         variable = self.catalog.find("variable", last_name(expr))
@@ -232,15 +234,15 @@ class Ranks:
         if self.trail.is_over(depth):
             return False
         match binding:
-            case Value(expr=m.Constant(value=value)):
+            case Expression(expr=m.Constant(value=value)):
                 return value is not None
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self._is_read_from_text(expr, scope, depth + 1)
-            case Element():
+            case IterationElement():
                 return True
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self._are_no_ranks((then, otherwise), depth + 1)
-            case Either(options=options):
+            case Union(options=options):
                 return self._are_no_ranks(options, depth + 1)
             case _:
                 return False
@@ -250,7 +252,7 @@ class Ranks:
         known = [each for each in options if not is_none(each)]
         return bool(known) and all(self._is_no_rank(each, depth) for each in known)
 
-    def _is_read_from_text(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+    def _is_read_from_text(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
         """Tell whether a number is a part of a text, as of the name of a file."""
         match expr:
             case m.Call(function=m.Name(id=name), arguments=[value]) if name in TRANSPARENT:
@@ -261,7 +263,7 @@ class Ranks:
                 return self._is_read_from_text(value, scope, depth)
             case m.Name(id=name):
                 bound = self.resolver.binding(name, scope)
-                return isinstance(bound, Value) and self._is_no_rank(bound, depth)
+                return isinstance(bound, Expression) and self._is_no_rank(bound, depth)
             case _:
                 return False
 
@@ -273,13 +275,13 @@ class Ranks:
 
     def _rank_of(self, binding: Binding, depth: int) -> str | None:
         match binding:
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self.rank_scope(expr, scope, depth + 1)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
-            case Either(options=options):
+            case Union(options=options):
                 return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
-            case Unpacked():
+            case UnpackedPart():
                 found = {self.rank_scope(*part, depth + 1) for part in self.parts(binding)}
                 return found.pop() if len(found) == 1 else None
             case Argument(parameter=parameter):
@@ -290,7 +292,7 @@ class Ranks:
             case _:
                 return None
 
-    def parts(self, binding: Unpacked) -> Iterator[tuple[m.Expr, Scope]]:
+    def parts(self, binding: UnpackedPart) -> Iterator[tuple[m.Expr, Environment]]:
         """Give what a function of the project returns at one place of a tuple, whichever way it is left.
 
         Nothing where it is not always a tuple that is written out there.
@@ -303,7 +305,7 @@ class Ranks:
             yield from ((item, names) for item in items[binding.index :][:1])
 
 
-def _names_a_group(call: m.Call, scope: Scope) -> bool:
+def _names_a_group(call: m.Call, scope: Environment) -> bool:
     """Tell whether a call asks for the number within a group that it is given, as `get_rank(group)` does.
 
     One that may be left out is the group of all, but for who gives another one.
@@ -313,7 +315,7 @@ def _names_a_group(call: m.Call, scope: Scope) -> bool:
     return any(_GROUP.search(name) and not _is_of_all(value, scope) for name, value in given)
 
 
-def _is_of_all(group: m.Expr, scope: Scope) -> bool:
+def _is_of_all(group: m.Expr, scope: Environment) -> bool:
     bound = scope.get(group.id) if isinstance(group, m.Name) else None
     is_optional = isinstance(bound, Argument) and _is_none(bound.parameter.default)
     return is_optional or _is_none(group) or last_name(group) in WORLDS

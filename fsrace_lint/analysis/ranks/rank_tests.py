@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.analysis.dataflow.infeasible_paths import open_ways
-from fsrace_lint.analysis.dataflow.process_set import ALL, ANOTHER, FIRST, MAIN, NOBODY, NOT_FIRST
+from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
+from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, FIRST, MAIN, NOT_FIRST, TOP
 from fsrace_lint.analysis.dataflow.rank_partition import (
-    UNDIVIDED,
+    UNPARTITIONED,
     choose,
     combine,
     compare_rank,
@@ -16,8 +16,8 @@ from fsrace_lint.analysis.dataflow.rank_partition import (
     union,
 )
 from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
-from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, Ranks, as_attribute
-from fsrace_lint.analysis.values.abstract_values import Argument, Either, Scope, Selected, Value
+from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, RankSources, as_attribute
+from fsrace_lint.analysis.values.abstract_values import Argument, Conditional, Environment, Expression, Union
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -25,8 +25,8 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Exit
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.analysis.values.resolve import Resolver
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog.entries import Guard
     from fsrace_lint.engine.depth_budget import Settled
 
-_BoundSplits: TypeAlias = "Settled[Binding, Split]"
+_BoundSplits: TypeAlias = "Settled[Binding, RankPartition]"
 
 _MIRRORED: Final = {
     "<": ">",
@@ -48,15 +48,15 @@ _MIRRORED: Final = {
 }
 
 
-class Guards(Ranks):
+class RankTests(RankSources):
     """Reads rank tests in the scopes of a project."""
 
     def __init__(
         self,
         resolver: Resolver,
         catalog: Catalog,
-        returned: Callable[[LinkedFunction], Split],
-        exits: Callable[[LinkedFunction], tuple[Exit, ...]],
+        returned: Callable[[LinkedFunction], RankPartition],
+        exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
     ) -> None:
         """Prepare for a project.
 
@@ -70,12 +70,12 @@ class Guards(Ranks):
         super().__init__(resolver, catalog, exits)
         self.returned = returned
         self._splits: tuple[_BoundSplits, _BoundSplits] = (
-            self.trail.settled(UNDIVIDED),
-            self.trail.settled(UNDIVIDED),
+            self.trail.settled(UNPARTITIONED),
+            self.trail.settled(UNPARTITIONED),
         )
         """How names divide processes by the code alone, and with what callers pass."""
 
-    def split(self, test: m.Expr, scope: Scope, depth: int = 0) -> Split:
+    def partition(self, test: m.Expr, scope: Environment, depth: int = 0) -> RankPartition:
         """Tell which processes can see a test true, and which false.
 
         Args:
@@ -87,117 +87,123 @@ class Guards(Ranks):
             Two sets. A test that says nothing about ranks gives everybody twice.
         """
         if self.trail.is_over(depth):
-            return UNDIVIDED
+            return UNPARTITIONED
         test = as_attribute(test)
         match test:
             case m.Constant(value=value):
-                return (ALL, NOBODY) if value else (NOBODY, ALL)
+                return (TOP, BOTTOM) if value else (BOTTOM, TOP)
             case m.Not(value=value):
-                return self.split(value, scope, depth)[::-1]
+                return self.partition(value, scope, depth)[::-1]
             case m.Boolean(operator=operator, values=values):
-                return combine(operator, [self.split(value, scope, depth) for value in values])
+                return combine(operator, [self.partition(value, scope, depth) for value in values])
             case m.Conditional(test=inner, body=body, orelse=orelse):
                 return choose(
-                    self.split(inner, scope, depth),
-                    self.split(body, scope, depth),
-                    self.split(orelse, scope, depth),
+                    self.partition(inner, scope, depth),
+                    self.partition(body, scope, depth),
+                    self.partition(orelse, scope, depth),
                 )
             case m.Compare(left=left, operators=(operator,), rights=(right,)):
                 return self._compare(left, operator, right, scope, depth)
             case m.Binary(operator="&" | "|" as operator, left=left, right=right):
-                sides = [self.split(side, scope, depth + 1) for side in (left, right)]
+                sides = [self.partition(side, scope, depth + 1) for side in (left, right)]
                 return combine("and" if operator == "&" else "or", sides)
             case m.Call(function=m.Name(id="bool"), arguments=(value,)):
-                return self.split(value, scope, depth + 1)
+                return self.partition(value, scope, depth + 1)
             case m.Walrus(value=value):
-                return self.split(value, scope, depth)
+                return self.partition(value, scope, depth)
             case m.Name() | m.Attribute() | m.Call() | m.Subscript():
                 return self._truth(test, scope, depth)
             case _:
-                return UNDIVIDED
+                return UNPARTITIONED
 
-    def _truth(self, test: m.Expr, scope: Scope, depth: int) -> Split:
+    def _truth(self, test: m.Expr, scope: Environment, depth: int) -> RankPartition:
         """The truth of a name, an attribute, an item or a call."""
         if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
             found = self._bound_split(known, depth + 1)
-            if found != UNDIVIDED or _is_understood(known):
+            if found != UNPARTITIONED or _is_understood(known):
                 return found
         target = test.function if isinstance(test, m.Call) else test
-        entity = self.resolver.entity(target, scope)
+        entity = self.resolver.symbol(target, scope)
         name = qualified_name(entity)
         guard = self.catalog.find("guard", name or f"*.{last_name(target)}")
         if guard is not None and _is_meant(guard, test, target, name):
             return is_first(guard.scope)
         world = self.catalog.find("world", name)
         if world is not None and world.kind != "size":
-            return (ALL, MAIN) if world.kind == "initialized" else UNDIVIDED
+            return (TOP, MAIN) if world.kind == "initialized" else UNPARTITIONED
         function = as_function(entity)
         if function is not None and (isinstance(test, m.Call) or is_property(function)):
             found = self._decided(test, function, depth) or self.returned(function)
-            if found != UNDIVIDED:
+            if found != UNPARTITIONED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)
         if rank is not None and self.environment_variable(test, scope) is not None:
-            return ALL, MAIN
+            return TOP, MAIN
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
         found = self._heuristic(target, setting_of(test))
-        return self._kept(test, scope) if found == UNDIVIDED else found
+        return self._kept(test, scope) if found == UNPARTITIONED else found
 
-    def _kept(self, test: m.Expr, scope: Scope) -> Split:
+    def _kept(self, test: m.Expr, scope: Environment) -> RankPartition:
         """The truth of an attribute that callers have set on what they pass."""
         if self.arguments is None or not isinstance(test, m.Attribute) or not isinstance(test.value, m.Name):
-            return UNDIVIDED
+            return UNPARTITIONED
         bound = self.resolver.binding(test.value.id, scope)
-        return self.arguments.split_kept(bound, test.name) if isinstance(bound, Argument) else UNDIVIDED
+        return (
+            self.arguments.partition_of_attribute(bound, test.name)
+            if isinstance(bound, Argument)
+            else UNPARTITIONED
+        )
 
-    def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> Split | None:
+    def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> RankPartition | None:
         """Read what a function returns where a constant that this call passes picks one of its results."""
         if not isinstance(test, m.Call) or not function.parameters:
             return None
-        ways = open_ways(test, function, self.exits(function))
+        ways = feasible_exits(test, function, self.exits(function))
         value = ways[0].value if len(ways) == 1 else None
         decided = len(ways) < len(self.exits(function))
         if isinstance(value, m.Conditional):
             chosen = constant_passed(value.test, test, function)
             if chosen is not None:
                 value, decided = value.body if chosen.value else value.orelse, True
-        return self.split(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
+        return (
+            self.partition(value, ways[0].state.scope, depth + 1) if decided and value is not None else None
+        )
 
-    def _heuristic(self, target: m.Expr, key: str) -> Split:
+    def _heuristic(self, target: m.Expr, key: str) -> RankPartition:
         """What the usual name of a guard or of a setup test promises, or the key of a setting."""
         variable = self.catalog.find("variable", last_name(target))
         if variable is not None and variable.means == "guard":
             return is_first(variable.scope)
         setting = self.catalog.exact("variable", key) if key else None
         if "initialized" in {each.means for each in (variable, setting) if each is not None}:
-            return ALL, MAIN
-        return UNDIVIDED
+            return TOP, MAIN
+        return UNPARTITIONED
 
-    def _bound_split(self, binding: Binding, depth: int) -> Split:
+    def _bound_split(self, binding: Binding, depth: int) -> RankPartition:
         if self.trail.is_over(depth):
-            return UNDIVIDED
+            return UNPARTITIONED
         known = self._splits[self.arguments is not None]
         return known.get(binding, depth, lambda: self._split_of(binding, depth))
 
-    def _split_of(self, binding: Binding, depth: int) -> Split:
+    def _split_of(self, binding: Binding, depth: int) -> RankPartition:
         match binding:
-            case Value(expr=expr, scope=scope):
-                return self.split(expr, scope, depth + 1)
-            case Selected(test=test, then=then, otherwise=otherwise):
+            case Expression(expr=expr, scope=scope):
+                return self.partition(expr, scope, depth + 1)
+            case Conditional(test=test, then=then, otherwise=otherwise):
                 return choose(
                     self._split_of_choice(test, depth + 1),
                     self._bound_split(then, depth + 1),
                     self._bound_split(otherwise, depth + 1),
                 )
-            case Either(options=options):
+            case Union(options=options):
                 return union([self._bound_split(option, depth + 1) for option in _informative(options)])
             case Argument() if self.arguments is not None:
-                return self.arguments.split(binding)
+                return self.arguments.partition(binding)
             case _:
-                return UNDIVIDED
+                return UNPARTITIONED
 
-    def _split_of_choice(self, test: Value, depth: int) -> Split:
+    def _split_of_choice(self, test: Expression, depth: int) -> RankPartition:
         """Tell which processes take which value; without the package by which they meet, there is one."""
         expr = test.expr
         asked = expr.left if isinstance(expr, m.Compare) and expr.rights == (m.Constant(None),) else None
@@ -206,10 +212,10 @@ class Guards(Ranks):
             and isinstance(asked, m.Call)
             and self._asks_for_launcher(asked, test.scope)
         ):
-            return (ALL, MAIN) if expr.operators == ("is not",) else (MAIN, ALL)
-        return self.split(expr, test.scope, depth)
+            return (TOP, MAIN) if expr.operators == ("is not",) else (MAIN, TOP)
+        return self.partition(expr, test.scope, depth)
 
-    def _asks_for_launcher(self, call: m.Call, scope: Scope) -> bool:
+    def _asks_for_launcher(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether a call looks for a package that starts processes, or numbers them."""
         if self.resolver.qualify(call.function, scope) != "importlib.util.find_spec":
             return False
@@ -218,7 +224,9 @@ class Guards(Ranks):
         }
         return any(isinstance(each, m.Constant) and each.value in launchers for each in call.arguments)
 
-    def _compare(self, left: m.Expr, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+    def _compare(
+        self, left: m.Expr, operator: str, right: m.Expr, scope: Environment, depth: int
+    ) -> RankPartition:
         rank = self.rank_scope(left, scope, depth + 1)
         if rank is None and operator in _MIRRORED and self.rank_scope(right, scope, depth + 1) is not None:
             left, right, operator = right, left, _MIRRORED[operator]
@@ -226,7 +234,7 @@ class Guards(Ranks):
         if rank is not None:
             return self._compare_rank(rank, operator, right, scope, depth)
         if operator == "==" and self._is_shifted_rank(left, scope, depth) and self._is_size(right, scope):
-            return ANOTHER, ALL
+            return ANOTHER, TOP
         if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
             return compare_size(operator, right.value)
         if (
@@ -234,25 +242,27 @@ class Guards(Ranks):
             and isinstance(right.value, bool)
             and operator in {"==", "is", "!=", "is not"}
         ):
-            true, false = self.split(left, scope, depth + 1)
+            true, false = self.partition(left, scope, depth + 1)
             return (true, false) if right.value == (operator in {"==", "is"}) else (false, true)
-        return UNDIVIDED
+        return UNPARTITIONED
 
-    def _is_shifted_rank(self, expr: m.Expr, scope: Scope, depth: int) -> bool:
+    def _is_shifted_rank(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
         """Tell whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
         if not isinstance(expr, m.Binary) or not isinstance(expr.right, m.Constant):
             return False
         return self.rank_scope(expr.left, scope, depth + 1) in {"global", "filesystem"}
 
-    def _compare_rank(self, rank: str, operator: str, right: m.Expr, scope: Scope, depth: int) -> Split:
+    def _compare_rank(
+        self, rank: str, operator: str, right: m.Expr, scope: Environment, depth: int
+    ) -> RankPartition:
         if operator in {"in", "not in"}:
             true, false = _among(rank, right)
             return (true, false) if operator == "in" else (false, true)
         if isinstance(right, m.Constant) and right.value is None:
-            return (MAIN, ALL) if operator in {"is", "=="} else (ALL, MAIN)
+            return (MAIN, TOP) if operator in {"is", "=="} else (TOP, MAIN)
         return compare_rank(rank, operator, self._number(right, scope, depth))
 
-    def _number(self, expr: m.Expr, scope: Scope, depth: int) -> int | None:
+    def _number(self, expr: m.Expr, scope: Environment, depth: int) -> int | None:
         if isinstance(expr, m.Constant):
             if isinstance(expr.value, str):
                 text = expr.value.strip()
@@ -260,11 +270,11 @@ class Guards(Ranks):
             return expr.value if isinstance(expr.value, int) else None
         if isinstance(expr, m.Name) and not self.trail.is_over(depth + 1):
             bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
-            if isinstance(bound, Value):
+            if isinstance(bound, Expression):
                 return self._number(bound.expr, bound.scope, depth + 1)
         return None
 
-    def _is_size(self, expr: m.Expr, scope: Scope) -> bool:
+    def _is_size(self, expr: m.Expr, scope: Environment) -> bool:
         match expr:
             case m.Call(function=function, arguments=arguments):
                 name = self.resolver.qualify(function, scope)
@@ -289,7 +299,7 @@ def _is_understood(binding: Binding) -> bool:
 
     Whether something is None may well say whether there are several processes.
     """
-    expr = binding.expr if isinstance(binding, Value) else None
+    expr = binding.expr if isinstance(binding, Expression) else None
     if isinstance(expr, m.Compare):
         return expr.rights != (m.Constant(None),)
     return isinstance(expr, (m.Constant, m.Not))
@@ -316,14 +326,14 @@ def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> b
 
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:
     """Leave out constants that stand beside a real test: defaults for when there is one process."""
-    rest = [o for o in options if not (isinstance(o, Value) and isinstance(o.expr, m.Constant))]
+    rest = [o for o in options if not (isinstance(o, Expression) and isinstance(o.expr, m.Constant))]
     return rest or list(options)
 
 
-def _among(rank: str, right: m.Expr) -> Split:
+def _among(rank: str, right: m.Expr) -> RankPartition:
     if not (isinstance(right, m.Sequence) and all(isinstance(item, m.Constant) for item in right.items)):
-        return UNDIVIDED
+        return UNPARTITIONED
     members = {item.value for item in right.items if isinstance(item, m.Constant)}
     if members <= {-1, 0, "0", "-1", None} and members & {0, "0"}:
         return is_first(rank)
-    return UNDIVIDED
+    return UNPARTITIONED

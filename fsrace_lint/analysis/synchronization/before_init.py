@@ -6,12 +6,12 @@ import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.analysis.accesses.explanation_places import place_of
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.dataflow.process_set import ALL, Runs, runs
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.process_set import TOP, Runs, runs
 from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT, as_attribute
-from fsrace_lint.analysis.synchronization.model import VainTest
-from fsrace_lint.analysis.values.abstract_values import Selected, Value
+from fsrace_lint.analysis.synchronization.model import TestBeforeInit
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.unparse import spell
@@ -19,11 +19,11 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.accesses.model import Site
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
+    from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 _DEEPEST: Final = 12
 _HELPERS_DEPTH: Final = 2
@@ -41,10 +41,10 @@ _COMPARING: Final[dict[str, Callable[[Any, Any], object]]] = {
 }
 
 
-class Groups:
+class BeforeInit:
     """Finds what is guarded by tests that every process passes, because there is no group yet."""
 
-    def __init__(self, propagation: Propagation) -> None:
+    def __init__(self, propagation: EntryStates) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.propagation = propagation
         self.linker = propagation.linker
@@ -53,73 +53,75 @@ class Groups:
         self._may_creates: dict[tuple[LinkedFunction, int], bool] = {}
         self._creating: dict[tuple[LinkedFunction, int], bool] = {}
 
-    def vain_test(self, site: Site) -> VainTest | None:
+    def vain_test(self, site: Access) -> TestBeforeInit | None:
         """Find the test that is meant to keep all processes but one from a site, and keeps none.
 
         Returns:
             The test; None where it works, or another does, or it is not sure that there is
             no group yet.
         """
-        event = site.event
-        literals = event.state.literals
+        event = site.call_site
+        literals = event.state.conditions
         vain = [literal for literal in literals if self._is_passed_by_all(literal)]
-        if not vain or self._reached_without(event, vain) != ALL:
+        if not vain or self._reached_without(event, vain) != TOP:
             return None
         created = self._created_after(event, 0)
         if created is None or self.may_exist(event):
             return None
         test, creator = vain[-1], spell(created.call.function)
-        return VainTest(site, spell(test.test), test.truth, creator, place_of(created))
+        return TestBeforeInit(site, spell(test.test), test.truth, creator, place_of(created))
 
-    def is_vain(self, test: m.Expr, event: Event) -> bool:
+    def is_vain(self, test: m.Expr, event: CallSite) -> bool:
         """Tell whether all processes would pass a test at a call, for they have no group there yet."""
         found = self._value(test, event.state.scope, 0)
         return found is not _UNKNOWN and bool(found) and self.is_too_early(event)
 
-    def is_too_early(self, event: Event) -> bool:
+    def is_too_early(self, event: CallSite) -> bool:
         """Tell whether the process group is there only after a call."""
         return not self.may_exist(event) and self._created_after(event, 0) is not None
 
-    def _is_passed_by_all(self, literal: Literal) -> bool:
+    def _is_passed_by_all(self, literal: PathCondition) -> bool:
         """Tell whether a test picks processes, and picks all while there is no group."""
         if runs(self.propagation.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:
             return False
         found = self._value(literal.test, literal.scope, 0)
         return found is not _UNKNOWN and bool(found) == literal.truth
 
-    def _reached_without(self, event: Event, vain: list[Literal]) -> int:
+    def _reached_without(self, event: CallSite, vain: list[PathCondition]) -> int:
         """Tell who comes to a call if some tests keep nobody away; nobody where more than tests decides."""
-        every, others = ALL, ALL
-        for literal in event.state.literals:
+        every, others = TOP, TOP
+        for literal in event.state.conditions:
             decided = self.propagation.deciding(literal)
             every &= decided
-            others &= ALL if literal in vain else decided
+            others &= TOP if literal in vain else decided
         function = event.function
-        alone = self.propagation.decorated(function) & self.propagation.context(function).processes
+        alone = self.propagation.decorated(function) & self.propagation.entry_state(function).processes
         return others & alone if every == self.propagation.processes(event) else 0
 
-    def _created_after(self, event: Event, depth: int) -> Event | None:
+    def _created_after(self, event: CallSite, depth: int) -> CallSite | None:
         """Find the call after another, in its function or in all its callers, that creates the group."""
-        events = self.linker.events(event.function)
+        events = self.linker.call_sites(event.function)
         for later in events[events.index(event) + 1 :]:
-            if self._creates(later, 0) and not are_apart(later.state.literals, event.state.literals):
+            if self._creates(later, 0) and not mutually_exclusive(
+                later.state.conditions, event.state.conditions
+            ):
                 return later
-        edges = self.propagation.edges(event.function) if depth < _CALLERS_DEPTH else ()
-        if not edges or any(edge.handed for edge in edges):
+        edges = self.propagation.callers(event.function) if depth < _CALLERS_DEPTH else ()
+        if not edges or any(edge.passed_as_callback for edge in edges):
             return None
         created = [self._created_after(edge.event, depth + 1) for edge in edges]
         return created[0] if all(call is not None for call in created) else None
 
-    def may_exist(self, event: Event, depth: int = 0) -> bool:
+    def may_exist(self, event: CallSite, depth: int = 0) -> bool:
         """Tell whether a call before another, in its function or in a caller, may have created the group."""
-        events = self.linker.events(event.function)
+        events = self.linker.call_sites(event.function)
         if any(self._may_create(earlier, 0) for earlier in events[: events.index(event)]):
             return True
-        edges = self.propagation.edges(event.function) if depth < _CALLERS_DEPTH else ()
+        edges = self.propagation.callers(event.function) if depth < _CALLERS_DEPTH else ()
         return any(self.may_exist(edge.event, depth + 1) for edge in edges if edge.spawn is None)
 
-    def _may_create(self, event: Event, depth: int) -> bool:
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+    def _may_create(self, event: CallSite, depth: int) -> bool:
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         if self.catalog.find("launch", self.linker.resolver.type_name(entity)) is not None:
             return True
         callee = as_function(entity)
@@ -128,29 +130,29 @@ class Groups:
     def _may_create_in(self, function: LinkedFunction, depth: int) -> bool:
         key = function, depth
         if key not in self._may_creates:
-            events = self.linker.events(function)
+            events = self.linker.call_sites(function)
             self._may_creates[key] = any(self._may_create(event, depth) for event in events)
         return self._may_creates[key]
 
-    def _creates(self, event: Event, depth: int) -> bool:
+    def _creates(self, event: CallSite, depth: int) -> bool:
         """Tell whether a call creates the process group, and not only if there is none."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         launch = self.catalog.find("launch", self.linker.resolver.type_name(entity))
         if launch is not None:
             creates = bool(launch.creates_group)
         else:
             callee = as_function(entity)
             creates = callee is not None and depth < _HELPERS_DEPTH and self._creates_in(callee, depth + 1)
-        return creates and not any(map(self._asks_for_the_group, event.state.literals))
+        return creates and not any(map(self._asks_for_the_group, event.state.conditions))
 
     def _creates_in(self, function: LinkedFunction, depth: int) -> bool:
         key = function, depth
         if key not in self._creating:
-            events = self.linker.events(function)
+            events = self.linker.call_sites(function)
             self._creating[key] = any(self._creates(event, depth) for event in events)
         return self._creating[key]
 
-    def _asks_for_the_group(self, literal: Literal) -> bool:
+    def _asks_for_the_group(self, literal: PathCondition) -> bool:
         """Tell whether a test comes out otherwise once there is a group."""
         without = self._value(literal.test, literal.scope, 0)
         self._exists = True
@@ -158,7 +160,7 @@ class Groups:
         self._exists = False
         return without is not _UNKNOWN and without != there
 
-    def _value(self, expr: m.Expr, scope: Scope, depth: int) -> object:  # one case a kind
+    def _value(self, expr: m.Expr, scope: Environment, depth: int) -> object:  # one case a kind
         """Give the value of an expression while there is no process group, as far as that decides it."""
         if depth > _DEEPEST:
             return _UNKNOWN
@@ -189,13 +191,13 @@ class Groups:
             case _:
                 return _UNKNOWN
 
-    def _asked(self, expr: m.Name | m.Attribute | m.Call, scope: Scope, depth: int) -> object:
+    def _asked(self, expr: m.Name | m.Attribute | m.Call, scope: Environment, depth: int) -> object:
         """Give what a name stands for, or what a call answers."""
         known = None if isinstance(expr, m.Call) else self.linker.guards.known(expr, scope)
         if known is not None:
             return self._bound(known, depth + 1)
         target = expr.function if isinstance(expr, m.Call) else expr
-        entity = self.linker.resolver.entity(target, scope)
+        entity = self.linker.resolver.symbol(target, scope)
         name = qualified_name(entity)
         for kind, answer in (("guard", True), ("rank", 0)):
             entry = self.catalog.find(kind, name)
@@ -212,9 +214,9 @@ class Groups:
 
     def _bound(self, binding: Binding, depth: int) -> object:
         match binding:
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self._value(expr, scope, depth)
-            case Selected(test=test, then=then, otherwise=otherwise):
+            case Conditional(test=test, then=then, otherwise=otherwise):
                 chosen = self._value(test.expr, test.scope, depth)
                 return _UNKNOWN if chosen is _UNKNOWN else self._bound(then if chosen else otherwise, depth)
             case _:
@@ -224,8 +226,8 @@ class Groups:
         """Give what a function returns by the way that is taken while there is no group."""
         if function.facts.is_generator:
             return _UNKNOWN
-        for way in self.linker.exits(function):
-            tests = [(self._value(test.test, test.scope, depth), test.truth) for test in way.state.literals]
+        for way in self.linker.exit_points(function):
+            tests = [(self._value(test.test, test.scope, depth), test.truth) for test in way.state.conditions]
             if any(found is not _UNKNOWN and bool(found) != truth for found, truth in tests):
                 continue
             if way.value is None or any(found is _UNKNOWN for found, _ in tests):

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.model import AtCall
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
-from fsrace_lint.analysis.callgraph.reaching_functions import leading
-from fsrace_lint.analysis.dataflow.infeasible_paths import excludes
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, SYNCHRONIZING, Processes
+from fsrace_lint.analysis.callgraph.reaching_functions import reaching_functions
+from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
+from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, ProcessSet
 from fsrace_lint.analysis.values.call_arguments import arguments_of, given_for, holds
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.catalog import argument
@@ -27,14 +27,14 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
-    from fsrace_lint.analysis.accesses.model import Act, Site
-    from fsrace_lint.analysis.callgraph.concurrency import Sign
-    from fsrace_lint.analysis.callgraph.reaching_functions import Leading
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
-    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.accesses.accesses import Accesses
+    from fsrace_lint.analysis.accesses.model import Access, Operation
+    from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker
+    from fsrace_lint.analysis.callgraph.reaching_functions import ReachingFunctions
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.synchronization.taint import Differences
+    from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
     from fsrace_lint.catalog import Op
     from fsrace_lint.catalog.entries import CollectiveSaver
 
@@ -44,7 +44,7 @@ _KINDS: Final = frozenset({"hasattr", "isinstance", "issubclass", "callable"})
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
-class Step(AtCall, Record, frozen=True, eq=False):
+class SequenceItem(AtCall, Record, frozen=True, eq=False):
     """One thing that happens in a function: an act, or a meeting of all processes.
 
     `event` is the call in the function whose sequence it belongs to, `origin` the
@@ -55,72 +55,72 @@ class Step(AtCall, Record, frozen=True, eq=False):
     there are several processes at all. `held` are the locks that are held there.
     """
 
-    event: Event
-    origin: Event
-    comers: Processes
-    processes: Processes
-    literals: tuple[Literal, ...]
+    call_site: CallSite
+    leaf_call: CallSite
+    arriving: ProcessSet
+    processes: ProcessSet
+    conditions: tuple[PathCondition, ...]
     held: tuple[m.Expr, ...]
-    first: str | None
-    act: Act | None = None
-    path: Path | None = None
-    meeting: str = ""
+    serialized_by: str | None
+    operation: Operation | None = None
+    path: AbstractPath | None = None
+    sync_point: str = ""
     certain: bool = True
-    way: tuple[Event, ...] = ()
-    sign: Sign | None = None
+    call_chain: tuple[CallSite, ...] = ()
+    marker: ConcurrencyMarker | None = None
     evidence: Evidence = Evidence.EVIDENT
 
     @property
     def op(self) -> Op | None:
         """What it does; None for a meeting."""
-        return None if self.act is None else self.act.op
+        return None if self.operation is None else self.operation.op
 
     @property
     def is_for_main(self) -> bool:
         """Whether the main process comes here."""
-        return bool(self.comers & MAIN)
+        return bool(self.arriving & MAIN)
 
 
-class Sequences:
+class EventSequences:
     """The sequences of a project's functions, each found once."""
 
-    def __init__(self, sites: Sites, differences: Differences) -> None:
+    def __init__(self, sites: Accesses, differences: TaintAnalysis) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.sites = sites
         self.linker = sites.linker
         self.catalog = sites.linker.catalog
         self.propagation = sites.propagation
         self.differences = differences
-        self._found: Followed[LinkedFunction, tuple[Step, ...]] = Followed((), _DEEPEST)
-        self._standing: dict[LinkedFunction, tuple[Step | tuple[Event, LinkedFunction], ...]] = {}
+        self._found: Followed[LinkedFunction, tuple[SequenceItem, ...]] = Followed((), _DEEPEST)
+        self._standing: dict[LinkedFunction, tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]] = {}
 
-    def may_lead(self, function: LinkedFunction) -> bool:
+    def may_reach_sync_point(self, function: LinkedFunction) -> bool:
         """Tell whether anything can happen in a function, or in what it calls."""
         return function in self._leading.functions
 
-    def of(self, function: LinkedFunction, depth: int = 0) -> tuple[Step, ...]:
+    def of(self, function: LinkedFunction, depth: int = 0) -> tuple[SequenceItem, ...]:
         """Give what happens in a function and in what it calls, in order."""
-        if not self.may_lead(function):
+        if not self.may_reach_sync_point(function):
             return ()
         return self._found.get(function, depth, lambda: tuple(self._find(function, depth)))
 
-    def _find(self, function: LinkedFunction, depth: int) -> Iterator[Step]:
+    def _find(self, function: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
         left = _LONGEST
         for item in self._items(function):
-            for step in (item,) if isinstance(item, Step) else self._inlined(*item, depth):
+            for step in (item,) if isinstance(item, SequenceItem) else self._inlined(*item, depth):
                 if left == 0:
                     return
                 left -= 1
                 yield step
 
-    def _items(self, function: LinkedFunction) -> tuple[Step | tuple[Event, LinkedFunction], ...]:
+    def _items(self, function: LinkedFunction) -> tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]:
         """Give the steps that stand in a function, and the calls in it of others that may have some."""
         if function not in self._standing:
-            events = self.linker.events(function)
+            events = self.linker.call_sites(function)
             self._standing[function] = tuple(item for event in events for item in self._read(event))
         return self._standing[function]
 
-    def _read(self, event: Event) -> Iterator[Step | tuple[Event, LinkedFunction]]:
+    def _read(self, event: CallSite) -> Iterator[SequenceItem | tuple[CallSite, LinkedFunction]]:
         called = last_name(event.call.function)
         if called not in self._leading.names:
             return
@@ -129,7 +129,7 @@ class Sequences:
         if meeting:
             yield replace(self._here(event), meeting=meeting, certain=certain)
             return
-        act = self.sites.act(event)
+        act = self.sites.operation(event)
         if act is not None:
             done = replace(self._here(event), act=act, processes=self.sites.surroundings.acting(act, event))
             yield replace(done, path=self.linker.paths.normalize(act.path, scope))
@@ -144,40 +144,42 @@ class Sequences:
             if after:
                 yield replace(self._here(event), meeting=after)
 
-    def _here(self, event: Event) -> Step:
+    def _here(self, event: CallSite) -> SequenceItem:
         protection = self.propagation.protection
         processes = self.propagation.processes(event)
-        literals, held = event.state.literals, protection.held(event)
-        return Step(event, event, processes, processes, literals, held, protection.first(event))
+        literals, held = event.state.conditions, protection.held(event)
+        return SequenceItem(
+            event, event, processes, processes, literals, held, protection.serializing_context(event)
+        )
 
-    def _inlined(self, event: Event, callee: LinkedFunction, depth: int) -> Iterator[Step]:
+    def _inlined(self, event: CallSite, callee: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
         """Give what happens in a function, as it looks from a call of it."""
         steps = self.of(callee, depth + 1)
         if not steps:
             return
         here = self._here(event)
         allowed = here.processes & self.propagation.decorated(callee)
-        ruled_out: dict[Event, bool] = {}
+        ruled_out: dict[CallSite, bool] = {}
         for step in steps:
-            if step.event not in ruled_out:
-                ruled_out[step.event] = self._is_ruled_out(step.event, here.event, callee)
-            if ruled_out[step.event]:
+            if step.call_site not in ruled_out:
+                ruled_out[step.call_site] = self._is_ruled_out(step.call_site, here.call_site, callee)
+            if ruled_out[step.call_site]:
                 continue
             yield replace(
                 step,
-                event=here.event,
-                comers=here.comers,
+                event=here.call_site,
+                comers=here.arriving,
                 processes=step.processes & allowed,
-                literals=(*here.literals, *step.literals),
+                literals=(*here.conditions, *step.conditions),
                 held=(*here.held, *step.held),
-                first=step.first or here.first,
-                path=self.sites.substituted(step.path, here.event, callee),
-                certain=step.certain and (not step.meeting or self._is_certain(step)),
+                first=step.serialized_by or here.serialized_by,
+                path=self.sites.substituted(step.path, here.call_site, callee),
+                certain=step.certain and (not step.sync_point or self._is_certain(step)),
             )
 
-    def _is_ruled_out(self, inner: Event, event: Event, callee: LinkedFunction) -> bool:
+    def _is_ruled_out(self, inner: CallSite, event: CallSite, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to another in the function."""
-        if excludes(event, callee, inner.state):
+        if is_infeasible(event, callee, inner.state):
             return True
         first = self.catalog.find("first", self.name_of(inner))
         if first is None or not first.rank:
@@ -186,12 +188,12 @@ class Sequences:
         value = None if rank is None else constant_passed(rank, event.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 
-    def name_of(self, event: Event) -> str:
+    def name_of(self, event: CallSite) -> str:
         """Name what is called as the catalog does."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         return self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
 
-    def _meeting(self, event: Event) -> tuple[str, bool]:
+    def _meeting(self, event: CallSite) -> tuple[str, bool]:
         """Name what a call waits for the others in, empty where it does not; and whether it always does."""
         name, called = self.name_of(event), last_name(event.call.function)
         once, first = self.catalog.find("run-once", name), self.catalog.find("first", name)
@@ -208,29 +210,29 @@ class Sequences:
         meets = self.catalog.is_any(SYNCHRONIZING, name) and (always or not _gives_loaders(event.call))
         return called if meets else "", always
 
-    def site(self, step: Step) -> Site | None:
+    def access(self, step: SequenceItem) -> Access | None:
         """Give the site of what happens in a function; None for what is no act."""
-        act, seen = step.act, self.sites.seen_so
-        return None if act is None else seen(act, step.event, step.origin, step.path, step.processes)
+        act, seen = step.operation, self.sites.access_with_path
+        return None if act is None else seen(act, step.call_site, step.leaf_call, step.path, step.processes)
 
-    def is_save(self, event: Event) -> bool:
+    def is_save(self, event: CallSite) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""
         return self.catalog.find("collective-saver", self.name_of(event)) is not None
 
-    def _is_certain(self, step: Step) -> bool:
+    def _is_certain(self, step: SequenceItem) -> bool:
         """Tell whether nothing decides over a meeting but whether there are several processes."""
-        return all(self._is_about_setup(literal) for literal in step.event.state.literals)
+        return all(self._is_about_setup(literal) for literal in step.call_site.state.conditions)
 
-    def _is_about_setup(self, literal: Literal) -> bool:
+    def _is_about_setup(self, literal: PathCondition) -> bool:
         """Tell whether a test asks for several processes, or only what kind of object there is."""
         if isinstance(literal.test, m.Call) and last_name(literal.test.function) in _KINDS:
             return True
-        return self.linker.guards.split(literal.test, literal.scope) != (ALL, ALL)
+        return self.linker.guards.partition(literal.test, literal.scope) != (TOP, TOP)
 
     @functools.cached_property
-    def _leading(self) -> Leading:
+    def _leading(self) -> ReachingFunctions:
         """The functions that may lead to an act or a meeting, as far as that is followed."""
-        return leading(self.propagation, _LEADING, _DEEPEST + 1)
+        return reaching_functions(self.propagation, _LEADING, _DEEPEST + 1)
 
 
 def _gives_loaders(call: m.Call) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.rank_partition import is_first
-from fsrace_lint.analysis.program.symbols import Library
+from fsrace_lint.analysis.program.symbols import ExternalName
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import unnegated
@@ -17,11 +17,11 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.program.symbols import Entity
-    from fsrace_lint.analysis.synchronization.before_init import Groups
+    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.synchronization.before_init import BeforeInit
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Idiom
 
@@ -34,14 +34,14 @@ _CONSTANT: Final = frozenset({"True", "False", "None", "int", "str", "bool", "le
 class Idioms:
     """Finds the tests and the barriers of a file that a call could use as they stand."""
 
-    def __init__(self, propagation: Propagation, groups: Groups) -> None:
+    def __init__(self, propagation: EntryStates, groups: BeforeInit) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.propagation = propagation
         self.linker = propagation.linker
         self.catalog: Catalog = propagation.catalog
         self.groups = groups
 
-    def tests(self, event: Event) -> Iterator[str]:
+    def tests(self, event: CallSite) -> Iterator[str]:
         """Give the tests by which a file picks the first process, where they would do so at a call too.
 
         Args:
@@ -59,10 +59,10 @@ class Idioms:
             if entry.first:
                 yield f"{owner}.{entry.first}"
 
-    def barriers(self, event: Event) -> Iterator[str]:
+    def barriers(self, event: CallSite) -> Iterator[str]:
         """Give the calls by which a file makes all processes wait, where they would do so at a call too."""
         for function in self._nearest(event):
-            for other in self.linker.events(function):
+            for other in self.linker.call_sites(function):
                 call = other.call
                 waits = self.propagation.summaries.waits(replace(event, call=call))
                 if waits and _is_bare(call) and self._is_known(call, event, function):
@@ -71,7 +71,7 @@ class Idioms:
             if entry.barrier:
                 yield f"{owner}.{entry.barrier}"
 
-    def _nearest(self, event: Event) -> list[LinkedFunction]:
+    def _nearest(self, event: CallSite) -> list[LinkedFunction]:
         """Give the functions of the file: that of the call, those of its class, the others."""
         own = event.function
         return sorted(
@@ -79,24 +79,24 @@ class Idioms:
             key=lambda function: (function is not own, own.owner is None or function.owner is not own.owner),
         )
 
-    def _picks(self, test: m.Expr, event: Event) -> bool:
+    def _picks(self, test: m.Expr, event: CallSite) -> bool:
         """Tell whether a test picks the first process at a call, and the process group exists by then."""
-        if self.linker.guards.split(test, event.state.scope) != is_first("global"):
+        if self.linker.guards.partition(test, event.state.scope) != is_first("global"):
             return False
         return not self.groups.is_vain(test, event)
 
-    def _is_known(self, expr: m.Expr, event: Event, spelled_in: LinkedFunction) -> bool:
+    def _is_known(self, expr: m.Expr, event: CallSite, spelled_in: LinkedFunction) -> bool:
         """Tell whether the names of an expression mean at a call what they mean where it stands."""
         if any(isinstance(part, (m.Opaque, m.Lambda, m.Comprehension)) for part in within(expr)):
             return False
         names = (part.id for part in within(expr) if isinstance(part, m.Name))
         return all(self._is_same(name, event, spelled_in) for name in names)
 
-    def _is_same(self, name: str, event: Event, spelled_in: LinkedFunction) -> bool:
+    def _is_same(self, name: str, event: CallSite, spelled_in: LinkedFunction) -> bool:
         if name in _CONSTANT or spelled_in is event.function:
             return True
         resolver = self.linker.resolver
-        final = self.linker.final_scope(spelled_in)
+        final = self.linker.final_environment(spelled_in)
         bound = resolver.binding(name, event.state.scope)
         there = None if final is None else resolver.binding(name, final)
         if isinstance(bound, Argument):
@@ -106,7 +106,7 @@ class Idioms:
             return bound is there
         return resolver.member(event.function.module, name) is not None
 
-    def _offering(self, event: Event) -> Iterator[tuple[str, Idiom]]:
+    def _offering(self, event: CallSite) -> Iterator[tuple[str, Idiom]]:
         """Give the names that a call can see, and what the catalog says they offer."""
         resolver, scope = self.linker.resolver, event.state.scope
         for name in self._visible(event):
@@ -114,12 +114,12 @@ class Idioms:
             if "." in name:
                 owner, _, last = name.partition(".")
                 expr = m.Attribute(m.Name(owner), last)
-            entity = resolver.entity(expr, scope)
+            entity = resolver.symbol(expr, scope)
             entry = None if _is_class(entity) else self.catalog.find("idiom", resolver.type_name(entity))
             if entry is not None and (not entry.needs_group or self.groups.may_exist(event)):
                 yield name, entry
 
-    def _visible(self, event: Event) -> Iterator[str]:
+    def _visible(self, event: CallSite) -> Iterator[str]:
         """Give the names that a call sees: of its function, its object, what is around it, its file."""
         function: LinkedFunction | None = event.function
         first = next(iter(event.function.parameters), None)
@@ -134,9 +134,9 @@ class Idioms:
         yield from event.function.module.imports
 
 
-def _is_class(entity: Entity | None) -> bool:
+def _is_class(entity: Symbol | None) -> bool:
     """Tell whether a name of a library is written as that of a class, not of one of its objects."""
-    name = entity.name.rpartition(".")[2] if isinstance(entity, Library) else ""
+    name = entity.name.rpartition(".")[2] if isinstance(entity, ExternalName) else ""
     return name[:1].isupper() and not name.isupper()
 
 

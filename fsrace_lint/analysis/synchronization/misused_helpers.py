@@ -19,12 +19,12 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
+    from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.callgraph.concurrency import Evidence
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.program.symbols import Entity
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _CONTEXT_MAKERS: Final = frozenset({"contextmanager", "asynccontextmanager"})
 _FUNCTION_KEYWORDS: Final = frozenset({"function", "func", "fn", "f", "callback"})
@@ -33,10 +33,10 @@ _DATA: Final = (m.Constant, m.Format, m.Sequence, m.Compare, m.Binary, m.Not, m.
 """What is certainly no function."""
 
 
-class Misuses:
+class MisusedHelpers:
     """Finds such calls in functions."""
 
-    def __init__(self, propagation: Propagation, sites: Sites) -> None:
+    def __init__(self, propagation: EntryStates, sites: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.sites = sites
         self.propagation = propagation
@@ -55,14 +55,14 @@ class Misuses:
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
         known = (self._contexts, self._any or ())
         bare = {id(call) for call, name in called if any(name in names for names in known)}
-        for event in self.linker.events(function) if bare else ():
+        for event in self.linker.call_sites(function) if bare else ():
             what = self._entering(event) if id(event.call) in bare else ""
             if what:
                 yield Misuse(event, self._evidence(event), what)
 
-    def _entering(self, event: Event) -> str:
+    def _entering(self, event: CallSite) -> str:
         """Tell what entering a context does for several processes; nothing where it is no such context."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         if isinstance(entity, LinkedFunction) and not _makes_context(entity):
             return ""
         name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
@@ -74,7 +74,7 @@ class Misuses:
             return "locks" if lock.kind == "context" and not _acquires(name) else ""
         return self._entering_own(entity)
 
-    def _entering_own(self, entity: Entity | None) -> str:
+    def _entering_own(self, entity: Symbol | None) -> str:
         """Tell the same of a context that the project makes itself."""
         class_ = self.linker.resolver.class_of(entity)
         if class_ is not None and class_ is entity:
@@ -88,14 +88,14 @@ class Misuses:
             return "lets the first process go before the others"
         if self.propagation.protection.takes_lock(entity):
             return "locks"
-        waits = any(map(self.propagation.summaries.waits, self.linker.events(entity)))
+        waits = any(map(self.propagation.summaries.waits, self.linker.call_sites(entity)))
         return "waits for the other processes" if waits else ""
 
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
         if not self.linker.asks_few and function not in self._handing:
             return
-        for event in self.linker.events(function):
+        for event in self.linker.call_sites(function):
             for position, name, value in arguments_of(event.call):
                 if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
                     continue
@@ -136,15 +136,15 @@ class Misuses:
 
     def _is_once(self, helper: LinkedFunction) -> bool:
         """Tell whether a function runs what it is given in one process of the job, or of each node."""
-        given = self.propagation.summaries.runs_given
+        given = self.propagation.summaries.callback_processes
         return any(runs(given(helper, name)) in _ONCE for name in helper.parameters)
 
-    def _evidence(self, event: Event) -> Evidence:
+    def _evidence(self, event: CallSite) -> Evidence:
         return self.sites.evidences.trace(event).evidence
 
-    def _runs_once(self, event: Event, position: int | None, keyword: str | None) -> bool:
+    def _runs_once(self, event: CallSite, position: int | None, keyword: str | None) -> bool:
         """Tell whether a call runs what it is given here in one process of the job, or of each node."""
-        entity = self.linker.resolver.entity(event.call.function, event.state.scope)
+        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
         name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
         if self.catalog.is_any(("run-once", "decorator"), name):
             return position == 0 or keyword in _FUNCTION_KEYWORDS
@@ -152,15 +152,15 @@ class Misuses:
         parameter = None if helper is None else received(helper, position, keyword)
         if helper is None or parameter is None:
             return False
-        return runs(self.propagation.summaries.runs_given(helper, parameter)) in _ONCE
+        return runs(self.propagation.summaries.callback_processes(helper, parameter)) in _ONCE
 
-    def _gives_no_function(self, call: m.Call, scope: Scope) -> bool:
+    def _gives_no_function(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether a call has done its work when it returns, and returns nothing that can be called."""
-        callee = self.linker.resolver.entity(call.function, scope)
+        callee = self.linker.resolver.symbol(call.function, scope)
         if isinstance(callee, LinkedFunction):
-            ways = () if callee.facts.is_generator else self.linker.exits(callee)
+            ways = () if callee.facts.is_generator else self.linker.exit_points(callee)
             return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
-        act = self.sites.effects.act(call, scope)
+        act = self.sites.effects.operation(call, scope)
         return act is not None and act.op not in LOOKING
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.accesses.model import AtCall, Opening, Site
+from fsrace_lint.analysis.accesses.model import Access, AtCall, OpenFile
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.callgraph.concurrency import Evidence, Sign
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, Evidence
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.files.spans import Place
 
 
@@ -21,22 +21,26 @@ class Lock(Record, frozen=True, eq=False):
     file is there, `opened` by which call the file was opened that is locked.
     """
 
-    site: Site
+    access: Access
     waits: bool
     is_marker: bool
-    opened: Opening | None = None
+    opened: OpenFile | None = None
 
     @property
     def named(self) -> str:
         """The lock for a message: by its file, or by the call that takes it and is done with it."""
-        site = self.site
-        return f"of {site.spelled}" if site.act.path is site.event.call.function else site.spelled
+        site = self.access
+        return (
+            f"of {site.path_source}"
+            if site.operation.path is site.call_site.call.function
+            else site.path_source
+        )
 
     @property
     def is_private(self) -> bool:
         """Whether each process of a node has another name for it."""
-        symbols = () if self.site.path is None else self.site.path.symbols()
-        return any(symbol.private and not symbol.is_local_rank for symbol in symbols)
+        symbols = () if self.access.path is None else self.access.path.variables()
+        return any(symbol.rank_dependent and not symbol.is_local_rank for symbol in symbols)
 
 
 class Misuse(AtCall, Record, frozen=True, eq=False):
@@ -46,22 +50,22 @@ class Misuse(AtCall, Record, frozen=True, eq=False):
     call whose result it is given, as the source spells it.
     """
 
-    event: Event
+    call_site: CallSite
     evidence: Evidence
     subject: str
     argument: str = ""
-    way: tuple[Event, ...] = ()
-    sign: Sign | None = None
+    call_chain: tuple[CallSite, ...] = ()
+    marker: ConcurrencyMarker | None = None
 
 
-class VainTest(Record, frozen=True, eq=False):
+class TestBeforeInit(Record, frozen=True, eq=False):
     """A test that is to let one process do something, and lets all, for there is no process group yet.
 
     `site` is what they all do, `creator` the call that creates the group, at `created`.
     """
 
-    site: Site
-    spelled: str
+    access: Access
+    source: str
     truth: bool
     creator: str
     created: Place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from fsrace_lint.analysis.accesses.model import ASKING, Act, Reach
+from fsrace_lint.analysis.accesses.model import ASKING, Operation, Reach
 from fsrace_lint.analysis.dataflow.process_set import MAIN, Runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
 from fsrace_lint.syntax import model as m
@@ -16,10 +16,10 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
-    from fsrace_lint.analysis.accesses.model import Site
+    from fsrace_lint.analysis.accesses.accesses import Accesses
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+    from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
 
 _NEW: Final = frozenset({"creation"})
 _FETCHING: Final = frozenset({"download", "extract"})
@@ -37,16 +37,16 @@ class Absence(Record, frozen=True, eq=False):
     as they may have the data and caches of a job.
     """
 
-    site: Site
-    use: Site
+    access: Access
+    use: Access
     kind: Literal["missing", "first", "sent"] = "missing"
     is_known: bool = True
 
 
-class Elsewhere:
+class NodeVisibility:
     """Finds what is missing on all nodes but the first."""
 
-    def __init__(self, sites: Sites, sequences: Sequences) -> None:
+    def __init__(self, sites: Accesses, sequences: EventSequences) -> None:
         """Prepare for a project."""
         self.sites = sites
         self.sequences = sequences
@@ -59,19 +59,19 @@ class Elsewhere:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            is_made = step.path is not None and step.act is not None and step.act.op not in ASKING
-            site = self.sequences.site(step) if is_made else None
+            is_made = step.path is not None and step.operation is not None and step.operation.op not in ASKING
+            site = self.sequences.access(step) if is_made else None
             if site is None or not self._may_be_on_a_node(site):
                 continue
             use = self._use(site, steps[position + 1 :])
-            is_missed = use is not None or site.act.op in _FETCHING or self._is_said(site)
+            is_missed = use is not None or site.operation.op in _FETCHING or self._is_said(site)
             if not is_missed or not _is_for_one_node(site):
                 continue
-            is_here, known = site.event is site.origin, site.reach is Reach.NODE
+            is_here, known = site.call_site is site.leaf_call, site.reach is Reach.NODE
             if not (is_here if known else self._is_taken_for_local(site)):
                 continue
-            comes_first = site.first == "global" and site.runs is not Runs.ONE
-            if comes_first and (self._is_said(site) if known else site.act.op in _FETCHING):
+            comes_first = site.serialized_by == "global" and site.runs is not Runs.ONE
+            if comes_first and (self._is_said(site) if known else site.operation.op in _FETCHING):
                 yield Absence(site, site, "first", known)
             elif use is None or not is_here or site.runs is not Runs.ONE:
                 continue
@@ -83,17 +83,17 @@ class Elsewhere:
         """Give what is made new on the disk of one node, where its path is sent to other processes."""
         told = set()
         for step in self.sequences.of(function):
-            call, scope = step.event.call, step.event.state.scope
-            if not step.meeting or call in told:
+            call, scope = step.call_site.call, step.call_site.state.scope
+            if not step.sync_point or call in told:
                 continue
             told.add(call)
             for value in call.arguments if self._is_for_all(call, function) else ():
                 path = self.sites.linker.paths.normalize(value, scope)
-                own = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
-                is_new = own != [] and all(symbol.local and symbol.origins == _NEW for symbol in own)
+                own = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
+                is_new = own != [] and all(symbol.local and symbol.rank_dependence == _NEW for symbol in own)
                 if is_new and not self._is_one_node(function):
-                    act = Act("name", value, spell(call.function), tolerant=False)
-                    site = self.sites.at(act, step.event, scope)
+                    act = Operation("name", value, spell(call.function), tolerant=False)
+                    site = self.sites.access_at(act, step.call_site, scope)
                     yield Absence(site, site, "sent", is_known=False)
 
     def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
@@ -109,42 +109,44 @@ class Elsewhere:
             self._taken[function] = frozenset(i.value for i in items if isinstance(i.index, m.Constant))
         return self._taken[function]
 
-    def _has_its_own(self, site: Site) -> bool:
+    def _has_its_own(self, site: Access) -> bool:
         """Tell whether each node has the path for itself: it is said, or the processes are on several."""
-        return self._is_said(site) or not self._is_one_node(site.event.function)
+        return self._is_said(site) or not self._is_one_node(site.call_site.function)
 
-    def _may_be_on_a_node(self, site: Site) -> bool:
+    def _may_be_on_a_node(self, site: Access) -> bool:
         """Tell whether a path may be one that only the processes of a node share, by what it is called."""
-        shared = self.sites.surroundings.shared_by(site.path, site.spelled)
+        shared = self.sites.surroundings.shared_by(site.path, site.path_source)
         return shared is Reach.NODE or self._is_of_data(site)
 
-    def _is_of_data(self, site: Site) -> bool:
+    def _is_of_data(self, site: Access) -> bool:
         """Tell whether a path is of a cache or of data, and no setting says who shares it."""
-        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.spelled) is not None:
+        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.path_source) is not None:
             return False
-        texts = (site.spelled, "" if site.path is None else site.path.text, site.callee)
-        is_cached = site.act.op in {"write", "copy"} and purpose(texts, (site.function,)) is Purpose.CACHE
-        return is_cached or site.act.op in _FETCHING
+        texts = (site.path_source, "" if site.path is None else site.path.text, site.callee)
+        is_cached = (
+            site.operation.op in {"write", "copy"} and purpose(texts, (site.function,)) is Purpose.CACHE
+        )
+        return is_cached or site.operation.op in _FETCHING
 
-    def _is_taken_for_local(self, site: Site) -> bool:
+    def _is_taken_for_local(self, site: Access) -> bool:
         """Tell whether each node may have what is cached or fetched for itself."""
         if site.reach is not Reach.SHARED or site.locked or not self._is_of_data(site):
             return False
-        return not self._is_one_node(site.event.function)
+        return not self._is_one_node(site.call_site.function)
 
-    def _use(self, site: Site, after: tuple[Step, ...]) -> Site | None:
+    def _use(self, site: Access, after: tuple[SequenceItem, ...]) -> Access | None:
         """Find where other processes read or list what a site makes."""
         for step in after:
-            if step.act is None or step.act.op not in ASKING - {"probe"}:
+            if step.operation is None or step.operation.op not in ASKING - {"probe"}:
                 continue
-            use = self.sequences.site(step)
+            use = self.sequences.access(step)
             if use is not None and _needs(use, site) and self._are_others(step):
                 return use
         return None
 
-    def _is_made_by_others(self, site: Site, steps: tuple[Step, ...]) -> bool:
+    def _is_made_by_others(self, site: Access, steps: tuple[SequenceItem, ...]) -> bool:
         """Tell whether other processes make the same path, each node its own."""
-        made = (step for step in steps if step.act is not None and step.act.op not in ASKING)
+        made = (step for step in steps if step.operation is not None and step.operation.op not in ASKING)
         return any(
             step.path is not None
             and site.path is not None
@@ -153,30 +155,30 @@ class Elsewhere:
             for step in made
         )
 
-    def _are_others(self, step: Step) -> bool:
-        context = self.propagation.context(step.event.function)
+    def _are_others(self, step: SequenceItem) -> bool:
+        context = self.propagation.entry_state(step.call_site.function)
         return bool(step.processes & context.processes & ~MAIN)
 
-    def _is_said(self, site: Site) -> bool:
+    def _is_said(self, site: Access) -> bool:
         """Tell whether the settings say that each node has the path for itself."""
-        named = self.storage.named(site.path, site.spelled)
+        named = self.storage.named(site.path, site.path_source)
         return self.storage.filesystem == "local" if named is None else not named
 
     def _is_one_node(self, function: LinkedFunction) -> bool:
         """Tell whether the processes of a function are started by one that runs on the same node."""
         if function not in self._on_one_node:
-            above = self.propagation.upward(function, self.propagation.edges)
-            edges = (edge for caller in above for edge in self.propagation.edges(caller))
+            above = self.propagation.upward(function, self.propagation.callers)
+            edges = (edge for caller in above for edge in self.propagation.callers(caller))
             self._on_one_node[function] = any(edge.starts_several for edge in edges)
         return self._on_one_node[function]
 
 
-def _is_for_one_node(site: Site) -> bool:
+def _is_for_one_node(site: Access) -> bool:
     """Tell whether one process of the job does something, or does it first."""
-    return site.event is site.origin if site.runs is Runs.ONE else site.first == "global"
+    return site.call_site is site.leaf_call if site.runs is Runs.ONE else site.serialized_by == "global"
 
 
-def _needs(use: Site, site: Site) -> bool:
+def _needs(use: Access, site: Access) -> bool:
     """Tell whether a use is of what a site makes, or of the folder in which it does, but for a whole disk."""
     if use.path is None or site.path is None:
         return False

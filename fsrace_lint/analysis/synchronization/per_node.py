@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.dataflow.loops import calls_of
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, Runs, runs
+from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
-from fsrace_lint.analysis.values.abstract_values import Selected, Value, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, expressions_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import within
@@ -18,9 +18,9 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
-    from fsrace_lint.analysis.accesses.model import Site
-    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
+    from fsrace_lint.analysis.accesses.accesses import Accesses
+    from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 By = Literal["test", "path", "filesystem"]
@@ -31,7 +31,7 @@ _BY_CLOCK: Final = frozenset({"clock"})
 _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 
-class PerNodeAct(Record, frozen=True, eq=False):
+class PerNodeAccess(Record, frozen=True, eq=False):
     """An act that one process of each node does at one path.
 
     `is_known_shared` says that the settings name the path as shared, and
@@ -41,7 +41,7 @@ class PerNodeAct(Record, frozen=True, eq=False):
     `is_made_anew` says that a folder is made again after the act has removed it.
     """
 
-    site: Site
+    access: Access
     is_known_shared: bool
     is_plain: bool
     by: By
@@ -51,14 +51,14 @@ class PerNodeAct(Record, frozen=True, eq=False):
 class PerNode:
     """Finds the acts that one process of each node does."""
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: Accesses) -> None:
         """Prepare for a project."""
         self.sites = sites
         self.linker = sites.linker
         self.storage = sites.storage
         self.propagation = sites.propagation
 
-    def of(self, function: LinkedFunction) -> Iterator[PerNodeAct]:
+    def of(self, function: LinkedFunction) -> Iterator[PerNodeAccess]:
         """Give such acts of a function.
 
         An act stands where its processes are chosen, by a test or by the name of its file, else where its
@@ -66,33 +66,35 @@ class PerNode:
         Nothing is said of what a framework calls once a node by itself, nor of what a
         test wants for each node: `save_on_each_node`, `node_rank == 0`.
         """
-        chosen = dict.fromkeys(self.sites.chosen(function))
-        every = dict.fromkeys((*self.sites.seen(function), *chosen))
+        chosen = dict.fromkeys(self.sites.rank_selected(function))
+        every = dict.fromkeys((*self.sites.all_accesses(function), *chosen))
         for site in sorted(every, key=lambda site: site.span):
             by = self._chosen_by(site)
             stands_here = _is_named_here(site) if by == "path" else site in chosen
             if by is not None and stands_here and not site.locked and not self._is_meant(site):
                 known, plain = self._is_known_shared(site), self._is_plain(site, by)
-                yield PerNodeAct(site, known, plain, by, self._is_made_anew(site))
+                yield PerNodeAccess(site, known, plain, by, self._is_made_anew(site))
 
-    def _is_made_anew(self, site: Site) -> bool:
+    def _is_made_anew(self, site: Access) -> bool:
         """Tell whether something is made, later in the same function, where a site removes all there is."""
-        if not (site.act.op == "delete" and site.act.tree) or site.path is None:
+        if not (site.operation.op == "delete" and site.operation.tree) or site.path is None:
             return False
-        later = (other for other in self.sites.seen(site.event.function) if other.comes_after(site))
-        made = (other.path for other in later if other.act.op != "delete")
+        later = (
+            other for other in self.sites.all_accesses(site.call_site.function) if other.comes_after(site)
+        )
+        made = (other.path for other in later if other.operation.op != "delete")
         return any(path is not None and path.is_within(site.path) for path in made)
 
-    def _chosen_by(self, site: Site) -> By | None:
+    def _chosen_by(self, site: Access) -> By | None:
         """Tell what picks one process of each node; None where more do it, or on a path of one node."""
         path = site.path
-        private = [] if path is None else [symbol for symbol in path.symbols() if symbol.private]
+        private = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
         if site.reach is Reach.PRIVATE:
-            if path is None or self.sites.surroundings.shared_by(path, site.spelled) is not Reach.SHARED:
+            if path is None or self.sites.surroundings.shared_by(path, site.path_source) is not Reach.SHARED:
                 return None
             if private and all(symbol.is_local_rank for symbol in private):
                 return "path" if site.runs_several else None
-            if not private or path.origins != _BY_CLOCK:
+            if not private or path.rank_dependence != _BY_CLOCK:
                 return None
         elif site.reach is not Reach.SHARED:
             return None
@@ -107,35 +109,35 @@ class PerNode:
             return False
         return self.linker.guards.rank_scope(literal.test.left, literal.scope) == "filesystem"
 
-    def _is_meant(self, site: Site) -> bool:
+    def _is_meant(self, site: Access) -> bool:
         """Tell whether one act for each node is what the program wants."""
         names = {name for literal in _tests(site) for name in _identifiers(literal.test)}
         if _names_node(*(name for name in names if _COUNT.search(name) is None)):
             return True
-        above = self.propagation.upward(site.event.function, self.propagation.edges)
+        above = self.propagation.upward(site.call_site.function, self.propagation.callers)
         hooks = (self.propagation.hooks.of(function) for function in above)
         return any(hook is not None and hook.runs == "local" for hook in hooks)
 
-    def _is_known_shared(self, site: Site) -> bool:
+    def _is_known_shared(self, site: Access) -> bool:
         """Tell whether the settings say that all nodes share the path."""
-        named = self.storage.named(site.path, site.spelled)
+        named = self.storage.named(site.path, site.path_source)
         return self.storage.filesystem == "shared" if named is None else named
 
-    def _is_plain(self, site: Site, by: By) -> bool:
-        names = (site.function, site.origin.function.facts.name)
-        made = (site.spelled, "" if site.path is None else site.path.text, site.callee)
-        texts = made if site.act.target is None else (spell(site.act.target),)
+    def _is_plain(self, site: Access, by: By) -> bool:
+        names = (site.function, site.leaf_call.function.facts.name)
+        made = (site.path_source, "" if site.path is None else site.path.text, site.callee)
+        texts = made if site.operation.target is None else (spell(site.operation.target),)
         is_result = purpose(texts, names) is Purpose.RESULT
         doubtful = by != "filesystem" and (
             self._is_joined(site) or any(map(self._is_also_global, _tests(site)))
         )
         return is_result and not doubtful and not _names_node(site.callee, *names)
 
-    def _is_joined(self, site: Site) -> bool:
+    def _is_joined(self, site: Access) -> bool:
         """Tell whether one of each node comes here on one way, one of all on another: a setting says so."""
-        state = site.event.state
-        return state.processes != ALL and all(
-            self.propagation.deciding(each) == ALL for each in state.literals
+        state = site.call_site.state
+        return state.processes != TOP and all(
+            self.propagation.deciding(each) == TOP for each in state.conditions
         )
 
     def _is_also_global(self, literal: Tested) -> bool:
@@ -149,31 +151,33 @@ class PerNode:
             return True
         for call in calls_of(literal.test):
             callee = self.linker.resolver.callee(call, literal.scope)
-            ways = () if callee is None else self.linker.exits(callee)
+            ways = () if callee is None else self.linker.exit_points(callee)
             values = [(way.value, way.state.scope) for way in ways if way.value is not None]
-            if any(self.linker.guards.split(value, scope)[0] == MAIN for value, scope in values):
+            if any(self.linker.guards.partition(value, scope)[0] == MAIN for value, scope in values):
                 return True
         return False
 
-    def _chosen_in(self, literal: Tested) -> Iterator[Value]:
+    def _chosen_in(self, literal: Tested) -> Iterator[Expression]:
         """Give what the names in a test stand for, where another test chooses that."""
         named = (part for part in within(literal.test) if isinstance(part, (m.Name, m.Attribute)))
         for binding in (self.linker.guards.known(name, literal.scope) for name in named):
-            if isinstance(binding, Selected):
+            if isinstance(binding, Conditional):
                 yield from expressions_of(binding)
-            elif isinstance(binding, Value) and isinstance(binding.expr, m.Conditional):
-                yield from (Value(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
+            elif isinstance(binding, Expression) and isinstance(binding.expr, m.Conditional):
+                yield from (
+                    Expression(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse)
+                )
 
-    def _is_global(self, value: Value) -> bool:
+    def _is_global(self, value: Expression) -> bool:
         guards = self.linker.guards
         is_rank = guards.rank_scope(value.expr, value.scope) == "global"
-        return is_rank or guards.split(value.expr, value.scope)[0] == MAIN
+        return is_rank or guards.partition(value.expr, value.scope)[0] == MAIN
 
 
-def _is_named_here(site: Site) -> bool:
+def _is_named_here(site: Access) -> bool:
     """Tell whether the local rank is put into a path here, and not in a function called."""
-    path = None if site.below is None else site.below.path
-    return path is None or not any(symbol.is_local_rank for symbol in path.symbols())
+    path = None if site.callee_access is None else site.callee_access.path
+    return path is None or not any(symbol.is_local_rank for symbol in path.variables())
 
 
 def _identifiers(expr: m.Expr) -> Iterator[str]:
@@ -182,8 +186,8 @@ def _identifiers(expr: m.Expr) -> Iterator[str]:
     yield from (part.id if isinstance(part, m.Name) else part.name for part in names)
 
 
-def _tests(site: Site) -> tuple[Tested, ...]:
-    return (*site.event.state.literals, *site.origin.state.literals)
+def _tests(site: Access) -> tuple[Tested, ...]:
+    return (*site.call_site.state.conditions, *site.leaf_call.state.conditions)
 
 
 def _names_node(*texts: str) -> bool:

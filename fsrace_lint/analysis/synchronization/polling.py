@@ -12,7 +12,7 @@ from fsrace_lint.analysis.accesses.model import ASKING, LOOKING, Reach
 from fsrace_lint.analysis.dataflow.loops import asked_by, calls_in, loops_in
 from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.program.modules import LinkedFunction
-from fsrace_lint.analysis.synchronization.wait_limits import Limit, Limits
+from fsrace_lint.analysis.synchronization.wait_limits import WaitLimit, WaitLimits
 from fsrace_lint.analysis.values.call_arguments import passed
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -22,12 +22,12 @@ from fsrace_lint.syntax.traversal import all_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
-    from fsrace_lint.analysis.accesses.model import Act, Site
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.accesses.accesses import Accesses
+    from fsrace_lint.analysis.accesses.model import Access, Operation
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.loops import Loop
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _LOCK: Final = re.compile(r"lock", re.IGNORECASE)
 
@@ -44,11 +44,11 @@ class Poll(Record, frozen=True, eq=False):
     makes the path itself, under a name that is written out, and never removes it.
     """
 
-    site: Site
+    access: Access
     is_for_presence: bool
-    limit: Limit
+    limit: WaitLimit
     is_ordered: bool
-    looked: Event | None = None
+    looked: CallSite | None = None
     at_call: bool = False
     is_named: bool = False
     is_left: bool = False
@@ -56,7 +56,7 @@ class Poll(Record, frozen=True, eq=False):
     @property
     def is_for_others(self) -> bool:
         """Whether another process can make or remove the path meanwhile."""
-        return self.site.reach is not Reach.PRIVATE and not self.site.locked
+        return self.access.reach is not Reach.PRIVATE and not self.access.locked
 
     @property
     def is_handed(self) -> bool:
@@ -66,13 +66,13 @@ class Poll(Record, frozen=True, eq=False):
     @property
     def is_for_one(self) -> bool:
         """Whether one process of the job waits, for the others or for another job."""
-        return self.site.runs is Runs.ONE
+        return self.access.runs is Runs.ONE
 
     @property
     def is_for_lock(self) -> bool:
         """Whether its name says that the path is a lock."""
-        spelled = "" if self.site.path is None else self.site.path.text
-        return _LOCK.search(f"{spelled} {self.site.spelled}") is not None
+        spelled = "" if self.access.path is None else self.access.path.text
+        return _LOCK.search(f"{spelled} {self.access.path_source}") is not None
 
 
 class _Waiter(Record, frozen=True):
@@ -80,17 +80,17 @@ class _Waiter(Record, frozen=True):
 
     condition: m.Parameter
     truth: bool
-    limit: Limit
+    limit: WaitLimit
 
 
-class Polls:
+class Polling:
     """Finds the polls of functions."""
 
-    def __init__(self, linker: Linker, sites: Sites) -> None:
+    def __init__(self, linker: FunctionFlows, sites: Accesses) -> None:
         """Prepare for a project."""
         self.linker = linker
         self.sites = sites
-        self.limits = Limits(linker)
+        self.limits = WaitLimits(linker)
         self.mentions = sites.propagation.mentions
         self._sleeps = linker.catalog.last_names["sleep"]
         self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
@@ -104,7 +104,7 @@ class Polls:
         handed = self._may_hand(function)
         if not loops and not handed:
             return
-        events = {id(event.call): event for event in self.linker.events(function)}
+        events = {id(event.call): event for event in self.linker.call_sites(function)}
         for loop in loops:
             if self._is_waiting(loop, events):
                 yield from self._of_loop(loop, events)
@@ -140,17 +140,17 @@ class Polls:
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
         return self.mentions.names_of_library(name.rpartition(".")[2] for name in polling)
 
-    def _is_waiting(self, loop: Loop, events: dict[int, Event]) -> bool:
+    def _is_waiting(self, loop: Loop, events: dict[int, CallSite]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
         called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
-        acts = [self.sites.effects.act(event.call, event.state.scope) for event in called]
+        acts = [self.sites.effects.operation(event.call, event.state.scope) for event in called]
         if any(act is not None and act.op not in ASKING for act in acts):
             return False
         if isinstance(loop, m.For) and any(isinstance(inner, m.Try) for inner in all_in(loop.body)):
             return False
         return _is_idle(loop) or any(self.limits.is_sleep(event) for event in called)
 
-    def _of_loop(self, loop: Loop, events: dict[int, Event]) -> Iterator[Poll]:
+    def _of_loop(self, loop: Loop, events: dict[int, CallSite]) -> Iterator[Poll]:
         for call, truth in asked_by(loop):
             event = events.get(id(call))
             act = None if event is None else self._look(call, event.state.scope)
@@ -158,39 +158,41 @@ class Polls:
                 limit = self.limits.of(loop, events, call)
                 poll = self._poll(event, act, event.state.scope, truth=truth, limit=limit)
                 looked = self._looked_before(poll, events.values())
-                yield replace(poll, looked=looked, is_named=self._is_named(poll.site))
+                yield replace(poll, looked=looked, is_named=self._is_named(poll.access))
                 return
 
-    def _is_named(self, site: Site) -> bool:
-        function = site.event.function
-        edges = self.sites.propagation.edges(function)
+    def _is_named(self, site: Access) -> bool:
+        function = site.call_site.function
+        edges = self.sites.propagation.callers(function)
         paths = [self.sites.substituted(site.path, edge.event, function) for edge in edges] or [site.path]
         return any(path is not None and path.spells_its_last_part for path in paths)
 
-    def _looked_before(self, poll: Poll, events: Iterable[Event]) -> Event | None:
+    def _looked_before(self, poll: Poll, events: Iterable[CallSite]) -> CallSite | None:
         """Find the look for the same path, by the same call, before a loop."""
-        site, called = poll.site, poll.site.event.call.function
+        site, called = poll.access, poll.access.call_site.call.function
         for event in events:
             is_earlier = event.call.span < site.span and event.call.function == called
             act = self._look(event.call, event.state.scope) if is_earlier else None
-            if act is not None and self.sites.at(act, event, event.state.scope).path == site.path:
+            if act is not None and self.sites.access_at(act, event, event.state.scope).path == site.path:
                 return event
         return None
 
-    def _look(self, call: m.Call, scope: Scope) -> Act | None:
-        act = self.sites.effects.act(call, scope)
+    def _look(self, call: m.Call, scope: Environment) -> Operation | None:
+        act = self.sites.effects.operation(call, scope)
         return act if act is not None and act.op in LOOKING else None
 
-    def _poll(self, event: Event, act: Act, scope: Scope, *, truth: bool, limit: Limit) -> Poll:
-        site = self.sites.seen_from(event, replace(act, op="poll"), scope)
+    def _poll(
+        self, event: CallSite, act: Operation, scope: Environment, *, truth: bool, limit: WaitLimit
+    ) -> Poll:
+        site = self.sites.access_with_processes(event, replace(act, op="poll"), scope)
         return Poll(site, truth, limit, self.sites.is_settled_before(event))
 
-    def _of_call(self, event: Event) -> Iterator[Poll]:
+    def _of_call(self, event: CallSite) -> Iterator[Poll]:
         """Find the look that a call hands to a function that waits for it, or that is one by itself."""
         callee = self.linker.resolver.callee(event.call, event.state.scope)
-        act = self.sites.effects.act(event.call, event.state.scope) if callee is None else None
+        act = self.sites.effects.operation(event.call, event.state.scope) if callee is None else None
         if act is not None and act.op == "poll":
-            yield self._poll(event, act, event.state.scope, truth=True, limit=Limit(is_set=False))
+            yield self._poll(event, act, event.state.scope, truth=True, limit=WaitLimit(is_set=False))
         if callee is not None and callee is not event.function:
             yield from self._at_call(event, callee)
         waiter = None if callee is None else self._waiter(callee)
@@ -202,46 +204,50 @@ class Polls:
             yield self._poll(event, act, scope, truth=waiter.truth, limit=limit)
             return
 
-    def _at_call(self, event: Event, callee: LinkedFunction) -> Iterator[Poll]:
+    def _at_call(self, event: CallSite, callee: LinkedFunction) -> Iterator[Poll]:
         """Give the waits of a function for a path that a call hands to it."""
         for poll in self._polls_of_parameters(callee):
-            seen = self.sites.seen_at_call(event, callee, poll.site)
+            seen = self.sites.instantiate_at(event, callee, poll.access)
             if seen.path is not None:
                 limit = self.limits.passed(poll.limit, event, callee)
                 ordered, left = self.sites.is_settled_before(event), self._is_left(seen)
                 yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered, is_left=left)
 
-    def _is_left(self, site: Site) -> bool:
+    def _is_left(self, site: Access) -> bool:
         """Tell whether its function makes a path before it waits for it, and never removes it."""
         path = site.path
         if path is None or not path.spells_its_last_part:
             return False
-        others = [other for other in self.sites.seen(site.event.function) if other.path == path]
-        made = any(other.act.op in {"write", "create"} and site.comes_after(other) for other in others)
-        return made and not any(other.act.op in {"delete", "rename"} for other in others)
+        others = [other for other in self.sites.all_accesses(site.call_site.function) if other.path == path]
+        made = any(other.operation.op in {"write", "create"} and site.comes_after(other) for other in others)
+        return made and not any(other.operation.op in {"delete", "rename"} for other in others)
 
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
         """Give the loops of a function that wait for a path which its callers hand to it."""
         if self._sleeps.isdisjoint(function.facts.mentions):
             return ()
         if function not in self._of_parameters:
-            events = {id(event.call): event for event in self.linker.events(function)}
+            events = {id(event.call): event for event in self.linker.call_sites(function)}
             loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, events))
             found = (poll for loop in loops for poll in self._of_loop(loop, events))
-            self._of_parameters[function] = tuple(poll for poll in found if self.sites.is_open(poll.site))
+            self._of_parameters[function] = tuple(
+                poll for poll in found if self.sites.is_parametric(poll.access)
+            )
         return self._of_parameters[function]
 
-    def _handed(self, value: m.Expr, event: Event) -> Iterator[tuple[Act, Scope]]:
+    def _handed(self, value: m.Expr, event: CallSite) -> Iterator[tuple[Operation, Environment]]:
         """Give the looks of what is handed over: a lambda, a function, or a method of a path."""
         scope = event.state.scope
-        entity = self.linker.resolver.entity(value, scope)
+        entity = self.linker.resolver.symbol(value, scope)
         if isinstance(value, m.Lambda):
             entity = event.function.module.functions[value.function]
         inner = [(m.Call(value, (), (), event.call.span), scope)]
         if isinstance(entity, LinkedFunction):
             # a lambda of nothing is called at once, with the names as they stand
             here = isinstance(value, m.Lambda) and not entity.facts.parameters
-            inner = [(each.call, scope if here else each.state.scope) for each in self.linker.events(entity)]
+            inner = [
+                (each.call, scope if here else each.state.scope) for each in self.linker.call_sites(entity)
+            ]
         for call, names in inner:
             act = self._look(call, names)
             if act is not None:
@@ -256,7 +262,7 @@ class Polls:
         return self._waiting[function]
 
     def _find_waiter(self, function: LinkedFunction) -> _Waiter | None:
-        events = {id(event.call): event for event in self.linker.events(function)}
+        events = {id(event.call): event for event in self.linker.call_sites(function)}
         for loop in loops_in(function.facts.body):
             for call, truth in asked_by(loop) if self._is_waiting(loop, events) else ():
                 name = call.function.id if isinstance(call.function, m.Name) else ""

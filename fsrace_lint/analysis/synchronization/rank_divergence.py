@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.dataflow.process_set import ALL, NOBODY, Processes, Runs, runs
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.program.symbols import package_of, qualified_name
-from fsrace_lint.analysis.synchronization.sync_points import Meetings, meetings_of, names_a_group
-from fsrace_lint.analysis.values.abstract_values import Value
+from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, names_a_group, sync_points_of
+from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
@@ -29,12 +29,12 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Flow
-    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, FlowResult
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
-    from fsrace_lint.analysis.synchronization.taint import Difference
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
+    from fsrace_lint.analysis.synchronization.taint import RankTaint
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.files.spans import Span
 
 _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
@@ -59,15 +59,15 @@ class Divergence(Record, frozen=True):
     `later` are the meetings in the same branch, which they miss, too.
     """
 
-    meeting: Step
+    sync_point: SequenceItem
     how: Literal["branch", "exit", "loop", "first", "function", "path"]
-    difference: Difference | None
+    difference: RankTaint | None
     test: str
     place: Place
     raises: bool = False
     certain: bool = True
     is_any_error: bool = False
-    later: tuple[Step, ...] = ()
+    later: tuple[SequenceItem, ...] = ()
 
     @property
     def is_by_files(self) -> bool:
@@ -80,7 +80,7 @@ class Divergence(Record, frozen=True):
 class Divergences:
     """Finds the meetings of functions that some processes miss."""
 
-    def __init__(self, sequences: Sequences) -> None:
+    def __init__(self, sequences: EventSequences) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.sequences = sequences
         self.linker = sequences.linker
@@ -93,18 +93,18 @@ class Divergences:
         Of several that are missed for the same reason it is the first, which
         names the others: nobody gets to them.
         """
-        meetings = list(meetings_of(self.sequences.of(function)))
+        meetings = list(sync_points_of(self.sequences.of(function)))
         muted = self.propagation.muted_in(function) if meetings else frozenset()
         meetings = [meeting for meeting in meetings if not self._returns(meeting, muted)]
         flow = self.linker.flow(function) if meetings else None
         if flow is None:
             return
-        counted = Meetings((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
+        counted = SyncPoints((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
         first: dict[Place, Divergence] = {}
         for meeting in meetings:
             ways = self._found(meeting, flow, counted)
             found = next(ways, None)
-            if found is not None and runs(self.propagation.context(function).processes) is Runs.ONE:
+            if found is not None and runs(self.propagation.entry_state(function).processes) is Runs.ONE:
                 ways = self._by_function(meeting)
                 found = next(ways, None)
             if found is not None and not found.certain:
@@ -114,28 +114,30 @@ class Divergences:
                 known = first.get(found.place)
                 if known is None or (found.certain and not known.certain):
                     first[found.place] = found
-                elif known.how == found.how == "branch" and known.meeting.event is not meeting.event:
+                elif (
+                    known.how == found.how == "branch" and known.sync_point.call_site is not meeting.call_site
+                ):
                     first[found.place] = replace(known, later=(*known.later, meeting))
         yield from first.values()
 
-    def _returns(self, meeting: Step, muted: frozenset[str]) -> bool:
+    def _returns(self, meeting: SequenceItem, muted: frozenset[str]) -> bool:
         """Tell whether a call of one of these libraries, or of an unknown one, is or leads to a meeting."""
         if not muted:
             return False
         called = (
-            qualified_name(self.linker.resolver.entity(event.call.function, event.state.scope))
-            for event in (meeting.event, *meeting.way, meeting.origin)
+            qualified_name(self.linker.resolver.symbol(event.call.function, event.state.scope))
+            for event in (meeting.call_site, *meeting.call_chain, meeting.leaf_call)
         )
         return any(name is None or package_of(name) in muted for name in called)
 
-    def _other_end(self, function: LinkedFunction) -> Iterator[Step]:
+    def _other_end(self, function: LinkedFunction) -> Iterator[SequenceItem]:
         """Give the meetings at the other end of a `with`, where the function is one end of it."""
         name = _OTHER_END.get(function.facts.name)
         other = None if name is None or function.owner is None else function.owner.method(name)
         if other is not None:
-            yield from meetings_of(self.sequences.of(other))
+            yield from sync_points_of(self.sequences.of(other))
 
-    def _found(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
+    def _found(self, meeting: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
         yield from self._in_first(meeting)
         yield from self._by_tests(meeting, flow, counted)
         yield from self._by_exits(meeting, flow, counted)
@@ -143,20 +145,20 @@ class Divergences:
         yield from self._by_function(meeting)
         yield from self._by_path(meeting)
 
-    def _in_first(self, meeting: Step) -> Iterator[Divergence]:
+    def _in_first(self, meeting: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a context that lets one process through before the others: they wait at its door.
 
         Where it is another such context, each process waits once in each of the two, and they meet.
         """
-        context = self.propagation.protection.door(meeting.event)
-        nested = self.sequences.catalog.find("first", self.sequences.name_of(meeting.origin)) is not None
+        context = self.propagation.protection.serializer_entry(meeting.call_site)
+        nested = self.sequences.catalog.find("first", self.sequences.name_of(meeting.leaf_call)) is not None
         if context is not None and not nested:
             place = Place(meeting.file, context.span if isinstance(context, m.Call) else meeting.span)
             yield Divergence(meeting, "first", None, spell(context), place)
 
-    def _by_tests(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
+    def _by_tests(self, meeting: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
         """A meeting in a branch that some processes do not take, or behind one that some have left by."""
-        for literal in reversed(meeting.event.state.literals):
+        for literal in reversed(meeting.call_site.state.conditions):
             difference = self.differences.of_test(literal)
             if difference is None or (
                 literal.branch is None and literal.attempt is None and difference.kind != "rank"
@@ -175,39 +177,42 @@ class Divergences:
             if certain is None:
                 continue
             if by_rank:
-                chosen = difference.is_between_ranks or _is_first_or_rest(meeting.comers)
+                chosen = difference.is_between_ranks or _is_first_or_rest(meeting.arriving)
                 certain = certain and chosen
             elif difference.kind == "files":
-                other_kind = counted.meets_on_other_side(meeting, literal)
+                other_kind = counted.synchronizes_on_other_side(meeting, literal)
                 certain = certain and not other_kind and not self._is_misuse(meeting, literal)
             how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
             yield self._told(meeting, how, difference, literal, certain=certain, raises=raises)
 
-    def _is_misuse(self, meeting: Step, literal: Tested) -> bool:
+    def _is_misuse(self, meeting: SequenceItem, literal: Tested) -> bool:
         """Tell whether a test asks for a file where all make a directory next: no process makes the file."""
-        steps = self.sequences.of(meeting.event.function)
-        asked = next((step.path for step in steps if step.event.call is literal.test), None)
+        steps = self.sequences.of(meeting.call_site.function)
+        asked = next((step.path for step in steps if step.call_site.call is literal.test), None)
         if asked is None or last_name(literal.test) not in _FILE_TESTS:
             return False
-        return any(step.act is not None and step.act.op == "mkdir" and step.path == asked for step in steps)
+        return any(
+            step.operation is not None and step.operation.op == "mkdir" and step.path == asked
+            for step in steps
+        )
 
-    def _is_idle(self, meeting: Step, literal: Tested) -> bool:
+    def _is_idle(self, meeting: SequenceItem, literal: Tested) -> bool:
         """Tell whether all who come to a test see it come out so: the others were sorted out before."""
-        literals = meeting.event.state.literals
-        coming = ALL
+        literals = meeting.call_site.state.conditions
+        coming = TOP
         for earlier in literals[: literals.index(literal)]:
             coming &= self.propagation.deciding(earlier)
         return not coming & self.propagation.deciding(replace(literal, truth=not literal.truth))
 
-    def _by_exits(self, meeting: Step, flow: Flow, counted: Meetings) -> Iterator[Divergence]:
+    def _by_exits(self, meeting: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
         """A meeting behind a way out that some processes take, in a branch that was left since."""
-        literals = meeting.event.state.literals
-        position = flow.events.index(meeting.event)
-        ways = (*((way, False) for way in flow.exits), *((way, True) for way in flow.raises))
+        literals = meeting.call_site.state.conditions
+        position = flow.call_sites.index(meeting.call_site)
+        ways = (*((way, False) for way in flow.exits), *((way, True) for way in flow.exceptional_exits))
         for way, raises in ways:
-            if way.position > position or are_apart(way.state.literals, literals):
+            if way.position > position or mutually_exclusive(way.state.conditions, literals):
                 continue
-            own = [literal for literal in way.state.literals if literal not in literals]
+            own = [literal for literal in way.state.conditions if literal not in literals]
             for literal in own:
                 difference = self.differences.of_test(literal)
                 if difference is None or counted.comes_by(meeting, literal):
@@ -217,7 +222,7 @@ class Divergences:
                     yield self._told(meeting, "exit", difference, literal, certain=certain, raises=raises)
 
     def _counts(
-        self, difference: Difference, literals: Sequence[Tested], *, raises: bool, meeting: Step
+        self, difference: RankTaint, literals: Sequence[Tested], *, raises: bool, meeting: SequenceItem
     ) -> bool | None:
         """Tell whether a difference makes some miss a meeting surely, perhaps (False), or not at all (None).
 
@@ -239,10 +244,10 @@ class Divergences:
         found = (self.differences.of_test(literal) for literal in literals)
         return any(difference is not None and difference.kind == "rank" for difference in found)
 
-    def _parts(self, test: m.Expr, scope: Scope, *, truth: bool) -> Iterator[tuple[str, bool]]:
+    def _parts(self, test: m.Expr, scope: Environment, *, truth: bool) -> Iterator[tuple[str, bool]]:
         """Give what differs in a test that came out so, and whether that means that something is there."""
         bound = self.linker.guards.known(test, scope) if isinstance(test, m.Name) else None
-        if isinstance(bound, Value):
+        if isinstance(bound, Expression):
             yield from self._parts(bound.expr, bound.scope, truth=truth)
         elif isinstance(test, m.Not):
             yield from self._parts(test.value, scope, truth=not truth)
@@ -250,10 +255,10 @@ class Divergences:
             for value in test.values:
                 yield from self._parts(value, scope, truth=truth)
         elif (difference := self.differences.of(test, scope)) is not None:
-            act = self.sequences.sites.effects.act(test, scope) if isinstance(test, m.Call) else None
+            act = self.sequences.sites.effects.operation(test, scope) if isinstance(test, m.Call) else None
             yield difference.kind, act is None or truth
 
-    def _fails(self, literals: Sequence[Tested], meeting: Step) -> bool | None:
+    def _fails(self, literals: Sequence[Tested], meeting: SequenceItem) -> bool | None:
         """Tell whether what was tried can fail on one process alone.
 
         It acts on the filesystem; or a handler for anything, or for a missing module,
@@ -263,58 +268,58 @@ class Divergences:
             if literal.attempt is None:
                 continue
             names = {last_name(part) for part in (literal.test, *parts(literal.test))}
-            steps = self.sequences.of(meeting.event.function)
-            tried = [step for step in steps if _is_tried(step.event, literal.attempt)]
-            if any(step.meeting == meeting.meeting for step in tried):
+            steps = self.sequences.of(meeting.call_site.function)
+            tried = [step for step in steps if _is_tried(step.call_site, literal.attempt)]
+            if any(step.sync_point == meeting.sync_point for step in tried):
                 return None
-            if any(step.act is not None for step in tried) and names & (_FAILING | _ANYTHING):
+            if any(step.operation is not None for step in tried) and names & (_FAILING | _ANYTHING):
                 return not names & _ANYTHING
-            in_handler = literal.truth and literal in meeting.event.state.literals
+            in_handler = literal.truth and literal in meeting.call_site.state.conditions
             if in_handler and names & (_ANYTHING | _IMPORTING):
                 return False
         return None
 
-    def _by_loops(self, meeting: Step) -> Iterator[Divergence]:
+    def _by_loops(self, meeting: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a loop over what each process has found on the filesystem."""
-        for value in meeting.event.loops:
+        for value in meeting.call_site.loops:
             difference = self.differences.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":
                 place = Place(meeting.file, _span(value.expr) or meeting.span)
                 yield Divergence(meeting, "loop", difference, spell(value.expr), place)
 
-    def _by_function(self, meeting: Step) -> Iterator[Divergence]:
+    def _by_function(self, meeting: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a function that some processes alone are let into, whoever calls it.
 
         What a framework calls on one process is left out: who overrides it may call it elsewhere.
         """
-        function = meeting.event.function
+        function = meeting.call_site.function
         hook = self.propagation.hooks.of(function)
         if hook is not None and hook.runs != "every":
             return
         allowed = self.propagation.decorated(function)
-        edges = self.propagation.edges(function)
-        if edges and all(edge.handed for edge in edges):
+        edges = self.propagation.callers(function)
+        if edges and all(edge.passed_as_callback for edge in edges):
             handed = functools.reduce(operator.or_, (edge.only for edge in edges))
             allowed &= handed
-        if allowed not in {ALL, NOBODY} and not names_a_group(meeting):
+        if allowed not in {TOP, BOTTOM} and not names_a_group(meeting):
             place = Place(meeting.file, function.facts.span)
             yield Divergence(meeting, "function", None, function.facts.name, place)
 
-    def _by_path(self, meeting: Step) -> Iterator[Divergence]:
+    def _by_path(self, meeting: SequenceItem) -> Iterator[Divergence]:
         """A save by all processes to a path that each of them has found or made up by itself."""
-        if not self.sequences.is_save(meeting.event):
+        if not self.sequences.is_save(meeting.call_site):
             return
-        given = arguments_of(meeting.event.call)
+        given = arguments_of(meeting.call_site.call)
         for value in (value for _, name, value in given if _PATH_NAME.search(name or last_name(value))):
-            difference = self.differences.of(value, meeting.event.state.scope)
+            difference = self.differences.of(value, meeting.call_site.state.scope)
             if difference is not None and difference.kind in {"files", "own"}:
                 yield Divergence(meeting, "path", difference, spell(value), Place(meeting.file, meeting.span))
 
     def _told(
         self,
-        meeting: Step,
+        meeting: SequenceItem,
         how: Literal["branch", "exit"],
-        difference: Difference,
+        difference: RankTaint,
         literal: Tested,
         *,
         certain: bool,
@@ -329,21 +334,21 @@ class Divergences:
         )
 
 
-def _is_first_or_rest(processes: Processes) -> bool:
+def _is_first_or_rest(processes: ProcessSet) -> bool:
     """Tell whether some processes are the first of something, or all but these."""
-    return bool(processes & Processes.MAIN) != bool(processes & Processes.REST)
+    return bool(processes & ProcessSet.MAIN) != bool(processes & ProcessSet.REST)
 
 
-def _others_raise(literal: Tested, flow: Flow) -> bool:
+def _others_raise(literal: Tested, flow: FlowResult) -> bool:
     """Tell whether those for whom a test comes out otherwise die at once."""
     if literal.branch is None:
         return False
-    ends = (way.state.literals[-1:] for way in flow.raises)
+    ends = (way.state.conditions[-1:] for way in flow.exceptional_exits)
     return any(end.branch is literal.branch and end.truth != literal.truth for (end,) in filter(None, ends))
 
 
-def _is_tried(event: Event, attempt: m.Try) -> bool:
-    return any(net.handlers is attempt.handlers for net in event.nets)
+def _is_tried(event: CallSite, attempt: m.Try) -> bool:
+    return any(net.handlers is attempt.handlers for net in event.exception_contexts)
 
 
 def _place_of(literal: Tested) -> Span | None:

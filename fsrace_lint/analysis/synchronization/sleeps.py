@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.accesses.model import ASKING, Reach
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.loops import calls_in, loops_in
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, Runs, runs
+from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import all_in, children
@@ -16,60 +16,62 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsrace_lint.analysis.accesses.model import Site
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
-    from fsrace_lint.analysis.paths.abstract_path import Path
+    from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
-    from fsrace_lint.analysis.synchronization.wait_limits import Limits
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
+    from fsrace_lint.analysis.synchronization.wait_limits import WaitLimits
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 
-class Pause(Record, frozen=True, eq=False):
+class Sleep(Record, frozen=True, eq=False):
     """A sleep on which the order of processes hangs.
 
     `site` is the sleep, `use` what needs the order after it, and `change` what
     others are to see of what was done before it, where that was found.
     """
 
-    site: Site
-    use: Site
-    change: Site | None = None
+    access: Access
+    use: Access
+    change: Access | None = None
 
     @property
     def told(self) -> str:
         """The sleep as a witness tells it."""
-        return spell(self.site.event.call)
+        return spell(self.access.call_site.call)
 
 
-class Pauses:
+class Sleeps:
     """Finds the sleeps of functions that stand for a barrier."""
 
-    def __init__(self, sequences: Sequences, limits: Limits) -> None:
+    def __init__(self, sequences: EventSequences, limits: WaitLimits) -> None:
         """Prepare for a project."""
         self.sequences = sequences
         self.sites = sequences.sites
         self.linker = sequences.linker
         self.limits = limits
 
-    def of(self, function: LinkedFunction) -> Iterator[Pause]:
+    def of(self, function: LinkedFunction) -> Iterator[Sleep]:
         """Give the sleeps of a function on which the order of processes hangs."""
         if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
             return
         waiting = _calls_of_waiting_loops(function)
-        order = {id(event): position for position, event in enumerate(self.linker.events(function))}
+        order = {id(event): position for position, event in enumerate(self.linker.call_sites(function))}
         steps = self.sequences.of(function)
-        for sleep in self.linker.events(function):
+        for sleep in self.linker.call_sites(function):
             if self.limits.is_sleep(sleep) and id(sleep.call) not in waiting:
                 here = order[id(sleep)]
-                before = [step for step in steps if order[id(step.event)] < here]
-                after = [step for step in steps if order[id(step.event)] > here]
+                before = [step for step in steps if order[id(step.call_site)] < here]
+                after = [step for step in steps if order[id(step.call_site)] > here]
                 yield from self._pauses(sleep, before, after)
 
-    def _pauses(self, sleep: Event, before: list[Step], after: list[Step]) -> Iterator[Pause]:
+    def _pauses(
+        self, sleep: CallSite, before: list[SequenceItem], after: list[SequenceItem]
+    ) -> Iterator[Sleep]:
         if any(self._asks_rank(value, sleep.state.scope) for value in sleep.call.arguments):
             for use in self._following(sleep, after):
-                if use.act.op not in ASKING and use.is_contended:
+                if use.operation.op not in ASKING and use.is_contended:
                     yield self._pause(sleep, use)
                     return
         elif not sleep.state.processes & MAIN:
@@ -77,7 +79,7 @@ class Pauses:
                 if use.reach is not Reach.PRIVATE:
                     yield self._pause(sleep, use)
                     return
-        elif sleep.state.processes == ALL:
+        elif sleep.state.processes == TOP:
             changes = list(self._preceding(before))
             for use in self._following(sleep, after) if changes else ():
                 change = next((change for change in changes if _shows(change, use)), None)
@@ -85,39 +87,41 @@ class Pauses:
                     yield self._pause(sleep, use, change)
                     return
 
-    def _pause(self, sleep: Event, use: Site, change: Site | None = None) -> Pause:
-        return Pause(self.sites.seen_from(sleep, use.act, use.origin.state.scope), use, change)
+    def _pause(self, sleep: CallSite, use: Access, change: Access | None = None) -> Sleep:
+        return Sleep(
+            self.sites.access_with_processes(sleep, use.operation, use.leaf_call.state.scope), use, change
+        )
 
-    def _following(self, sleep: Event, after: Sequence[Step]) -> Iterator[Site]:
+    def _following(self, sleep: CallSite, after: Sequence[SequenceItem]) -> Iterator[Access]:
         """Give the acts to which those that slept come without meeting the others in between."""
         for step in after:
-            if are_apart(sleep.state.literals, step.event.state.literals):
+            if mutually_exclusive(sleep.state.conditions, step.call_site.state.conditions):
                 continue
-            if step.meeting:
+            if step.sync_point:
                 return
-            site = self.sequences.site(step)
+            site = self.sequences.access(step)
             if site is not None and step.processes & sleep.state.processes:
                 yield site
 
-    def _preceding(self, before: Sequence[Step]) -> Iterator[Site]:
+    def _preceding(self, before: Sequence[SequenceItem]) -> Iterator[Access]:
         """Give the changes since the processes met last, the nearest first."""
         for step in reversed(before):
-            if step.meeting:
+            if step.sync_point:
                 return
-            site = self.sequences.site(step)
-            if site is not None and site.act.op not in ASKING:
+            site = self.sequences.access(step)
+            if site is not None and site.operation.op not in ASKING:
                 yield site
 
-    def _asks_rank(self, expr: m.Expr, scope: Scope) -> bool:
+    def _asks_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a time depends on the number of the process."""
         if self.linker.guards.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
             return True
         return any(self._asks_rank(child, scope) for child in children(expr))
 
 
-def _shows(change: Site, use: Site) -> bool:
+def _shows(change: Access, use: Access) -> bool:
     """Tell whether a use looks for what others have changed: what one process made, or the parts of all."""
-    if change.path is None or use.path is None or use.act.op not in ASKING or use.runs is Runs.ONE:
+    if change.path is None or use.path is None or use.operation.op not in ASKING or use.runs is Runs.ONE:
         return False
     if change.reach is Reach.PRIVATE:
         return use.reach is not Reach.PRIVATE and change.path.is_within(use.path)
@@ -125,7 +129,7 @@ def _shows(change: Site, use: Site) -> bool:
     return few and _overlap(change.path, use.path)
 
 
-def _overlap(one: Path, other: Path) -> bool:
+def _overlap(one: AbstractPath, other: AbstractPath) -> bool:
     return one.is_within(other) or other.is_within(one)
 
 

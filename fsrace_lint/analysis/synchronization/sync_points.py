@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.dataflow.process_set import ALL, ANOTHER, NOBODY, TWO, Processes
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, TOP, TWO, ProcessSet
 from fsrace_lint.analysis.ranks.rank_sources import WORLDS
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.syntax import model as m
@@ -20,40 +20,42 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Flow
-    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
-    from fsrace_lint.analysis.synchronization.event_sequences import Step
+    from fsrace_lint.analysis.dataflow.abstract_state import FlowResult
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
+    from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
 
-_KINDS: Final = tuple(kind for kind in Processes if kind)
+_KINDS: Final = tuple(kind for kind in ProcessSet if kind)
 _GROUP: Final = re.compile(r"(?:^|_)(?:group|pg|mesh|parallel_mode)$")
 _POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
 
 
-class Meetings:
+class SyncPoints:
     """The meetings of a function, counted for each kind of process."""
 
-    def __init__(self, meetings: Iterable[Step], flow: Flow, deciding: Callable[[Tested], Processes]) -> None:
+    def __init__(
+        self, meetings: Iterable[SequenceItem], flow: FlowResult, deciding: Callable[[Tested], ProcessSet]
+    ) -> None:
         """Sort the meetings of the function that `flow` follows; `deciding` tells who sees a test so."""
         self._deciding = deciding
-        self._meetings: dict[str, list[Step]] = defaultdict(list)
-        self._ways = (*flow.exits, *flow.raises)
-        self._positions = {event: position for position, event in enumerate(flow.events)}
+        self._meetings: dict[str, list[SequenceItem]] = defaultdict(list)
+        self._ways = (*flow.exits, *flow.exceptional_exits)
+        self._positions = {event: position for position, event in enumerate(flow.call_sites)}
         for meeting in meetings:
-            self._meetings[meeting.meeting].append(meeting)
+            self._meetings[meeting.sync_point].append(meeting)
 
-    def is_balanced(self, meeting: Step) -> bool:
+    def is_balanced(self, meeting: SequenceItem) -> bool:
         """Tell whether every process comes to as many meetings of this kind, each on its own way.
 
         ANOTHER may be the first of its node and may be not: it counts where a test picks it.
         """
-        if meeting.processes == ALL:
+        if meeting.processes == TOP:
             return False
-        same = self._meetings[meeting.meeting]
+        same = self._meetings[meeting.sync_point]
         picked = any(other.processes in {ANOTHER, TWO} for other in same)
         kinds = [kind for kind in _KINDS if kind != ANOTHER or picked]
         return len({sum(bool(kind & other.processes) for other in same) for kind in kinds}) == 1
 
-    def has_other_side(self, meeting: Step, literal: Tested, *, stays: bool) -> bool:
+    def has_other_side(self, meeting: SequenceItem, literal: Tested, *, stays: bool) -> bool:
         """Tell whether those whose test comes out otherwise come to such a meeting there.
 
         It stands in the other branch, behind the same test the other way round, or
@@ -61,18 +63,18 @@ class Meetings:
         come out otherwise the next time, unless its answer `stays`.
         """
         leaves = self._leaves_after(meeting)
-        for other in self._meetings[meeting.meeting]:
-            others = other.event.state.literals
+        for other in self._meetings[meeting.sync_point]:
+            others = other.call_site.state.conditions
             if other is meeting:
                 continue
-            if are_apart([literal], others) or any(
+            if mutually_exclusive([literal], others) or any(
                 _is_opposite(literal, theirs, stays=stays) or (stays and self._completes(literal, theirs))
                 for theirs in others
             ):
                 return True
             if (
                 leaves is not None
-                and self._positions.get(other.event, -1) >= leaves
+                and self._positions.get(other.call_site, -1) >= leaves
                 and literal not in others
             ):
                 return True
@@ -81,42 +83,42 @@ class Meetings:
     def _completes(self, literal: Tested, other: Tested) -> bool:
         """Tell whether two rank tests let through everybody together, and nobody twice."""
         one, two = self._deciding(literal), self._deciding(other)
-        return one != ALL and one | two == ALL and not one & two & ~ANOTHER
+        return one != TOP and one | two == TOP and not one & two & ~ANOTHER
 
-    def _leaves_after(self, meeting: Step) -> int | None:
+    def _leaves_after(self, meeting: SequenceItem) -> int | None:
         """Give the position at which all who come to a meeting leave the function, if they do."""
-        literals, position = meeting.event.state.literals, self._positions[meeting.event]
-        left = (way.position for way in self._ways if way.state.literals == literals)
+        literals, position = meeting.call_site.state.conditions, self._positions[meeting.call_site]
+        left = (way.position for way in self._ways if way.state.conditions == literals)
         return min((way for way in left if way > position), default=None)
 
-    def meets_on_other_side(self, meeting: Step, literal: Tested) -> bool:
+    def synchronizes_on_other_side(self, meeting: SequenceItem, literal: Tested) -> bool:
         """Tell whether those come to a meeting too, of another kind: the test asks what is to be done."""
         others = (other for several in self._meetings.values() for other in several if other is not meeting)
-        return any(are_apart([literal], other.event.state.literals) for other in others)
+        return any(mutually_exclusive([literal], other.call_site.state.conditions) for other in others)
 
-    def comes_by(self, meeting: Step, literal: Tested) -> bool:
+    def comes_by(self, meeting: SequenceItem, literal: Tested) -> bool:
         """Tell whether those who leave have come by such a meeting before."""
-        others = (other for other in self._meetings[meeting.meeting] if other is not meeting)
-        return any(literal in other.event.state.literals for other in others)
+        others = (other for other in self._meetings[meeting.sync_point] if other is not meeting)
+        return any(literal in other.call_site.state.conditions for other in others)
 
 
-def meetings_of(steps: Iterable[Step]) -> Iterator[Step]:
+def sync_points_of(steps: Iterable[SequenceItem]) -> Iterator[SequenceItem]:
     """Give the calls by which all who come there meet, the call itself or one that it leads to."""
-    groups = itertools.groupby((step for step in steps if step.meeting), key=lambda step: step.event)
+    groups = itertools.groupby((step for step in steps if step.sync_point), key=lambda step: step.call_site)
     for _, group in groups:
         several = list(group)
-        met: dict[str, Processes] = defaultdict(lambda: NOBODY)
+        met: dict[str, ProcessSet] = defaultdict(lambda: BOTTOM)
         for step in several:
-            met[step.meeting] |= step.processes
-        whole = [step for step in several if met[step.meeting] == step.comers]
+            met[step.sync_point] |= step.processes
+        whole = [step for step in several if met[step.sync_point] == step.arriving]
         if whole:
             best = next((step for step in whole if step.certain), whole[0])
-            yield replace(best, processes=best.comers)
+            yield replace(best, processes=best.arriving)
 
 
-def names_a_group(meeting: Step) -> bool:
+def names_a_group(meeting: SequenceItem) -> bool:
     """Tell whether a collective is for the processes of a group that is named there."""
-    call = meeting.origin.call
+    call = meeting.leaf_call.call
     given = [(name or last_name(value), value) for _, name, value in arguments_of(call)]
     return any(
         (_GROUP.search(name) or _GROUP.search(last_name(value)))

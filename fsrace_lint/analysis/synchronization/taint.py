@@ -6,16 +6,16 @@ import functools
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.analysis.accesses.model import LOOKING
-from fsrace_lint.analysis.dataflow.process_set import ALL, MAIN, NOBODY, SYNCHRONIZING, Processes
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, SYNCHRONIZING, TOP, ProcessSet
 from fsrace_lint.analysis.program.symbols import is_property, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Either,
-    Element,
-    Entered,
-    Selected,
-    Unpacked,
-    Value,
+    Conditional,
+    ContextResult,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
 )
 from fsrace_lint.engine.query_cache import Memo
 from fsrace_lint.syntax import model as m
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.accesses.effects import Effects
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Exit
-    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
-    from fsrace_lint.analysis.dataflow.rank_partition import Split
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
+    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 _TELLING: Final = frozenset(
     {
@@ -44,11 +44,11 @@ _TELLING: Final = frozenset(
 )  # fmt: skip
 """What tells of its arguments what is asked of them; of other calls nothing follows."""
 _MAKING_PATHS: Final = frozenset({"os.path.join", "pathlib.Path", "str", "os.path.abspath", "os.fspath"})
-_WHETHER_SET_UP: Final = ((MAIN, ALL), (ALL, MAIN))
+_WHETHER_SET_UP: Final = ((MAIN, TOP), (TOP, MAIN))
 """How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
 
 
-class Difference(Record, frozen=True):
+class RankTaint(Record, frozen=True):
     """Why a value can differ: `kind`, and the expression that makes it so.
 
     `rank`: it tells the processes apart. `files`: it is an answer of the
@@ -63,20 +63,20 @@ class Difference(Record, frozen=True):
     is_between_ranks: bool = False
 
 
-class Differences:
+class TaintAnalysis:
     """Follows values back to what differs between ranks; what was broadcast or gathered is equal again."""
 
-    def __init__(self, linker: Linker, effects: Effects) -> None:
+    def __init__(self, linker: FunctionFlows, effects: Effects) -> None:
         """Prepare for a project."""
         self.linker = linker
         self.catalog = linker.catalog
         self.effects = effects
-        self._answers: Memo[tuple[int, int], Difference | None] = Memo(None)
-        self._kept: dict[tuple[int, int], tuple[m.Expr, Scope]] = {}
+        self._answers: Memo[tuple[int, int], RankTaint | None] = Memo(None)
+        self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
         self._counting: dict[LinkedFunction, frozenset[str]] = {}
         self._shared: dict[LinkedFunction, frozenset[str]] = {}
 
-    def of(self, expr: m.Expr, scope: Scope) -> Difference | None:
+    def of(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         """Tell why the value of an expression can differ between ranks.
 
         Args:
@@ -90,13 +90,13 @@ class Differences:
         self._kept[key] = expr, scope
         return self._answers.get(key, lambda: self._find(expr, scope))
 
-    def of_test(self, literal: Tested) -> Difference | None:
+    def of_test(self, literal: Tested) -> RankTaint | None:
         """Tell why a test can come out differently on other ranks; whether an error came up is one too."""
         if literal.attempt is not None:
-            return Difference("error", literal.test)
+            return RankTaint("error", literal.test)
         return self.of(literal.test, literal.scope)
 
-    def _find(self, expr: m.Expr, scope: Scope) -> Difference | None:
+    def _find(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         match expr:
             case m.Name() | m.Attribute():
                 return self._named(expr, scope)
@@ -116,198 +116,200 @@ class Differences:
             case _:
                 return self._first(parts(expr), scope)
 
-    def _first(self, exprs: Iterable[m.Expr], scope: Scope) -> Difference | None:
+    def _first(self, exprs: Iterable[m.Expr], scope: Environment) -> RankTaint | None:
         return next(filter(None, (self.of(expr, scope) for expr in exprs)), None)
 
-    def _named(self, expr: m.Name | m.Attribute, scope: Scope) -> Difference | None:
+    def _named(self, expr: m.Name | m.Attribute, scope: Environment) -> RankTaint | None:
         binding = self.linker.guards.known(expr, scope)
-        split = self.linker.guards.split(expr, scope)
-        if isinstance(binding, Value) and self._is_whether_set(split, binding.expr, binding.scope):
+        split = self.linker.guards.partition(expr, scope)
+        if isinstance(binding, Expression) and self._is_whether_set(split, binding.expr, binding.scope):
             return None
         if _tells_apart(split) or self._is_rank(expr, scope):
-            return Difference("rank", expr)
+            return RankTaint("rank", expr)
         if variable_of(expr) in self._given_to_collectives(scope.function):
             return None
         if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
-            return Difference("files", expr)
+            return RankTaint("files", expr)
         if binding is not None:
             return self._bound(binding)
-        entity = self.linker.resolver.entity(expr, scope)
+        entity = self.linker.resolver.symbol(expr, scope)
         if isinstance(expr, m.Attribute) and is_property(entity):
             return self._returned(entity, expr)
         return self._own(expr, expr, scope)
 
-    def _bound(self, binding: Binding) -> Difference | None:
+    def _bound(self, binding: Binding) -> RankTaint | None:
         match binding:
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self.of(expr, scope)
-            case Unpacked() if items := tuple(self.linker.guards.parts(binding)):
+            case UnpackedPart() if items := tuple(self.linker.guards.parts(binding)):
                 found = next(filter(None, (self.of(*item) for item in items)), None)
                 return found or self._part_returned(binding)
-            case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+            case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
                 return self.of(value.expr, value.scope)
-            case Selected(test=test, then=then, otherwise=otherwise):
+            case Conditional(test=test, then=then, otherwise=otherwise):
                 return self._bound(then) or self._bound(otherwise) or self._chosen(test, then, otherwise)
-            case Either(options=options):
+            case Union(options=options):
                 return next(filter(None, map(self._bound, options)), None)
             case Argument():
                 arguments = self.linker.guards.arguments
-                split = None if arguments is None else arguments.split(binding)
+                split = None if arguments is None else arguments.partition(binding)
                 apart = split is not None and _tells_apart(split)
-                return Difference("rank", m.Name(binding.parameter.name)) if apart else None
+                return RankTaint("rank", m.Name(binding.parameter.name)) if apart else None
             case _:
                 return None
 
-    def _chosen(self, test: Value, then: Binding, otherwise: Binding) -> Difference | None:
+    def _chosen(self, test: Expression, then: Binding, otherwise: Binding) -> RankTaint | None:
         """Tell why it can differ whether a name was bound to something or to nothing."""
-        nothing = any(isinstance(b, Value) and isinstance(b.expr, m.Constant) for b in (then, otherwise))
+        nothing = any(isinstance(b, Expression) and isinstance(b.expr, m.Constant) for b in (then, otherwise))
         return self.of(test.expr, test.scope) if nothing else None
 
-    def _called(self, call: m.Call, scope: Scope) -> Difference | None:
+    def _called(self, call: m.Call, scope: Environment) -> RankTaint | None:
         resolver = self.linker.resolver
-        entity = resolver.entity(call.function, scope)
+        entity = resolver.symbol(call.function, scope)
         name = qualified_name(entity) or f"*.{last_name(call.function)}"
         if self.catalog.is_any(SYNCHRONIZING, name):
             return None
-        split = self.linker.guards.split(call, scope)
+        split = self.linker.guards.partition(call, scope)
         if self._is_whether_set(split, call, scope):
             return None
         if _tells_apart(split) or self._is_rank(call, scope):
-            return Difference("rank", call)
+            return RankTaint("rank", call)
         world = self.catalog.find("world", name)
         if world is not None:
             return None
-        act = self.effects.act(call, scope)
+        act = self.effects.operation(call, scope)
         if act is not None:
-            return Difference("files", call) if act.op in LOOKING else None
+            return RankTaint("files", call) if act.op in LOOKING else None
         callee = resolver.callee(call, scope)
         if callee is not None:
             return self._returned(callee, call)
         drawn = self.catalog.exact("random", name) is not None and not self._seeds
         if drawn:
-            return Difference("own", call)
+            return RankTaint("own", call)
         own = self._own(call, call.function, scope) or self._of_host(call, scope)
         return own or (self._first(parts(call), scope) if name in _TELLING else None)
 
-    def _is_whether_set(self, split: Split, expr: m.Expr, scope: Scope) -> bool:
+    def _is_whether_set(self, split: RankPartition, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
         return split in _WHETHER_SET_UP and self.linker.guards.environment_variable(expr, scope) is not None
 
-    def _own(self, expr: m.Expr, source: m.Expr, scope: Scope) -> Difference | None:
+    def _own(self, expr: m.Expr, source: m.Expr, scope: Environment) -> RankTaint | None:
         entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
         same = entry is None or entry.scope == "job" or entry.by == "address"
-        return None if same else Difference("own", expr)
+        return None if same else RankTaint("own", expr)
 
-    def _of_host(self, expr: m.Expr, scope: Scope) -> Difference | None:
+    def _of_host(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         """Tell whether an expression is a text of the environment that another machine has otherwise."""
         name = self.linker.guards.environment_variable(expr, scope)
         entry = None if name is None else self.catalog.exact("environment", name)
-        return Difference("own", expr) if entry is not None and entry.means == "host" else None
+        return RankTaint("own", expr) if entry is not None and entry.means == "host" else None
 
     @functools.cached_property
     def _seeds(self) -> bool:
         """Whether anything in the project is named as what sets a seed, so that all may draw the same."""
         return any(self.linker.mentions.of_name(name) for name in self.catalog.names("seed"))
 
-    def _is_rank(self, expr: m.Expr, scope: Scope) -> bool:
+    def _is_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
         return self.linker.guards.rank_scope(expr, scope) not in {None, "worker"}
 
-    def _compared(self, expr: m.Compare, scope: Scope) -> Difference | None:
-        split = self.linker.guards.split(expr, scope)
+    def _compared(self, expr: m.Compare, scope: Environment) -> RankTaint | None:
+        split = self.linker.guards.partition(expr, scope)
         if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
             return None
         between = all(self._is_rank(side, scope) for side in (expr.left, *expr.rights))
         if between or _tells_apart(split):
-            return Difference("rank", expr, is_between_ranks=between)
+            return RankTaint("rank", expr, is_between_ranks=between)
         if _is_about_none(expr) and self._is_made(expr.left, scope):
             return None
         found = self._first((expr.left, *expr.rights), scope)
         own = found is not None and found.kind == "own" and _is_about_none(expr)
         return self._of_presence(self.linker.guards.known(expr.left, scope)) if own else found
 
-    def _of_presence(self, binding: Binding | None) -> Difference | None:
+    def _of_presence(self, binding: Binding | None) -> RankTaint | None:
         """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
         match binding:
-            case Selected(test=test, then=then, otherwise=otherwise):
+            case Conditional(test=test, then=then, otherwise=otherwise):
                 sides = self._of_presence(then) or self._of_presence(otherwise)
                 return sides or self._chosen(test, then, otherwise)
-            case Either(options=options):
+            case Union(options=options):
                 return next(filter(None, map(self._of_presence, options)), None)
             case _:
                 found = None if binding is None else self._bound(binding)
                 return None if found is None or found.kind == "own" else found
 
-    def _is_made(self, expr: m.Expr, scope: Scope) -> bool:
+    def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a name stands for a text or a path that was put together, which is never None."""
         bound = self.linker.guards.known(expr, scope)
-        if not isinstance(bound, Value):
+        if not isinstance(bound, Expression):
             return False
         if isinstance(bound.expr, m.Call):
             return self.linker.resolver.qualify(bound.expr.function, bound.scope) in _MAKING_PATHS
         return isinstance(bound.expr, (m.Format, m.Binary))
 
-    def _is_rank_or_size(self, expr: m.Compare, scope: Scope) -> bool:
+    def _is_rank_or_size(self, expr: m.Compare, scope: Environment) -> bool:
         """Tell whether a comparison asks whether there are several processes, and nothing else."""
         return all(
             isinstance(side, m.Constant) or self._is_rank(side, scope) or not parts(side)
             for side in (expr.left, *expr.rights)
         )
 
-    def _returned(self, function: LinkedFunction, shown: m.Expr) -> Difference | None:
+    def _returned(self, function: LinkedFunction, shown: m.Expr) -> RankTaint | None:
         """Tell why what a function of the project returns can differ."""
         if function.facts.is_generator:
             return None
-        exits = self.linker.exits(function)
+        exits = self.linker.exit_points(function)
         for way in exits:
             found = None if way.value is None else self.of(way.value, way.state.scope)
             if found is not None:
-                return Difference(found.kind, shown)
+                return RankTaint(found.kind, shown)
         if any(map(self._may_be_nothing, exits)) and self._asks(function):
-            return Difference("files", shown)
+            return RankTaint("files", shown)
         if any(way.value is not None and not isinstance(way.value, m.Constant) for way in exits):
             kinds = self._deciding(way for way in exits if _is_nothing(way.value))
         else:
             kinds = self._deciding(exits)
         found = next(kinds, None) if len(exits) > 1 else None
-        return None if found is None else Difference(found.kind, shown)
+        return None if found is None else RankTaint(found.kind, shown)
 
-    def _part_returned(self, part: Unpacked) -> Difference | None:
+    def _part_returned(self, part: UnpackedPart) -> RankTaint | None:
         """Tell why it can differ whether a function returns something or nothing at one place of a tuple."""
         call, scope, index = part.whole.expr, part.whole.scope, part.index or 0
         callee = self.linker.resolver.callee(call, scope) if isinstance(call, m.Call) else None
-        exits = () if callee is None else self.linker.exits(callee)
+        exits = () if callee is None else self.linker.exit_points(callee)
         empty = [
             way
             for way in exits
             if isinstance(way.value, m.Sequence) and any(map(_is_nothing, way.value.items[index:][:1]))
         ]
         found = next(self._deciding(empty), None) if len(empty) < len(exits) else None
-        return None if found is None else Difference(found.kind, call)
+        return None if found is None else RankTaint(found.kind, call)
 
-    def _may_be_nothing(self, way: Exit) -> bool:
+    def _may_be_nothing(self, way: ExitPoint) -> bool:
         """Tell whether a function returns a variable that was bound to something, or stayed None."""
         bound = way.state.scope.get(way.value.id) if isinstance(way.value, m.Name) else None
-        options = bound.options if isinstance(bound, Either) else ()
-        empty = [isinstance(o, Value) and _is_nothing(o.expr) for o in options]
+        options = bound.options if isinstance(bound, Union) else ()
+        empty = [isinstance(o, Expression) and _is_nothing(o.expr) for o in options]
         return any(empty) and not all(empty)
 
     def _asks(self, function: LinkedFunction) -> bool:
         """Tell whether a function asks the filesystem what is there."""
-        return any(map(self.effects.looks, self.linker.events(function)))
+        return any(map(self.effects.looks, self.linker.call_sites(function)))
 
     def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function changes as long as it finds something: the next free number."""
         if function not in self._counting:
-            asked = {id(event.call) for event in self.linker.events(function) if self.effects.looks(event)}
+            asked = {
+                id(event.call) for event in self.linker.call_sites(function) if self.effects.looks(event)
+            }
             loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
             self._counting[function] = frozenset(bound_names(s for loop in loops for s in loop.body))
         return self._counting[function]
 
-    def _deciding(self, ways: Iterable[Exit]) -> Iterator[Difference]:
+    def _deciding(self, ways: Iterable[ExitPoint]) -> Iterator[RankTaint]:
         """Give the differing tests that decide which way a function is left."""
         for way in ways:
-            for literal in way.state.literals:
+            for literal in way.state.conditions:
                 found = self.of_test(literal) if literal.exit not in {"raise", "exit"} else None
                 if found is not None and found.kind != "error":
                     yield found
@@ -316,8 +318,8 @@ class Differences:
         """Name the variables of a function that a collective was given, which makes them equal."""
         if function not in self._shared:
             names = set()
-            for event in self.linker.events(function):
-                called = self.linker.resolver.entity(event.call.function, event.state.scope)
+            for event in self.linker.call_sites(function):
+                called = self.linker.resolver.symbol(event.call.function, event.state.scope)
                 name = qualified_name(called) or f"*.{last_name(event.call.function)}"
                 if self.catalog.find("collective", name) is not None:
                     values = (*event.call.arguments, *(k.value for k in event.call.keywords))
@@ -343,16 +345,16 @@ def _calls(expr: m.Expr) -> Iterator[int]:
         yield from _calls(part)
 
 
-def _tells_apart(split: Split) -> bool:
+def _tells_apart(split: RankPartition) -> bool:
     """Tell whether a test surely comes out one way for some processes, and the other way for others."""
     true, false = split
     return (bool(true & ~false) and bool(false & ~true)) or _picks_one(true, false)
 
 
-def _picks_one(true: Processes, false: Processes) -> bool:
+def _picks_one(true: ProcessSet, false: ProcessSet) -> bool:
     """Tell whether a test is true, or false, for one certain process of whatever number."""
-    one = true if false == ALL else false if true == ALL else ALL
-    return one not in {ALL, NOBODY} and (true, false) not in _WHETHER_SET_UP
+    one = true if false == TOP else false if true == TOP else TOP
+    return one not in {TOP, BOTTOM} and (true, false) not in _WHETHER_SET_UP
 
 
 def _is_about_none(expr: m.Compare) -> bool:

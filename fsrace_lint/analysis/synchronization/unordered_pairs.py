@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.dataflow.process_set import ALL, NOBODY, Processes, Runs, runs
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fsrace_lint.analysis.dataflow.abstract_state import Literal as Tested
-    from fsrace_lint.analysis.paths.abstract_path import Component, Path
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath, Component
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+    from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
 
@@ -34,7 +34,7 @@ _LEAVING: Final = frozenset({"raise", "exit"})
 Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused", "seen"]
 
 
-class Unordered(Record, frozen=True):
+class UnorderedPair(Record, frozen=True):
     """Two acts of different processes that nothing orders, the one that is meant to be first.
 
     `made`: one makes what the others use; `deleted`: one deletes where the others
@@ -47,18 +47,18 @@ class Unordered(Record, frozen=True):
     """
 
     kind: Kind
-    before: Step
-    after: Step
+    before: SequenceItem
+    after: SequenceItem
     certain: bool = True
     guard: Span | None = None
 
     @property
-    def alone(self) -> Step:
+    def alone(self) -> SequenceItem:
         """The act of the one."""
         return self.before if self.kind in _FIRST_ALONE else self.after
 
     @property
-    def shared(self) -> Step:
+    def shared(self) -> SequenceItem:
         """The act of the others."""
         return self.after if self.kind in _FIRST_ALONE else self.before
 
@@ -73,16 +73,16 @@ _OF_FILES: Final = frozenset({"isfile", "is_file"})
 _FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"made", "deleted", "seen"})
 
 
-class Orders:
+class UnorderedPairs:
     """Finds such acts in the sequences of functions."""
 
-    def __init__(self, sequences: Sequences) -> None:
+    def __init__(self, sequences: EventSequences) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.sequences = sequences
         self.propagation = sequences.propagation
         self.differences = sequences.differences
 
-    def of(self, function: LinkedFunction) -> Iterator[Unordered]:
+    def of(self, function: LinkedFunction) -> Iterator[UnorderedPair]:
         """Give the unordered acts of a function, the first use of each that one process does alone."""
         steps = self.sequences.of(function)
         paths = {i: step.path for i, step in enumerate(steps) if step.path is not None}
@@ -102,7 +102,7 @@ class Orders:
                 pair = self._conflict(steps[first], steps[last], paths[first], paths[last])
                 if pair is None:
                     continue
-                context = self.propagation.context(function)
+                context = self.propagation.entry_state(function)
                 if context.first is not None:
                     return
                 if not self._is_of_others(pair, context.processes):
@@ -111,57 +111,63 @@ class Orders:
                     yield pair
                     break
 
-    def _conflict(self, step: Step, later: Step, here: Path, there: Path) -> Unordered | None:
+    def _conflict(
+        self, step: SequenceItem, later: SequenceItem, here: AbstractPath, there: AbstractPath
+    ) -> UnorderedPair | None:
         """Tell how two acts are at odds, if one process does one of them, and others the other."""
-        kind = None if later.event is step.event else _kind(step, later, here, there)
+        kind = None if later.call_site is step.call_site else _kind(step, later, here, there)
         if kind is None and step.op == "probe" and here == there:
             kind = self._refused(step, later, there)
         if kind is None:
             return None
-        pair = Unordered(kind, step, later)
-        apart = [x for x in pair.alone.literals if are_apart([x], pair.shared.literals)]
+        pair = UnorderedPair(kind, step, later)
+        apart = [x for x in pair.alone.conditions if mutually_exclusive([x], pair.shared.conditions)]
         if not all(map(self._tells_ranks, apart)) or self._is_tolerant(pair):
             return None
         certain = not apart and (kind != "gathered" or later.op == "read")
         return replace(pair, certain=certain, guard=self._guard(pair.alone))
 
-    def _guard(self, alone: Step) -> Span | None:
+    def _guard(self, alone: SequenceItem) -> Span | None:
         """Give the outermost rank test in the function whose branch holds the act of the one."""
-        for literal in alone.event.state.literals:
+        for literal in alone.call_site.state.conditions:
             if literal.branch is not None and not literal.exit and self._tells_ranks(literal):
                 return literal.branch.span
         return None
 
-    def _refused(self, step: Step, later: Step, made: Path) -> Kind | None:
+    def _refused(self, step: SequenceItem, later: SequenceItem, made: AbstractPath) -> Kind | None:
         """Tell whether a test leaves the function where it finds what a later act makes."""
-        if later.op not in _MAKING or made.private:
+        if later.op not in _MAKING or made.rank_dependent:
             return None
-        tests = self.sequences.sites.tests.among(later.event.state.literals, later.event.call)
-        makes_folder = later.op == "mkdir" or (later.act is not None and later.act.tree)
-        refuses = (test for test in tests if test.span == step.span and test.absent and test.exit in _LEAVING)
+        tests = self.sequences.sites.tests.among(later.call_site.state.conditions, later.call_site.call)
+        makes_folder = later.op == "mkdir" or (later.operation is not None and later.operation.tree)
+        refuses = (
+            test
+            for test in tests
+            if test.span == step.span and test.found_missing and test.other_branch_exit in _LEAVING
+        )
         if all(makes_folder and test.asks in _OF_FILES for test in refuses):
             return None
         return "seen" if _is_of_one(step) else "refused"
 
     @staticmethod
-    def _is_of_others(pair: Unordered, entering: Processes) -> bool:
+    def _is_of_others(pair: UnorderedPair, entering: ProcessSet) -> bool:
         """Tell whether one of those that enter does the one act alone, and others the other at any time."""
         one, many = pair.alone, pair.shared
         others = many.processes & ~one.processes & entering
-        if not _is_of_one(one) or others == NOBODY or not one.processes & entering:
+        if not _is_of_one(one) or others == BOTTOM or not one.processes & entering:
             return False
-        return one.first is None and many.first is None and not (one.held and many.held)
+        return one.serialized_by is None and many.serialized_by is None and not (one.held and many.held)
 
     def _tells_ranks(self, literal: Tested) -> bool:
         difference = self.differences.of_test(literal)
         return difference is not None and difference.kind == "rank"
 
-    def _is_tolerant(self, pair: Unordered) -> bool:
+    def _is_tolerant(self, pair: UnorderedPair) -> bool:
         """Tell whether the others accept that nothing is there."""
-        caught = self.propagation.protection.caught(pair.shared.event)
+        caught = self.propagation.protection.caught(pair.shared.call_site)
         return pair.kind not in {"undone", "refused", "seen"} and not _LOST.isdisjoint(caught)
 
-    def _is_ordered(self, steps: Sequence[Step], first: int, last: int) -> bool:
+    def _is_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Tell whether the processes of two steps meet in between.
 
         Those of the first act meet after it, and those of the second before it, in one
@@ -170,42 +176,42 @@ class Orders:
         """
         step, later = steps[first], steps[last]
         if step.op == "probe":
-            return any(s.meeting and not step.processes & ~s.processes for s in steps[first:last])
+            return any(s.sync_point and not step.processes & ~s.processes for s in steps[first:last])
         others = later.processes & ~step.processes
         after = [i for i, s in enumerate(steps) if i > first and self._meets(s, step, step.processes)]
         before = [i for i, s in enumerate(steps[:last]) if self._meets(s, later, others)]
         for i, j in itertools.product(after, before):
             one, other = steps[i], steps[j]
-            two_sided = one.meeting == other.meeting and not one.processes & other.processes
+            two_sided = one.sync_point == other.sync_point and not one.processes & other.processes
             if i == j or two_sided or (i < last and j > first):
                 return True
         return self._meet_apart(steps, first, last)
 
-    def _meet_apart(self, steps: Sequence[Step], first: int, last: int) -> bool:
+    def _meet_apart(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Tell whether those of two steps meet in between in two calls of a kind, each in one of them."""
         wanted = steps[first].processes | steps[last].processes
-        meetings = [s for s in steps[first:last] if self._meets(s, steps[first], NOBODY)]
+        meetings = [s for s in steps[first:last] if self._meets(s, steps[first], BOTTOM)]
         return any(
-            one.meeting == other.meeting
+            one.sync_point == other.sync_point
             and not wanted & ~(one.processes | other.processes)
-            and are_apart(one.event.state.literals, other.event.state.literals)
+            and mutually_exclusive(one.call_site.state.conditions, other.call_site.state.conditions)
             for one, other in itertools.combinations(meetings, 2)
         )
 
-    def _meets(self, meeting: Step, step: Step, processes: Processes) -> bool:
+    def _meets(self, meeting: SequenceItem, step: SequenceItem, processes: ProcessSet) -> bool:
         """Tell whether some processes wait in a call for the others, whatever they find on the filesystem.
 
         Who dies on the way there does nothing any more.
         """
-        if not meeting.meeting or meeting.processes & processes != processes:
+        if not meeting.sync_point or meeting.processes & processes != processes:
             return False
-        tested = (x for x in meeting.event.state.literals if x not in step.literals)
+        tested = (x for x in meeting.call_site.state.conditions if x not in step.conditions)
         own = [literal for literal in tested if literal.exit not in {"raise", "exit"}]
         differences = (self.differences.of_test(literal) for literal in own)
         return all(d is None or d.kind == "rank" for d in differences)
 
 
-def _heads(paths: Mapping[int, Path]) -> dict[int, int]:
+def _heads(paths: Mapping[int, AbstractPath]) -> dict[int, int]:
     """Number what paths begin with, 0 for what `_kind` may hold against a path that begins otherwise."""
     numbers: dict[tuple[Component, ...], int] = {}
     return {
@@ -214,18 +220,18 @@ def _heads(paths: Mapping[int, Path]) -> dict[int, int]:
     }
 
 
-def _fits_any(path: Path) -> bool:
+def _fits_any(path: AbstractPath) -> bool:
     """Tell whether it is the current folder, the folder of some path, or one part that differs by rank."""
-    return path.is_some_parent or not path.components or (len(path.components) == 1 and path.private)
+    return path.is_some_parent or not path.components or (len(path.components) == 1 and path.rank_dependent)
 
 
-def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
+def _kind(step: SequenceItem, later: SequenceItem, here: AbstractPath, there: AbstractPath) -> Kind | None:
     """Tell how two acts in a row are at odds by what they do at two paths, whoever does them."""
     op, then = step.op, later.op
-    if here.private:
-        gathers = op in _MAKING and then in _USING and not there.private
+    if here.rank_dependent:
+        gathers = op in _MAKING and then in _USING and not there.rank_dependent
         return "gathered" if gathers and (here.is_within(there) or _are_alike(here, there)) else None
-    if there.private and op not in {"mkdir", "delete"}:
+    if there.rank_dependent and op not in {"mkdir", "delete"}:
         return None
     below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
     if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
@@ -240,12 +246,12 @@ def _kind(step: Step, later: Step, here: Path, there: Path) -> Kind | None:
     return None
 
 
-def _has_made_it_too(step: Step, later: Step) -> bool:
+def _has_made_it_too(step: SequenceItem, later: SequenceItem) -> bool:
     """Tell whether all make a folder, who looks into it among them: what others make there is the same."""
     return step.op == "mkdir" and not later.processes & ~step.processes
 
 
-def _are_alike(own: Path, other: Path) -> bool:
+def _are_alike(own: AbstractPath, other: AbstractPath) -> bool:
     """Tell whether two paths differ only in what stands for a number: the part of one rank, and of any."""
     if own.components[:-1] != other.components[:-1] or not own.components or not other.components:
         return False
@@ -254,6 +260,6 @@ def _are_alike(own: Path, other: Path) -> bool:
     return texts[0] == texts[1] != []
 
 
-def _is_of_one(step: Step) -> bool:
+def _is_of_one(step: SequenceItem) -> bool:
     """Tell whether one process of the job or of each node does it, by a test there."""
-    return step.act is not None and step.processes not in {NOBODY, ALL} and runs(step.processes) in _ONE
+    return step.operation is not None and step.processes not in {BOTTOM, TOP} and runs(step.processes) in _ONE

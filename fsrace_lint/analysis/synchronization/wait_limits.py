@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.loops import calls_in, calls_of, tests_of
-from fsrace_lint.analysis.values.abstract_values import Argument, Value
+from fsrace_lint.analysis.values.abstract_values import Argument, Expression
 from fsrace_lint.analysis.values.call_arguments import passed
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -18,11 +18,11 @@ from fsrace_lint.syntax.traversal import all_in, children, within
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import Linker
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.loops import Loop
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _DEEPEST: Final = 6
 _ORDER: Final = frozenset({"<", "<=", ">", ">="})
@@ -31,7 +31,7 @@ _COUNTER: Final = re.compile(
 )
 
 
-class Limit(Record, frozen=True):
+class WaitLimit(Record, frozen=True):
     """The longest wait.
 
     `is_set` says that there is one; `seconds` how long it is, where that is known,
@@ -44,14 +44,14 @@ class Limit(Record, frozen=True):
     factor: float = 1
 
 
-class Limits:
+class WaitLimits:
     """Reads the limits of loops that wait."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: FunctionFlows) -> None:
         """Prepare for a project."""
         self.linker = linker
 
-    def is_sleep(self, event: Event) -> bool:
+    def is_sleep(self, event: CallSite) -> bool:
         """Tell whether a call only lets time pass."""
         catalog = self.linker.catalog
         if last_name(event.call.function) not in catalog.last_names["sleep"]:
@@ -59,7 +59,7 @@ class Limits:
         name = self.linker.resolver.qualify(event.call.function, event.state.scope)
         return name is not None and catalog.exact("sleep", name) is not None
 
-    def of(self, loop: Loop, events: dict[int, Event], look: m.Call) -> Limit:
+    def of(self, loop: Loop, events: dict[int, CallSite], look: m.Call) -> WaitLimit:
         """Tell how long a loop waits at most.
 
         Args:
@@ -73,9 +73,11 @@ class Limits:
         called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
         pause = next((event for event in called if self.is_sleep(event)), None)
         if pause is None:
-            return Limit(is_set=isinstance(loop, m.For))
+            return WaitLimit(is_set=isinstance(loop, m.For))
         scope = pause.state.scope
-        seconds = self._number(pause.call.arguments[0], scope) if pause.call.arguments else Limit(is_set=True)
+        seconds = (
+            self._number(pause.call.arguments[0], scope) if pause.call.arguments else WaitLimit(is_set=True)
+        )
         if isinstance(loop, m.For):
             return _times(self._number(_rounds(loop.iterable), scope), seconds.seconds)
         counted = self._counted_down(loop, pause, seconds)
@@ -87,11 +89,11 @@ class Limits:
                 found = [self._number(side, scope) for side in sides]
                 limit = next((one for one in found if one.seconds is not None or one.parameter), None)
                 counts = any(_COUNTER.search(last_name(side)) is not None for side in sides)
-                limit = limit or Limit(is_set=True)
+                limit = limit or WaitLimit(is_set=True)
                 return _times(limit, seconds.seconds) if counts else limit
-        return Limit(is_set=False)
+        return WaitLimit(is_set=False)
 
-    def _counted_down(self, loop: m.While, pause: Event, seconds: Limit) -> Limit | None:
+    def _counted_down(self, loop: m.While, pause: CallSite, seconds: WaitLimit) -> WaitLimit | None:
         """Tell how long a loop waits that makes a variable smaller until a test of it comes out otherwise."""
         tested = [expr for test in tests_of(loop) for expr in within(test)]
         for left, step in _steps_down(loop):
@@ -103,32 +105,34 @@ class Limits:
                 return _times(start, seconds.seconds / by if seconds.seconds and by else None)
         return None
 
-    def passed(self, limit: Limit, event: Event, callee: LinkedFunction) -> Limit:
+    def passed(self, limit: WaitLimit, event: CallSite, callee: LinkedFunction) -> WaitLimit:
         """Tell what a limit is in one call of the function that waits."""
         value = None if limit.parameter is None else passed(event.call, limit.parameter, callee)
         return limit if value is None else _times(self._number(value, event.state.scope), limit.factor)
 
-    def _number(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Limit:
+    def _number(self, expr: m.Expr, scope: Environment, depth: int = 0) -> WaitLimit:
         match expr:
             case m.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return Limit(is_set=True, seconds=float(value))
+                return WaitLimit(is_set=True, seconds=float(value))
             case m.Name() | m.Attribute() if depth < _DEEPEST:
                 bound = self.linker.guards.known(expr, scope)
-                if isinstance(bound, Value):
+                if isinstance(bound, Expression):
                     return self._number(bound.expr, bound.scope, depth + 1)
                 if isinstance(bound, Argument):
                     default = bound.parameter.default
-                    inner = Limit(is_set=True) if default is None else self._number(default, scope, depth + 1)
+                    inner = (
+                        WaitLimit(is_set=True) if default is None else self._number(default, scope, depth + 1)
+                    )
                     return replace(inner, parameter=bound.parameter)
             case m.Binary(operator="*", left=left, right=right) if depth < _DEEPEST:
                 factor = self._number(right, scope, depth + 1).seconds
                 return _times(self._number(left, scope, depth + 1), factor)
-        return Limit(is_set=True)
+        return WaitLimit(is_set=True)
 
 
-def _times(limit: Limit, factor: float | None) -> Limit:
+def _times(limit: WaitLimit, factor: float | None) -> WaitLimit:
     if limit.seconds is None or factor is None:
-        return Limit(is_set=True, parameter=limit.parameter, factor=factor or 1)
+        return WaitLimit(is_set=True, parameter=limit.parameter, factor=factor or 1)
     return replace(limit, seconds=limit.seconds * factor, factor=factor)
 
 

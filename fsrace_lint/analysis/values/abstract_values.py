@@ -20,11 +20,11 @@ _MOST_NESTED: Final = 100
 """A name that so many branches in a row may bind is followed no further."""
 
 
-class Value(Record, frozen=True, eq=False):
+class Expression(Record, frozen=True, eq=False):
     """An expression, to be read with the names as they stood when it was evaluated."""
 
     expr: m.Expr
-    scope: Scope
+    scope: Environment
 
 
 class Argument(Record, frozen=True, eq=False):
@@ -34,37 +34,37 @@ class Argument(Record, frozen=True, eq=False):
     parameter: m.Parameter
 
 
-class Element(Record, frozen=True, eq=False):
+class IterationElement(Record, frozen=True, eq=False):
     """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
 
-    iterable: Value
+    iterable: Expression
     index: int | None = None
 
 
-class Unpacked(Record, frozen=True, eq=False):
+class UnpackedPart(Record, frozen=True, eq=False):
     """One part of a value that was unpacked into several names; `index` where it can be counted."""
 
-    whole: Value
+    whole: Expression
     index: int | None = None
 
 
-class Entered(Record, frozen=True, eq=False):
+class ContextResult(Record, frozen=True, eq=False):
     """What `with value as name` binds."""
 
-    context: Value
+    context: Expression
 
 
-class Selected(Record, frozen=True, eq=False):
+class Conditional(Record, frozen=True, eq=False):
     """The first binding where the test held, else the second."""
 
-    test: Value
+    test: Expression
     then: Binding
     otherwise: Binding
     nested: int = 0
     """How many of its kind, or of several bindings, lie in each other in it."""
 
 
-class Either(Record, frozen=True, eq=False):
+class Union(Record, frozen=True, eq=False):
     """One of several bindings."""
 
     options: tuple[Binding, ...]
@@ -79,25 +79,27 @@ class Unknown(Record, frozen=True, eq=False):
 REBOUND: Final = Unknown()
 """What some function binds a variable of a module to."""
 
-Binding: TypeAlias = Value | Argument | Element | Unpacked | Entered | Selected | Either | Unknown
+Binding: TypeAlias = (
+    Expression | Argument | IterationElement | UnpackedPart | ContextResult | Conditional | Union | Unknown
+)
 
 
-def expressions_of(binding: Binding | None) -> list[Value]:
+def expressions_of(binding: Binding | None) -> list[Expression]:
     """Give the expressions that what a name is bound to may come from."""
     match binding:
-        case Value():
+        case Expression():
             return [binding]
-        case Element(iterable=value) | Unpacked(whole=value) | Entered(context=value):
+        case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
             return [value]
-        case Selected(then=then, otherwise=otherwise):
+        case Conditional(then=then, otherwise=otherwise):
             return [*expressions_of(then), *expressions_of(otherwise)]
-        case Either(options=options):
+        case Union(options=options):
             return [value for option in options for value in expressions_of(option)]
         case _:
             return []
 
 
-class Scope:
+class Environment:
     """The bindings of one function at one point; never changed once made.
 
     Dotted targets (`self.x = …`) are bound under their dotted name.
@@ -106,7 +108,11 @@ class Scope:
     __slots__ = ("_bound", "_found", "_level", "_name", "_run", "function", "names", "parent")
 
     def __init__(
-        self, function: LinkedFunction, names: dict[str, Binding], parent: Scope | None = None, level: int = 0
+        self,
+        function: LinkedFunction,
+        names: dict[str, Binding],
+        parent: Environment | None = None,
+        level: int = 0,
     ) -> None:
         """Make a scope of `function` with `names` on top of those of `parent`."""
         self.function = function
@@ -151,19 +157,19 @@ class Scope:
             self._found = {name: binding}
         return binding
 
-    def bind(self, names: dict[str, Binding]) -> Scope:
+    def bind(self, names: dict[str, Binding]) -> Environment:
         """Give the scope after `names` are bound."""
         if not names:
             return self
-        made = Scope(self.function, names, self)
+        made = Environment(self.function, names, self)
         while made._run >= _LONGEST:
             made = made._joined()
         return made
 
-    def _joined(self) -> Scope:
+    def _joined(self) -> Environment:
         """Join the scopes of one level at the end into one of the next: so few are to be asked for a name."""
-        chain: list[Scope] = []
-        scope: Scope | None = self
+        chain: list[Environment] = []
+        scope: Environment | None = self
         while scope is not None and scope._level == self._level:
             chain.append(scope)
             scope = scope.parent
@@ -173,19 +179,21 @@ class Scope:
                 names.update(link.names)
             else:
                 names[link._name] = link._bound
-        return Scope(self.function, names, scope, self._level + 1)
+        return Environment(self.function, names, scope, self._level + 1)
 
-    def forget(self, names: Iterable[str]) -> Scope:
+    def forget(self, names: Iterable[str]) -> Environment:
         """Give the scope in which nothing is known of `names`."""
         return self.bind({name: Unknown() for name in names})
 
 
-def _lives_outside(name: str, scope: Scope) -> bool:
+def _lives_outside(name: str, scope: Environment) -> bool:
     """Tell whether a name can have a value that this function did not bind."""
     return "." in name or name in scope.function.facts.outer_names
 
 
-def merge(first: Scope, second: Scope, names: Iterable[str], test: Value | None = None) -> Scope:
+def merge(
+    first: Environment, second: Environment, names: Iterable[str], test: Expression | None = None
+) -> Environment:
     """Join two ways that meet.
 
     Args:
@@ -208,13 +216,13 @@ def merge(first: Scope, second: Scope, names: Iterable[str], test: Value | None 
             joined[name] = Unknown()
         elif one is None or two is None:
             bound = tuple(option for option in (one, two) if option is not None)
-            joined[name] = Either((*bound, Unknown()) if _lives_outside(name, first) else bound, nested)
+            joined[name] = Union((*bound, Unknown()) if _lives_outside(name, first) else bound, nested)
         elif test is not None:
-            joined[name] = Selected(test, one, two, nested)
+            joined[name] = Conditional(test, one, two, nested)
         else:
-            joined[name] = Either((one, two), nested)
+            joined[name] = Union((one, two), nested)
     return second.bind(joined)
 
 
 def _nested(binding: Binding | None) -> int:
-    return binding.nested if isinstance(binding, (Selected, Either)) else 0
+    return binding.nested if isinstance(binding, (Conditional, Union)) else 0

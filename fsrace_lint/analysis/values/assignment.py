@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.values.abstract_values import Element, Entered, Scope, Unknown, Unpacked, Value
+from fsrace_lint.analysis.values.abstract_values import (
+    ContextResult,
+    Environment,
+    Expression,
+    IterationElement,
+    Unknown,
+    UnpackedPart,
+)
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.traversal import target_name
 from fsrace_lint.syntax.unparse import spell
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
 def source_of(binding: Binding) -> str:
     """Spell what a name is an element of, or what it was entered by."""
     match binding:
-        case Element(iterable=value) | Entered(context=value):
+        case IterationElement(iterable=value) | ContextResult(context=value):
             return spell(value.expr)
         case _:
             return ""
@@ -36,18 +43,18 @@ def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
     )
     found: dict[str, Binding] = {}
     for index, item in enumerate(inner):
-        part: Binding = binding if isinstance(binding, (Element, Unpacked)) else Unknown()
-        if isinstance(binding, Element) and binding.index is None:
-            part = Element(binding.iterable, index)
+        part: Binding = binding if isinstance(binding, (IterationElement, UnpackedPart)) else Unknown()
+        if isinstance(binding, IterationElement) and binding.index is None:
+            part = IterationElement(binding.iterable, index)
         found |= targets_of(item, part)
     return found
 
 
-def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
+def assigned(target: m.Expr, value: m.Expr, scope: Environment) -> dict[str, Binding]:
     """Bind the names of a target as `target = value` does."""
     name = target_name(target)
     if name is not None:
-        return {name: Value(value, scope)}
+        return {name: Expression(value, scope)}
     if isinstance(target, m.Sequence):
         if isinstance(value, m.Sequence) and len(value.items) == len(target.items):
             found: dict[str, Binding] = {}
@@ -58,11 +65,11 @@ def assigned(target: m.Expr, value: m.Expr, scope: Scope) -> dict[str, Binding]:
         parts: dict[str, Binding] = {}
         for index, item in enumerate(target.items):
             flat = counted and not isinstance(item, m.Sequence)
-            parts |= targets_of(item, Unpacked(Value(value, scope), index if flat else None))
+            parts |= targets_of(item, UnpackedPart(Expression(value, scope), index if flat else None))
         return parts
     return dict.fromkeys(targets_of(target, Unknown()), Unknown())
 
 
 def is_none(binding: Binding) -> bool:
     """Tell whether a name is bound to None, which stands for what comes later."""
-    return isinstance(binding, Value) and binding.expr == m.Constant(None)
+    return isinstance(binding, Expression) and binding.expr == m.Constant(None)

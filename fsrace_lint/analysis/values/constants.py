@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "==": operators.eq,
@@ -31,7 +31,7 @@ def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Con
     return value if isinstance(value, m.Constant) else None
 
 
-def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Scope, *, truth: bool) -> bool:
+def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environment, *, truth: bool) -> bool:
     """Tell whether a test in a function cannot come out one way, by the constants that a call passes.
 
     Args:
@@ -48,7 +48,7 @@ def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Scope, *,
     return outcome is not None and outcome != truth
 
 
-def _outcome(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Scope) -> bool | None:
+def _outcome(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environment) -> bool | None:
     """Tell how a test comes out in the function called; None where the constants passed do not say it."""
     match test:
         case m.Not(value=value):
@@ -69,7 +69,7 @@ def _outcome(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Scope) -
             return None if constant is None else bool(constant.value)
 
 
-def _kept(call: m.Call, callee: LinkedFunction, expr: m.Expr, scope: Scope) -> m.Constant | None:
+def _kept(call: m.Call, callee: LinkedFunction, expr: m.Expr, scope: Environment) -> m.Constant | None:
     """Give the constant that a call passes for a parameter which still has it where it is read."""
     if not isinstance(expr, m.Name):
         return None

@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
-from fsrace_lint.analysis.program.symbols import Instance, Kind, is_property
-from fsrace_lint.analysis.values.abstract_values import Argument, Either, Element, Selected, Unpacked, Value
+from fsrace_lint.analysis.program.symbols import ClassObject, Instance, is_property
+from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    Conditional,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
+)
 from fsrace_lint.analysis.values.assignment import targets_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH, VALUE, parts_of
@@ -14,9 +21,9 @@ from fsrace_lint.syntax.annotations import EACH, VALUE, parts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.program.symbols import Entity
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope
-    from fsrace_lint.analysis.values.type_hints import Declared
+    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.analysis.values.type_hints import TypeHints
     from fsrace_lint.engine.depth_budget import Met, Trail
 
 _MOST_ITEMS: Final = 20
@@ -26,60 +33,60 @@ _SAME_PARTS: Final = frozenset({"list", "tuple", "set", "frozenset", "sorted", "
 Path: TypeAlias = "tuple[int | str, ...]"
 """The way to a part: each step is a place, EACH or VALUE; the empty way leads to the whole."""
 
-Attributes: TypeAlias = "Met[tuple[LinkedClass, str, Path], Entity]"
+Attributes: TypeAlias = "Met[tuple[LinkedClass, str, Path], Symbol]"
 """The attributes of objects, and parts of them, that lead to what is asked about."""
 
 
-class Names(Protocol):
+class ElementResolver(Protocol):
     """What the resolver knows of names."""
 
-    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:
+    def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes."""
 
-    def binding(self, name: str, scope: Scope) -> Binding | None:
+    def binding(self, name: str, scope: Environment) -> Binding | None:
         """Find the binding of a variable."""
 
-    def class_of(self, entity: Entity | None) -> LinkedClass | None:
+    def class_of(self, entity: Symbol | None) -> LinkedClass | None:
         """Give the class of the project that an object belongs to."""
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Give what a class and its relatives bind an attribute to."""
 
-    def results(self, function: LinkedFunction) -> tuple[Value, ...]:
+    def results(self, function: LinkedFunction) -> tuple[Expression, ...]:
         """Give what a function returns."""
 
 
 class Elements:
     """Finds what a part of an expression's value denotes."""
 
-    def __init__(self, names: Names, declared: Declared, met: Attributes, trail: Trail) -> None:
+    def __init__(self, names: ElementResolver, declared: TypeHints, met: Attributes, trail: Trail) -> None:
         """Take what resolves the expressions that parts are written as, and what reads annotations."""
         self._names = names
         self._objects = declared
         self._met = met
         self._trail = trail
 
-    def bound(self, binding: Binding | None, path: Path, depth: int) -> Entity | None:
+    def bound(self, binding: Binding | None, path: Path, depth: int) -> Symbol | None:
         """Find what a part of what a name is bound to denotes."""
         match binding:
-            case Value(expr=expr, scope=scope):
+            case Expression(expr=expr, scope=scope):
                 return self.part(expr, scope, path, depth)
-            case Element(iterable=Value(expr=expr, scope=scope), index=index):
+            case IterationElement(iterable=Expression(expr=expr, scope=scope), index=index):
                 inner = () if index is None else (index,)
                 return self.part(expr, scope, (EACH, *inner, *path), depth)
-            case Unpacked(whole=Value(expr=expr, scope=scope), index=int(index)):
+            case UnpackedPart(whole=Expression(expr=expr, scope=scope), index=int(index)):
                 return self.part(expr, scope, (index, *path), depth)
             case Argument(function=function, parameter=parameter):
                 annotation = None if parameter.kind in {"args", "kwargs"} else parameter.annotation
                 return self._declared(annotation, function, path, depth)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return common((self.bound(then, path, depth + 1), self.bound(otherwise, path, depth + 1)))
-            case Either(options=options):
+            case Union(options=options):
                 return common(self.bound(option, path, depth + 1) for option in options)
             case _:
                 return None
 
-    def part(self, expr: m.Expr, scope: Scope, path: Path, depth: int) -> Entity | None:
+    def part(self, expr: m.Expr, scope: Environment, path: Path, depth: int) -> Symbol | None:
         """Find what a part of the value of an expression denotes.
 
         Args:
@@ -95,7 +102,7 @@ class Elements:
         if self._trail.is_over(depth):
             return None
         if not path:
-            return self._names.entity(expr, scope, depth)
+            return self._names.symbol(expr, scope, depth)
         match expr:
             case m.Name(id=name):
                 return self.bound(self._names.binding(name, scope), path, depth + 1)
@@ -103,7 +110,7 @@ class Elements:
                 chosen = _chosen(items, path[0])
                 return common(self.part(item, scope, path[1:], depth + 1) for item in chosen)
             case m.Comprehension(results=[result], generators=[generator]):
-                element = Element(Value(generator.iterable, scope))
+                element = IterationElement(Expression(generator.iterable, scope))
                 inside = scope.bind(targets_of(generator.target, element))
                 return self.part(result, inside, path[1:], depth + 1)
             case m.Subscript(value=value, index=index):
@@ -113,13 +120,13 @@ class Elements:
             case m.Conditional(body=body, orelse=orelse):
                 return common(self.part(option, scope, path, depth + 1) for option in (body, orelse))
             case m.Attribute(value=value, name=name):
-                return self._of_attribute(self._names.entity(value, scope, depth + 1), name, path, depth + 1)
+                return self._of_attribute(self._names.symbol(value, scope, depth + 1), name, path, depth + 1)
             case m.Call():
                 return self._of_call(expr, scope, path, depth + 1)
             case _:
                 return None
 
-    def _of_attribute(self, owner: Entity | None, name: str, path: Path, depth: int) -> Entity | None:
+    def _of_attribute(self, owner: Symbol | None, name: str, path: Path, depth: int) -> Symbol | None:
         class_ = self._names.class_of(owner)
         if class_ is None:
             return None
@@ -130,12 +137,12 @@ class Elements:
             (class_, name, path), depth, lambda: self._bound_attribute(class_, name, path, depth)
         )
 
-    def _bound_attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Entity | None:
+    def _bound_attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
         values = self._names.attribute_values(class_, name)
         found = common(self.bound(value, path, depth) for value in values)
         return found or self.attribute(class_, name, path, depth)
 
-    def attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Entity | None:
+    def attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
         """Find what an annotation in a class says of an attribute of its objects, or of a part of it."""
         for relative in class_.ancestors():
             for annotated, annotation in relative.facts.annotated:
@@ -143,7 +150,7 @@ class Elements:
                     return self._declared(annotation, relative.module.code, path, depth)
         return None
 
-    def _of_call(self, call: m.Call, scope: Scope, path: Path, depth: int) -> Entity | None:
+    def _of_call(self, call: m.Call, scope: Environment, path: Path, depth: int) -> Symbol | None:
         first = call.arguments[0] if call.arguments else None
         match call.function:
             case m.Attribute(value=value, name="values") if first is None:
@@ -158,10 +165,10 @@ class Elements:
             case m.Name(id=name) if name in _SAME_PARTS and first is not None:
                 return self.part(first, scope, path, depth)
             case _:
-                called = self._names.entity(call.function, scope, depth)
+                called = self._names.symbol(call.function, scope, depth)
                 return self._of_result(called, path, depth) if isinstance(called, LinkedFunction) else None
 
-    def _of_result(self, function: LinkedFunction, path: Path, depth: int) -> Entity | None:
+    def _of_result(self, function: LinkedFunction, path: Path, depth: int) -> Symbol | None:
         """Find what a part of what a call of a function gives denotes."""
         declared = self._declared(function.facts.returns, function, path, depth)
         if declared is not None or function.facts.is_generator:
@@ -169,7 +176,7 @@ class Elements:
         ways = self._names.results(function)
         return common(self.part(value.expr, value.scope, path, depth + 1) for value in ways)
 
-    def result(self, function: LinkedFunction, last: Entity | None, depth: int) -> Entity | None:
+    def result(self, function: LinkedFunction, last: Symbol | None, depth: int) -> Symbol | None:
         """Find the object that a call of a function gives: what is common to those that it returns.
 
         Args:
@@ -184,12 +191,12 @@ class Elements:
         ways = () if declared is not None or self._trail.is_over(depth) else self._names.results(function)
         if last is not None and len(ways) == 1:
             return last
-        found = (self._names.entity(value.expr, value.scope, depth + 1) for value in ways)
+        found = (self._names.symbol(value.expr, value.scope, depth + 1) for value in ways)
         return declared or common((*(entity for entity in found if isinstance(entity, Instance)), last))
 
     def _declared(
         self, annotation: m.Expr | None, function: LinkedFunction, path: Path, depth: int
-    ) -> Entity | None:
+    ) -> Symbol | None:
         """Find the object of which an annotation names the class, or that of a part."""
         if annotation is None:
             return None
@@ -211,7 +218,7 @@ def _chosen(items: tuple[m.Expr, ...], step: int | str) -> tuple[m.Expr, ...]:
     return items[step : step + 1]
 
 
-def common(entities: Iterable[Entity | None]) -> Instance | Kind | None:
+def common(entities: Iterable[Symbol | None]) -> Instance | ClassObject | None:
     """Give what some entities have in common: they are one object, or of classes with one ancestor.
 
     Args:
@@ -221,8 +228,8 @@ def common(entities: Iterable[Entity | None]) -> Instance | Kind | None:
     Returns:
         That one, or an object of the nearest common class, or that class; else the first of them.
     """
-    parts = (Kind(entity) if isinstance(entity, LinkedClass) else entity for entity in entities)
-    known = [part for part in dict.fromkeys(parts) if isinstance(part, (Instance, Kind))]
+    parts = (ClassObject(entity) if isinstance(entity, LinkedClass) else entity for entity in entities)
+    known = [part for part in dict.fromkeys(parts) if isinstance(part, (Instance, ClassObject))]
     classes = list(_classes(known))
     if len(known) > 1 and len(classes) == len(known):
         for ancestor in classes[0].ancestors():
@@ -231,7 +238,7 @@ def common(entities: Iterable[Entity | None]) -> Instance | Kind | None:
     return known[0] if known else None
 
 
-def _classes(parts: Iterable[Instance | Kind]) -> Iterator[LinkedClass]:
+def _classes(parts: Iterable[Instance | ClassObject]) -> Iterator[LinkedClass]:
     for each in parts:
         if isinstance(each.of, LinkedClass):
             yield each.of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.program.class_hierarchy import Kinship
+from fsrace_lint.analysis.program.class_hierarchy import ClassHierarchy
 from fsrace_lint.analysis.program.modules import LinkedClass, Module
-from fsrace_lint.analysis.program.symbols import DEEPEST, Entity, Global, Library
+from fsrace_lint.analysis.program.symbols import DEEPEST, ExternalName, ModuleVariable, Symbol
 from fsrace_lint.engine.depth_budget import Trail
 from fsrace_lint.syntax.ast_names import dotted
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.engine.dependencies import Dependencies
     from fsrace_lint.engine.depth_budget import Settled
     from fsrace_lint.engine.query_cache import Circle
     from fsrace_lint.syntax import model as m
 
 
-class Members:
+class ModuleMembers:
     """Finds the members of the modules of a project, and links classes with their bases."""
 
     def __init__(
         self,
         table: ModuleTable,
-        final_scope: Callable[[LinkedFunction], Scope | None],
+        final_scope: Callable[[LinkedFunction], Environment | None],
         circle: Circle,
         dependencies: Dependencies | None = None,
     ) -> None:
@@ -36,10 +36,10 @@ class Members:
         self.table = table
         self.final_scope = final_scope
         self.trail = Trail(DEEPEST, circle, dependencies)
-        self._members: Settled[tuple[Module, str], Entity | None] = self.trail.settled(None)
+        self._members: Settled[tuple[Module, str], Symbol | None] = self.trail.settled(None)
         self._importers: dict[Module, tuple[Module, ...]] = {}
         self._imports_of: dict[Module, frozenset[Module]] = {}
-        self.kinship = Kinship(self._bases, self._subclasses)
+        self.kinship = ClassHierarchy(self._bases, self._subclasses)
         self.relate()
 
     def relate(self) -> None:
@@ -67,7 +67,7 @@ class Members:
                 if target is not None and target is not module:
                     yield target
 
-    def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
+    def member(self, module: Module, name: str, depth: int = 0) -> Symbol | None:
         """Find what `module.name` denotes."""
         if self.trail.is_over(depth):
             return None
@@ -77,7 +77,7 @@ class Members:
             return module.top_classes[name]
         return self._members.get((module, name), depth, lambda: self._other_member(module, name, depth))
 
-    def _other_member(self, module: Module, name: str, depth: int) -> Entity | None:
+    def _other_member(self, module: Module, name: str, depth: int) -> Symbol | None:
         """Find a member that is imported, a file or a variable."""
         if name in module.imports:
             return self._imported(module.imports[name], module, depth + 1)
@@ -88,7 +88,7 @@ class Members:
             return submodule
         final = self.final_scope(module.code)
         if final is not None and final.get(name) is not None:
-            return Global(module, name)
+            return ModuleVariable(module, name)
         return self._starred(module, name, depth + 1)
 
     def _bases(self, class_: LinkedClass) -> Iterator[LinkedClass]:
@@ -103,9 +103,9 @@ class Members:
             for heir in module.classes:
                 yield from (heir for base in heir.bases if base is class_)
 
-    def _dotted_member(self, module: Module, chain: str) -> Entity | None:
+    def _dotted_member(self, module: Module, chain: str) -> Symbol | None:
         first, *rest = chain.split(".")
-        entity: Entity | None
+        entity: Symbol | None
         if first in module.top_classes:
             entity = module.top_classes[first]
         elif first in module.imports:
@@ -125,26 +125,26 @@ class Members:
 
     def _imported(
         self, row: m.Import, importer: Module, depth: int, *, follow_variables: bool = True
-    ) -> Entity | None:
+    ) -> Symbol | None:
         dotted = self.table.relative(row, importer) if row.level else row.module
         module = self.table.exact(dotted) if row.level else self.table.find(dotted, importer)
         if row.name is None:
-            return module or Library(dotted)
+            return module or ExternalName(dotted)
         if module is None or module is importer:
             submodule = self.table.find(f"{dotted}.{row.name}", importer)
-            return submodule or Library(f"{dotted}.{row.name}")
+            return submodule or ExternalName(f"{dotted}.{row.name}")
         if not follow_variables:
             return module.top_classes.get(row.name) or self._reexported(module, row.name, depth)
-        return self.member(module, row.name, depth + 1) or Library(f"{dotted}.{row.name}")
+        return self.member(module, row.name, depth + 1) or ExternalName(f"{dotted}.{row.name}")
 
-    def _reexported(self, module: Module, name: str, depth: int) -> Entity | None:
+    def _reexported(self, module: Module, name: str, depth: int) -> Symbol | None:
         if self.trail.is_over(depth):
             return None
         if name in module.imports:
             return self._imported(module.imports[name], module, depth + 1, follow_variables=False)
         return self.table.exact(f"{module.name}.{name}")
 
-    def _starred(self, module: Module, name: str, depth: int) -> Entity | None:
+    def _starred(self, module: Module, name: str, depth: int) -> Symbol | None:
         if self.trail.is_over(depth) or name.startswith("_"):
             return None
         for row in module.stars:

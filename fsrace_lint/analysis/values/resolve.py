@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
 from fsrace_lint.analysis.program.symbols import (
-    Entity,
-    Global,
+    ClassObject,
+    ExternalName,
     Instance,
-    Kind,
-    Library,
+    ModuleVariable,
+    Symbol,
     as_function,
     is_class,
     is_property,
@@ -19,17 +19,17 @@ from fsrace_lint.analysis.program.symbols import (
 from fsrace_lint.analysis.values.abstract_values import (
     REBOUND,
     Argument,
-    Either,
-    Element,
-    Entered,
-    Scope,
-    Selected,
-    Unpacked,
-    Value,
+    Conditional,
+    ContextResult,
+    Environment,
+    Expression,
+    IterationElement,
+    Union,
+    UnpackedPart,
 )
 from fsrace_lint.analysis.values.container_elements import Attributes, Elements, step_to
-from fsrace_lint.analysis.values.module_members import Members
-from fsrace_lint.analysis.values.type_hints import Declared
+from fsrace_lint.analysis.values.module_members import ModuleMembers
+from fsrace_lint.analysis.values.type_hints import TypeHints
 from fsrace_lint.engine.depth_budget import Met
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH
@@ -55,15 +55,15 @@ REMEMBERED: Final = 20_000
 """How many answers are kept: enough for the files that are asked about one after the other."""
 
 
-class Resolver(Members):
+class Resolver(ModuleMembers):
     """Resolves expressions in the scopes of a project."""
 
     def __init__(
         self,
         table: ModuleTable,
         catalog: Catalog,
-        final_scope: Callable[[LinkedFunction], Scope | None],
-        results: Callable[[LinkedFunction], tuple[Value, ...]],
+        final_scope: Callable[[LinkedFunction], Environment | None],
+        results: Callable[[LinkedFunction], tuple[Expression, ...]],
         circle: Circle,
         dependencies: Dependencies | None = None,
     ) -> None:
@@ -81,13 +81,13 @@ class Resolver(Members):
         super().__init__(table, final_scope, circle, dependencies)
         self.catalog = catalog
         self.results = results
-        self.declared = Declared(self)
+        self.declared = TypeHints(self)
         self._circle = circle
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
-        self._eithers: dict[tuple[Binding, ...], Either] = {}
-        self.known: dict[tuple[int, Scope], tuple[m.Expr, Entity | None]] = {}
-        self._bound: Settled[Binding, Entity | None] = self.trail.settled(None)
+        self._eithers: dict[tuple[Binding, ...], Union] = {}
+        self.known: dict[tuple[int, Environment], tuple[m.Expr, Symbol | None]] = {}
+        self._bound: Settled[Binding, Symbol | None] = self.trail.settled(None)
         self._met: Attributes = Met(self.trail)
         self.elements = Elements(self, self.declared, self._met, self.trail)
 
@@ -95,15 +95,15 @@ class Resolver(Members):
         """Find something that asks what names mean, whatever is being found."""
         return self._met.anew(find)
 
-    def qualify(self, expr: m.Expr, scope: Scope) -> str | None:
+    def qualify(self, expr: m.Expr, scope: Environment) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
-        return qualified_name(self.entity(expr, scope))
+        return qualified_name(self.symbol(expr, scope))
 
-    def callee(self, call: m.Call, scope: Scope) -> LinkedFunction | None:
+    def callee(self, call: m.Call, scope: Environment) -> LinkedFunction | None:
         """Find the function of the project that a call runs; for a class, its `__init__`."""
-        return as_function(self.entity(call.function, scope))
+        return as_function(self.symbol(call.function, scope))
 
-    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:
+    def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes.
 
         Args:
@@ -133,7 +133,7 @@ class Resolver(Members):
             self.known[key] = expr, found
         return found
 
-    def _entity(self, expr: m.Expr, scope: Scope, depth: int) -> Entity | None:  # one line a kind
+    def _entity(self, expr: m.Expr, scope: Environment, depth: int) -> Symbol | None:  # one line a kind
         match expr:
             case m.Attribute(value=value, name=name):
                 return self._attribute(value, name, scope, depth + 1)
@@ -144,52 +144,54 @@ class Resolver(Members):
             case m.Binary(operator="/", left=left, right=right):
                 return self._division(left, right, scope, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
-                return self.entity(body, scope, depth + 1) or self.entity(orelse, scope, depth + 1)
+                return self.symbol(body, scope, depth + 1) or self.symbol(orelse, scope, depth + 1)
             case m.Boolean(operator="or", values=values):
-                return _first(self.entity(value, scope, depth + 1) for value in values)
+                return _first(self.symbol(value, scope, depth + 1) for value in values)
             case m.Walrus(value=value):
-                return self.entity(value, scope, depth + 1)
+                return self.symbol(value, scope, depth + 1)
             case m.Subscript(value=value, index=index):
-                of = self.entity(value, scope, depth + 1)
+                of = self.symbol(value, scope, depth + 1)
                 if is_class(of):
                     return of
                 return self.elements.part(value, scope, (step_to(index),), depth + 1)
             case _:
                 return None
 
-    def of_binding(self, binding: Binding, depth: int = 0) -> Entity | None:
+    def of_binding(self, binding: Binding, depth: int = 0) -> Symbol | None:
         """Find what a bound name denotes."""
         return self._bound.get(binding, depth, lambda: self._of_binding(binding, depth))
 
-    def _of_binding(self, binding: Binding, depth: int) -> Entity | None:
+    def _of_binding(self, binding: Binding, depth: int) -> Symbol | None:
         match binding:
-            case Value(expr=expr, scope=scope):
-                return self.entity(expr, scope, depth + 1)
-            case Entered(context=context):
+            case Expression(expr=expr, scope=scope):
+                return self.symbol(expr, scope, depth + 1)
+            case ContextResult(context=context):
                 return self._entered(context, depth + 1)
-            case Element():
+            case IterationElement():
                 return self.elements.bound(binding, (), depth + 1)
             case Argument(function=function, parameter=parameter):
                 return self.declared.argument(function, parameter, depth + 1)
-            case Selected(then=then, otherwise=otherwise):
+            case Conditional(then=then, otherwise=otherwise):
                 return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
-            case Either(options=options):
+            case Union(options=options):
                 return _first(self.of_binding(option, depth + 1) for option in options)
-            case Unpacked(whole=Value(expr=m.Call(function=called), scope=scope), index=int(index)):
-                entity = self.entity(called, scope, depth + 1)
-                if not isinstance(entity, Library):
+            case UnpackedPart(whole=Expression(expr=m.Call(function=called), scope=scope), index=int(index)):
+                entity = self.symbol(called, scope, depth + 1)
+                if not isinstance(entity, ExternalName):
                     return self.elements.bound(binding, (), depth + 1)
                 entry = self.catalog.exact("returns", entity.name)
-                return None if entry is None or entry.item != str(index) else Instance(Library(entry.type))
-            case Unpacked():
+                return (
+                    None if entry is None or entry.item != str(index) else Instance(ExternalName(entry.type))
+                )
+            case UnpackedPart():
                 return self.elements.bound(binding, (), depth + 1)
             case _:
                 return None
 
-    def _entered(self, context: Value, depth: int) -> Entity | None:
+    def _entered(self, context: Expression, depth: int) -> Symbol | None:
         """Find what `with context as name` binds: what `__enter__` returns, or what is yielded."""
         expr, scope = context.expr, context.scope
-        entity = self.entity(expr, scope, depth)
+        entity = self.symbol(expr, scope, depth)
         class_ = self.class_of(entity) if isinstance(entity, Instance) else None
         enter = None if class_ is None else class_.method("__enter__")
         if enter is not None:
@@ -198,10 +200,10 @@ class Resolver(Members):
             return self.elements.part(expr, scope, (EACH,), depth)
         return entity
 
-    def binding(self, name: str, scope: Scope) -> Binding | None:
+    def binding(self, name: str, scope: Environment) -> Binding | None:
         """Find the binding of a variable: local, of an enclosing function, or of the module."""
         function: LinkedFunction | None = scope.function
-        local: Scope | None = scope
+        local: Environment | None = scope
         while function is not None:
             found = None if local is None else local.get(name)
             if found is not None:
@@ -211,9 +213,9 @@ class Resolver(Members):
             local = None if function is None else self.final_scope(function)
         return None
 
-    def either(self, options: tuple[Binding, ...]) -> Either:
+    def either(self, options: tuple[Binding, ...]) -> Union:
         """Give one of several bindings, always the same object for the same ones."""
-        return self._eithers.setdefault(options, Either(options))
+        return self._eithers.setdefault(options, Union(options))
 
     def _from_module(self, found: Binding, module: Module, name: str) -> Binding:
         """Give what a variable of a module is bound to, also by functions that declare it `global`."""
@@ -224,29 +226,29 @@ class Resolver(Members):
                 options.append((None if final is None else final.get(name)) or REBOUND)
         return found if len(options) == 1 else self.either(tuple(options))
 
-    def variable(self, entity: Entity | None) -> Binding | None:
+    def variable(self, entity: Symbol | None) -> Binding | None:
         """Give the binding of a module's variable."""
-        if not isinstance(entity, Global):
+        if not isinstance(entity, ModuleVariable):
             return None
         final = self.final_scope(entity.module.code)
         found = None if final is None else final.get(entity.name)
         return None if found is None else self._from_module(found, entity.module, entity.name)
 
     @staticmethod
-    def type_name(entity: Entity | None) -> str | None:
+    def type_name(entity: Symbol | None) -> str | None:
         """Spell an entity; for an object, its class."""
         return qualified_name(entity.of if isinstance(entity, Instance) else entity)
 
     @staticmethod
-    def class_of(entity: Entity | None) -> LinkedClass | None:
+    def class_of(entity: Symbol | None) -> LinkedClass | None:
         """Give the class of the project that an object belongs to, or the class itself."""
-        if isinstance(entity, (Instance, Kind)):
+        if isinstance(entity, (Instance, ClassObject)):
             entity = entity.of
         return entity if isinstance(entity, LinkedClass) else None
 
-    def _name(self, name: str, scope: Scope, depth: int) -> Entity | None:
+    def _name(self, name: str, scope: Environment, depth: int) -> Symbol | None:
         function: LinkedFunction | None = scope.function
-        local: Scope | None = scope
+        local: Environment | None = scope
         while function is not None:
             found = None if local is None else local.get(name)
             if found is not None:
@@ -257,41 +259,41 @@ class Resolver(Members):
             local = None if function is None else self.final_scope(function)
         module = scope.function.module
         entity = self.member(module, name, depth)
-        return Library(name) if entity is None else entity
+        return ExternalName(name) if entity is None else entity
 
-    def _attribute(self, value: m.Expr, name: str, scope: Scope, depth: int) -> Entity | None:
+    def _attribute(self, value: m.Expr, name: str, scope: Environment, depth: int) -> Symbol | None:
         if isinstance(value, m.Name):
             bound = scope.get(f"{value.id}.{name}")
             if bound is not None:
                 return self.of_binding(bound, depth)
         if is_super(value):
             return self._inherited(scope.function, name)
-        owner = self.entity(value, scope, depth)
+        owner = self.symbol(value, scope, depth)
         return self._step(self.declared.namesake(value, scope) if owner is None else owner, name, depth)
 
     @staticmethod
-    def _inherited(function: LinkedFunction | None, name: str) -> Entity | None:
+    def _inherited(function: LinkedFunction | None, name: str) -> Symbol | None:
         """Find what `super().name` denotes in a function."""
         while function is not None and function.owner is None:
             function = function.enclosing
         return None if function is None or function.owner is None else function.owner.inherited(name)
 
-    def _step(self, entity: Entity | None, name: str, depth: int) -> Entity | None:
+    def _step(self, entity: Symbol | None, name: str, depth: int) -> Symbol | None:
         match entity:
             case Module():
-                return self.member(entity, name, depth) or Library(f"{entity.name}.{name}")
-            case Library(name=owner):
-                return Library(f"{owner}.{name}")
-            case (LinkedClass() as class_) | Kind(of=class_):
+                return self.member(entity, name, depth) or ExternalName(f"{entity.name}.{name}")
+            case ExternalName(name=owner):
+                return ExternalName(f"{owner}.{name}")
+            case (LinkedClass() as class_) | ClassObject(of=class_):
                 return class_.method(name)
             case Instance(of=LinkedClass() as class_):
                 own = class_.method(name) or self._attribute_of_class(class_, name, depth)
                 return own or self._from_library(class_, name, depth)
             case LinkedFunction() if is_property(entity):
                 return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
-            case Instance(of=Library(name=owner)):
-                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
-            case Global():
+            case Instance(of=ExternalName(name=owner)):
+                return self._returned(f"{owner}.{name}") or ExternalName(f"{owner}.{name}")
+            case ModuleVariable():
                 bound = None if self.trail.is_over(depth) else self.variable(entity)
                 return (
                     None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
@@ -302,16 +304,16 @@ class Resolver(Members):
     def _returned(self, qualified: str) -> Instance | None:
         """Properties of library classes, such as `Path.parent`, that are objects themselves."""
         entry = self.catalog.exact("returns", qualified)
-        return None if entry is None or not entry.is_property else Instance(Library(entry.type))
+        return None if entry is None or not entry.is_property else Instance(ExternalName(entry.type))
 
-    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> Library | Instance | None:
+    def _from_library(self, class_: LinkedClass, name: str, depth: int) -> ExternalName | Instance | None:
         """Find what a class of the project inherits from a library's, if the catalog has it.
 
         It may have it under the name of the class itself: the project may be the library.
         """
         for owner in self._known_as(class_, depth):
             if self.catalog.is_listed(f"{owner}.{name}"):
-                return self._returned(f"{owner}.{name}") or Library(f"{owner}.{name}")
+                return self._returned(f"{owner}.{name}") or ExternalName(f"{owner}.{name}")
         return None
 
     def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
@@ -321,17 +323,17 @@ class Resolver(Members):
         incomplete, names = self._circle.incomplete, dict[str, None]()
         for relative in class_.ancestors():
             outer = self.final_scope(relative.module.functions[relative.facts.parent])
-            bases = () if outer is None else (self.entity(b, outer, depth + 1) for b in relative.facts.bases)
+            bases = () if outer is None else (self.symbol(b, outer, depth + 1) for b in relative.facts.bases)
             named = (relative.qualified, *map(qualified_name, bases))
             names.update(dict.fromkeys(name for name in named if name is not None))
         if incomplete == self._circle.incomplete and depth < _SHALLOW:
             self._class_names[class_] = tuple(names)
         return tuple(names)
 
-    def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+    def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Symbol | None:
         return self._met.get((class_, name, ()), depth, lambda: self._bound_attribute(class_, name, depth))
 
-    def _bound_attribute(self, class_: LinkedClass, name: str, depth: int) -> Entity | None:
+    def _bound_attribute(self, class_: LinkedClass, name: str, depth: int) -> Symbol | None:
         values = self.attribute_values(class_, name)
         found = _first(self.of_binding(value, depth + 1) for value in values)
         return found or self.elements.attribute(class_, name, (), depth + 1)
@@ -361,23 +363,25 @@ class Resolver(Members):
     ) -> tuple[Binding, ...]:
         """Give what a function binds a name to; where that is a constant, it need not be followed."""
         if constant is not None:
-            return (Value(constant, Scope(function, {})),)
+            return (Expression(constant, Environment(function, {})),)
         final = self.final_scope(function)
         bound = None if final is None else final.get(name)
         return () if bound is None else (bound,)
 
-    def _result(self, call: m.Call, scope: Scope, depth: int) -> Entity | None:
-        entity = self.entity(call.function, scope, depth)
+    def _result(self, call: m.Call, scope: Environment, depth: int) -> Symbol | None:
+        entity = self.symbol(call.function, scope, depth)
         match entity:
-            case (LinkedClass() as class_) | Kind(of=class_):
+            case (LinkedClass() as class_) | ClassObject(of=class_):
                 return Instance(class_)
-            case Library(name=name):
+            case ExternalName(name=name):
                 entry = self.catalog.exact("returns", name)
                 if entry is not None:
-                    return Instance(Library(entry.type)) if not entry.item else None
+                    return Instance(ExternalName(entry.type)) if not entry.item else None
                 if name == _PARTIAL and call.arguments:
-                    made = self.entity(call.arguments[0], scope, depth)
-                    known = isinstance(made, Library) and self.catalog.find("private", made.name) is not None
+                    made = self.symbol(call.arguments[0], scope, depth)
+                    known = (
+                        isinstance(made, ExternalName) and self.catalog.find("private", made.name) is not None
+                    )
                     return made if known else None
                 if name in _CASTS and call.arguments:
                     return self.declared.object_of(call.arguments[0], scope.function, depth)
@@ -391,30 +395,30 @@ class Resolver(Members):
     def _listed(self, function: LinkedFunction) -> Instance | None:
         """Give what the catalog says that a function of the project returns, which may be the library."""
         entry = self.catalog.exact("returns", function.qualified)
-        return None if entry is None or entry.item else Instance(Library(entry.type))
+        return None if entry is None or entry.item else Instance(ExternalName(entry.type))
 
-    def _built(self, called: m.Expr, scope: Scope, depth: int) -> Entity | None:
+    def _built(self, called: m.Expr, scope: Environment, depth: int) -> Symbol | None:
         """Find the object that `Class.build()` gives, which is one of the class it is called on."""
-        receiver = self.entity(called.value, scope, depth) if isinstance(called, m.Attribute) else None
+        receiver = self.symbol(called.value, scope, depth) if isinstance(called, m.Attribute) else None
         class_ = self.class_of(receiver)
         return None if class_ is None else Instance(class_)
 
-    def _returned_by(self, function: LinkedFunction, depth: int) -> Entity | None:
+    def _returned_by(self, function: LinkedFunction, depth: int) -> Symbol | None:
         if function.facts.is_generator:
             return None
         result = only_result(function.facts.body)
         final = None if result is None else self.final_scope(function)
-        found = None if result is None or final is None else self.entity(result, final, depth + 2)
+        found = None if result is None or final is None else self.symbol(result, final, depth + 2)
         is_object = found is None or isinstance(found, Instance)
         return self.elements.result(function, found, depth + 2) if is_object else found
 
-    def _division(self, left: m.Expr, right: m.Expr, scope: Scope, depth: int) -> Entity | None:
-        path = Instance(Library("pathlib.Path"))
+    def _division(self, left: m.Expr, right: m.Expr, scope: Environment, depth: int) -> Symbol | None:
+        path = Instance(ExternalName("pathlib.Path"))
         if isinstance(right, m.Format) or (isinstance(right, m.Constant) and isinstance(right.value, str)):
             return path
-        return path if path in {self.entity(left, scope, depth), self.entity(right, scope, depth)} else None
+        return path if path in {self.symbol(left, scope, depth), self.symbol(right, scope, depth)} else None
 
-    def named(self, chain: str, module: Module, depth: int) -> Entity | None:
+    def named(self, chain: str, module: Module, depth: int) -> Symbol | None:
         """Find what `a.b.c` denotes in the code of a module."""
         first, *rest = chain.split(".")
         entity = self.member(module, first, depth)
@@ -423,12 +427,12 @@ class Resolver(Members):
         return entity
 
 
-def _is_own(found: Entity | None, function: LinkedFunction) -> bool:
+def _is_own(found: Symbol | None, function: LinkedFunction) -> bool:
     """Tell whether a class method gives an object of its own class."""
     decorators = {dotted(decorator) for decorator in function.facts.decorators}
     owner = function.owner
     return owner is not None and "classmethod" in decorators and found == Instance(owner)
 
 
-def _first(entities: Iterable[Entity | None]) -> Entity | None:
+def _first(entities: Iterable[Symbol | None]) -> Symbol | None:
     return next((entity for entity in entities if entity is not None), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from fsrace_lint.analysis.program.class_hierarchy import Kinship
+from fsrace_lint.analysis.program.class_hierarchy import ClassHierarchy
 from fsrace_lint.analysis.program.imports import ModuleTable
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.syntax import model as m
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
-    from fsrace_lint.analysis.program.symbols import Entity
-    from fsrace_lint.analysis.values.abstract_values import Binding, Scope, Value
+    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment, Expression
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.engine.name_index import Heads
+    from fsrace_lint.engine.name_index import NameIndex
     from fsrace_lint.engine.query_cache import Circle
 
 Answer = TypeVar("Answer")
@@ -35,7 +35,7 @@ class TrackedTable(ModuleTable):
         modules: Iterable[Module],
         also: Mapping[str, Module | None],
         libraries: Container[str],
-        heads: Heads | None,
+        heads: NameIndex | None,
         dependencies: Dependencies,
     ) -> None:
         """Index the modules as the other does; `dependencies` notes what is looked at."""
@@ -75,7 +75,7 @@ class TrackedTable(ModuleTable):
         return found
 
 
-class _TrackedKinship(Kinship):
+class _TrackedKinship(ClassHierarchy):
     """How classes are related, and which files that depends on."""
 
     def __init__(
@@ -93,19 +93,19 @@ class _TrackedKinship(Kinship):
         return dependencies.of(self._files[kind], class_, lambda: dependencies.in_outline(find))
 
     def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        return self._noted(0, class_, lambda: Kinship.bases(self, class_))
+        return self._noted(0, class_, lambda: ClassHierarchy.bases(self, class_))
 
     def subclasses(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        return self._noted(1, class_, lambda: Kinship.subclasses(self, class_))
+        return self._noted(1, class_, lambda: ClassHierarchy.subclasses(self, class_))
 
     def ancestors(self, class_: LinkedClass) -> dict[LinkedClass, None]:
-        return self._noted(2, class_, lambda: Kinship.ancestors(self, class_))
+        return self._noted(2, class_, lambda: ClassHierarchy.ancestors(self, class_))
 
     def descendants(self, class_: LinkedClass) -> dict[LinkedClass, None]:
-        return self._noted(3, class_, lambda: Kinship.descendants(self, class_))
+        return self._noted(3, class_, lambda: ClassHierarchy.descendants(self, class_))
 
     def relatives(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        return self._noted(4, class_, lambda: Kinship.relatives(self, class_))
+        return self._noted(4, class_, lambda: ClassHierarchy.relatives(self, class_))
 
     def method(self, class_: LinkedClass, name: str) -> LinkedFunction | None:
         return self._looked_at(super().method(class_, name))
@@ -126,26 +126,26 @@ class TrackedResolver(Resolver):
         self,
         table: ModuleTable,
         catalog: Catalog,
-        final_scope: Callable[[LinkedFunction], Scope | None],
-        results: Callable[[LinkedFunction], tuple[Value, ...]],
+        final_scope: Callable[[LinkedFunction], Environment | None],
+        results: Callable[[LinkedFunction], tuple[Expression, ...]],
         circle: Circle,
         dependencies: Dependencies,
     ) -> None:
         """Prepare for a project, as the other does; `dependencies` notes what is looked at."""
         super().__init__(table, catalog, final_scope, results, circle, dependencies)
         self._dependencies, self._of = dependencies, dependencies.of
-        self._files_of_entities: dict[tuple[int, Scope], int] = {}
+        self._files_of_entities: dict[tuple[int, Environment], int] = {}
         self._files_of_values: dict[tuple[LinkedClass, str], int] = {}
         self._files_of_names: dict[LinkedClass, int] = {}
         self.kinship = _TrackedKinship(self._bases, self._subclasses, dependencies)
         self.relate()
 
-    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:
+    def entity(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes; only what is asked for first is remembered."""
         if depth or isinstance(expr, m.Name):
-            return super().entity(expr, scope, depth)
+            return super().symbol(expr, scope, depth)
         key, before = (id(expr), scope), len(self.known)
-        found = self._of(self._files_of_entities, key, lambda: Resolver.entity(self, expr, scope))
+        found = self._of(self._files_of_entities, key, lambda: Resolver.symbol(self, expr, scope))
         if len(self.known) < before:  # some of the answers were forgotten
             for each in self._files_of_entities.keys() - self.known.keys():
                 del self._files_of_entities[each]
@@ -159,7 +159,7 @@ class TrackedResolver(Resolver):
         key = class_, name
         return self._of(self._files_of_values, key, lambda: Resolver.attribute_values(self, class_, name))
 
-    def member(self, module: Module, name: str, depth: int = 0) -> Entity | None:
+    def member(self, module: Module, name: str, depth: int = 0) -> Symbol | None:
         """Find what `module.name` denotes."""
         self._dependencies.on(module.position)
         return super().member(module, name, depth)

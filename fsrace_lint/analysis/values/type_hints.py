@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint.analysis.program.modules import LinkedClass
-from fsrace_lint.analysis.program.symbols import Instance, Library, package_of
+from fsrace_lint.analysis.program.symbols import ExternalName, Instance, package_of
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import class_names
@@ -14,36 +14,36 @@ from fsrace_lint.syntax.ast_names import dotted, last_name
 if TYPE_CHECKING:
     from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
-    from fsrace_lint.analysis.program.symbols import Entity
-    from fsrace_lint.analysis.values.abstract_values import Scope
+    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _TYPING: Final = frozenset({"typing", "typing_extensions"})
 """What these have names no class of an object."""
 
 
-class Names(Protocol):
+class TypeResolver(Protocol):
     """What the resolver knows of names."""
 
     table: ModuleTable
 
-    def entity(self, expr: m.Expr, scope: Scope, depth: int = 0) -> Entity | None:
+    def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes."""
 
-    def named(self, chain: str, module: Module, depth: int) -> Entity | None:
+    def named(self, chain: str, module: Module, depth: int) -> Symbol | None:
         """Find what `a.b.c` denotes in the code of a module."""
 
-    def final_scope(self, function: LinkedFunction, /) -> Scope | None:
+    def final_scope(self, function: LinkedFunction, /) -> Environment | None:
         """Give the bindings at the end of a function's code."""
 
 
-class Declared:
+class TypeHints:
     """Finds the objects of parameters and annotations."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: TypeResolver) -> None:
         """Take what resolves the names in annotations."""
         self._names = names
 
-    def argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
+    def argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Symbol | None:
         """Find what a parameter is: the object or class of a method, as annotated, or by its default."""
         first = function.facts.parameters[0].name if function.facts.parameters else None
         if function.owner is not None and parameter.name == first:
@@ -55,14 +55,14 @@ class Declared:
         declared = parameter.annotation and self.object_of(parameter.annotation, function, depth)
         return declared or self._default(function, parameter, depth)
 
-    def _default(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Entity | None:
+    def _default(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Symbol | None:
         """Find the function, class or object that a parameter is where it is not given."""
         if not isinstance(parameter.default, (m.Name, m.Attribute, m.Call)):
             return None
         outer = None if function.enclosing is None else self._names.final_scope(function.enclosing)
-        return None if outer is None else self._names.entity(parameter.default, outer, depth + 1)
+        return None if outer is None else self._names.symbol(parameter.default, outer, depth + 1)
 
-    def object_of(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Entity | None:
+    def object_of(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Symbol | None:
         """Find the object of which an annotation in a function names the class, or that class itself.
 
         Args:
@@ -78,11 +78,11 @@ class Declared:
             return object_.of if isinstance(object_, Instance) else None
         for name in class_names(annotation):
             entity = self._names.named(name, function.module, depth)
-            if isinstance(entity, (Library, LinkedClass)) and not _is_of_typing(entity):
+            if isinstance(entity, (ExternalName, LinkedClass)) and not _is_of_typing(entity):
                 return Instance(entity)
         return None
 
-    def namesake(self, value: m.Expr, scope: Scope) -> Instance | None:
+    def namesake(self, value: m.Expr, scope: Environment) -> Instance | None:
         """Give an object of the only class that has the name of what nothing else is known of."""
         if isinstance(value, m.Name):
             bound = scope.get(value.id)
@@ -94,8 +94,8 @@ class Declared:
         return Instance(named[0]) if len(named) == 1 else None
 
 
-def _is_of_typing(entity: Entity) -> bool:
-    return isinstance(entity, Library) and package_of(entity.name) in _TYPING
+def _is_of_typing(entity: Symbol) -> bool:
+    return isinstance(entity, ExternalName) and package_of(entity.name) in _TYPING
 
 
 def _as_class(name: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.cli.commands.output import Target
-    from fsrace_lint.pipeline.warm import Kept
+    from fsrace_lint.pipeline.warm import WarmProjects
 
 
 @click.command(
@@ -73,9 +73,9 @@ Examples:
 @talking
 @click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
 @click.pass_obj
-@machine.uncollected()
+@machine.gc_disabled()
 def check(  # one parameter an option
-    kept: Kept | None,
+    kept: WarmProjects | None,
     /,
     paths: tuple[Path, ...],
     form: str,

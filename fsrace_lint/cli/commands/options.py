@@ -17,7 +17,7 @@ from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND
 from fsrace_lint.config import settings
 from fsrace_lint.config.settings import Settings
 from fsrace_lint.pipeline import check, merge, project_settings, stdin_file
-from fsrace_lint.pipeline.project_cache import Cached
+from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.pipeline.project_settings import NAMES
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.pipeline.settings_errors import MISTAKES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsrace_lint.cli.commands.progress_bar import Watch
     from fsrace_lint.cli.commands.stdin import Handed
     from fsrace_lint.pipeline.run import Run
-    from fsrace_lint.pipeline.warm import Kept
+    from fsrace_lint.pipeline.warm import WarmProjects
 
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
@@ -91,7 +91,7 @@ def run(
     held: bool = False,
     handed: Handed | None = None,
     jobs: int = 1,
-    kept: Kept | None = None,
+    kept: WarmProjects | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -122,13 +122,13 @@ def run(
     for root in dict.fromkeys(map(settings.find_root, chosen)):
         file = root / "pyproject.toml"
         watch.reads_settings(str(file), there=file.exists())
-    cache = Cached.RESULTS if results and not held else Cached.FACTS
+    cache = CacheUse.RESULTS if results and not held else CacheUse.FACTS
     how: dict[str, Any] = {
         "force_exclude": choices["force_exclude"],
         "silenced": silenced,
         "suppressed": suppressed,
         "counted": counted,
-        "cache": Cached.NOT if choices["no_cache"] else cache,
+        "cache": CacheUse.NOT if choices["no_cache"] else cache,
         "observer": watch,
         "jobs": jobs,
         "lean": not held,

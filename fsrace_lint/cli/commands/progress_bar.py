@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from fsrace_lint.config.settings import Settings
-    from fsrace_lint.engine.parallel.progress import Room
+    from fsrace_lint.engine.parallel.progress import Phase
 
 PATIENCE: Final = 0.5
 """The seconds after which somebody wonders whether anything happens."""
@@ -63,7 +63,7 @@ class Watch(Observer):
         self._color = terminal.is_colored(color, sys.stderr)
         self._shows = not given and terminal.is_terminal(sys.stderr)
         self._seconds: dict[str, float] = {}
-        self._rooms: list[Room] = []
+        self._rooms: list[Phase] = []
         self._since = 0.0
         self._began = monotonic()
         self._bar: Progress | None = None
@@ -110,7 +110,7 @@ class Watch(Observer):
         self._draw()
 
     @contextlib.contextmanager
-    def room(self, name: Room) -> Iterator[None]:
+    def room(self, name: Phase) -> Iterator[None]:
         """Measure, without what is done in other rooms meanwhile."""
         self._clock()
         self._rooms.append(name)

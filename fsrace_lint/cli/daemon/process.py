@@ -18,9 +18,9 @@ from click.core import ParameterSource
 from fsrace_lint.cli.commands.check import check
 from fsrace_lint.cli.daemon import wire
 from fsrace_lint.cli.terminal import CLEAN, FOUND
-from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.engine.store import Version
-from fsrace_lint.pipeline.warm import Kept
+from fsrace_lint.pipeline.warm import WarmProjects
 from fsrace_lint.report import SHOWING_FIXES
 from fsrace_lint.report.words import count
 
@@ -78,7 +78,7 @@ class Daemon:
 
     def __init__(self) -> None:
         """Keep nothing yet."""
-        self.kept = Kept()
+        self.kept = WarmProjects()
         self.answered = 0
         """How many checks were answered."""
         self.is_done = False
@@ -131,7 +131,7 @@ class Daemon:
         return "\n  ".join([f"{about}{self._failure}; it keeps", *(kept or ["nothing yet"])]) + "\n"
 
 
-def checked(request: wire.Request, kept: Kept) -> tuple[int | None, list[tuple[int, bytes]]]:
+def checked(request: wire.Request, kept: WarmProjects) -> tuple[int | None, list[tuple[int, bytes]]]:
     """Run the command `check` as it would run in the client.
 
     Returns:
@@ -224,7 +224,7 @@ def serve(
 
         def is_asked() -> None:
             if select.select([listener], [], [], 0)[0]:
-                raise EndedError
+                raise CancelledError
 
         while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
             daemon.look_ahead(is_asked)

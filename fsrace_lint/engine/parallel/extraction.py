@@ -37,7 +37,7 @@ def extracted(sources: Sequence[Source], jobs: int, observer: Observer) -> list[
     """
 
     def work(source: Source) -> _Extracted:
-        with observer.room("extract"):
+        with observer.phase("extract"):
             found = extract(source)
         return _Extracted(None, found) if isinstance(found, SyntaxProblem) else _Extracted(found)
 

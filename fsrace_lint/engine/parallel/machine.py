@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 """Where Linux tells a container how much it may use: microseconds, and of how many."""
 
-OF_PYTHON: Final = 1_000
+FROZEN_AT_STARTUP: Final = 1_000
 """An interpreter that has just started has frozen fewer objects: 3.12 375, the others none."""
 
 
@@ -32,7 +32,7 @@ def cpus() -> int:
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Look for no cycles meanwhile: a run makes millions of objects that live as long as it does.
 
     Nor are they looked through at the end of the process, where memory goes back all at once.
@@ -46,7 +46,7 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             # what is left is old at once, and nobody looks through it for being new
-            if gc.get_freeze_count() < OF_PYTHON:
+            if gc.get_freeze_count() < FROZEN_AT_STARTUP:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

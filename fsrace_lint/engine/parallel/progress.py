@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
 
-Room: TypeAlias = Literal["find", "read", "extract", "link", "query", "suppress", "repair", "report", "cache"]
+Phase: TypeAlias = Literal[
+    "find", "read", "extract", "link", "query", "suppress", "repair", "report", "cache"
+]
 """What a run does, one after the other."""
 
 _NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
 
 
-class EndedError(Exception):
+class CancelledError(Exception):
     """What an observer raises to end the work; any other exception may count as the failure of a rule."""
 
 
@@ -48,10 +50,10 @@ class Observer:
     def step(self) -> None:
         """Hear that another file of the stage is done; an EndedError ends the work."""
 
-    def pulse(self) -> None:
+    def checkpoint(self) -> None:
         """Hear that the next rule is run, or the next function followed; an EndedError ends the work."""
 
-    def room(self, name: Room) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
+    def phase(self, name: Phase) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
         """Give a context around the work of a room."""
         return _NOTHING
 

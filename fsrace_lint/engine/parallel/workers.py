@@ -19,7 +19,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from fsrace_lint.engine.parallel.progress import Observer, Room
+    from fsrace_lint.engine.parallel.progress import Observer, Phase
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -71,7 +71,7 @@ class Task(Generic[Item, Result]):
         self,
         work: Callable[[Item], Result],
         kind: Any,
-        room: Room,
+        room: Phase,
         sending: Sending = PLAIN,
         *,
         one_first: bool = False,
@@ -167,7 +167,7 @@ class Task(Generic[Item, Result]):
         return msgspec.msgpack.encode(_Answer(number, results, taken))
 
 
-def _book(observer: Observer, room: Room, taken: dict[str, float], passed: float) -> None:
+def _book(observer: Observer, room: Phase, taken: dict[str, float], passed: float) -> None:
     """Tell what took how long: the time that passed, in the parts that the workers tell of."""
     total = sum(taken.values())
     parts = {name: spent / total for name, spent in taken.items()} if total else {room: 1.0}

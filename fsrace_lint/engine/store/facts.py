@@ -21,7 +21,7 @@ from fsrace_lint.files.stat_signature import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.engine.name_index_entry import PackedHead
+    from fsrace_lint.engine.name_index_entry import PackedIndexEntry
     from fsrace_lint.engine.store.folder import Folder
     from fsrace_lint.engine.store.version import Version
     from fsrace_lint.syntax.extract import SyntaxProblem
@@ -156,7 +156,7 @@ class PackedFacts:
         except (OSError, *_MISSES):
             return {}
 
-    def head(self, relative: str, digest: str) -> PackedHead | None:
+    def head(self, relative: str, digest: str) -> PackedIndexEntry | None:
         """Read the head of a file.
 
         Args:
@@ -169,10 +169,10 @@ class PackedFacts:
         packed = self._heads.get(relative) if self.parsed(relative, digest) else None
         if packed is None:
             return None
-        from fsrace_lint.engine.name_index_entry import PackedHead  # noqa: PLC0415  # as above
+        from fsrace_lint.engine.name_index_entry import PackedIndexEntry  # noqa: PLC0415  # as above
 
         try:
-            return PackedHead(_raws_of(packed))
+            return PackedIndexEntry(_raws_of(packed))
         except _MISSES:
             return None
 

@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fsrace_lint.engine.parallel.progress import EndedError
+from fsrace_lint.engine.parallel.progress import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class SupersededError(EndedError):
+class SupersededError(CancelledError):
     """The work is not wanted any more: something newer is waiting."""
 
 

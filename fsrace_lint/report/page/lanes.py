@@ -10,7 +10,7 @@ from fsrace_lint.report.page.markup import Markup, join, tag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsrace_lint.findings.finding import Step, Witness
+    from fsrace_lint.findings.finding import Witness, WitnessStep
 
 _RAISED: Final = re.compile(r"[A-Z]\w*(?:Error|Exception|Timeout)\b")
 _COLORS: Final = 4
@@ -50,7 +50,7 @@ def _outcome(witness: Witness) -> Markup:
     return tag("figcaption", tag("b", "Outcome"), " ", witness.outcome, class_="outcome")
 
 
-def _row(number: int, steps: Sequence[Step], processes: Sequence[int]) -> Markup:
+def _row(number: int, steps: Sequence[WitnessStep], processes: Sequence[int]) -> Markup:
     step = steps[number]
     lane = processes.index(step.process)
     before = processes.index(steps[number - 1].process) if number else None

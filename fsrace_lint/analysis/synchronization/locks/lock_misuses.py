@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.model import ASKING
-from fsrace_lint.analysis.dataflow.abstract_state import are_apart
-from fsrace_lint.analysis.dataflow.rank_partition import UNDIVIDED
+from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
 from fsrace_lint.syntax.unparse import spell
@@ -18,12 +18,12 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.existence_checks import Probes
-    from fsrace_lint.analysis.accesses.model import Act, Probe, Site
-    from fsrace_lint.analysis.dataflow.abstract_state import Event, Literal
-    from fsrace_lint.analysis.paths.abstract_path import Component, Path
+    from fsrace_lint.analysis.accesses.existence_checks import ExistenceChecks
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck, Operation
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath, Component
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.synchronization.event_sequences import Sequences, Step
+    from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.analysis.synchronization.locks.locks import Locks
     from fsrace_lint.analysis.synchronization.model import Lock
     from fsrace_lint.catalog import Op
@@ -41,7 +41,7 @@ _MAKING: Final[frozenset[Op]] = frozenset({"mkdir", "create", "write", "copy", "
 class LockMisuses:
     """Finds what goes wrong with the locks of a project."""
 
-    def __init__(self, locks: Locks, probes: Probes, sequences: Sequences) -> None:
+    def __init__(self, locks: Locks, probes: ExistenceChecks, sequences: EventSequences) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.locks = locks
         self.files = locks.files
@@ -53,21 +53,21 @@ class LockMisuses:
         later = (n for n in catalog.names("collective-saver") if catalog.exact("collective-saver", n).later)
         self._later = frozenset(name.rpartition(".")[2] for name in later)
 
-    def deleted(self, delete: Site) -> Lock | None:
+    def deleted(self, delete: Access) -> Lock | None:
         """Find the lock whose file an act deletes, though the kernel locks it.
 
         It is one of its function or class, or one whose name is written out in both
         places. Code that looks which file has that name, once it has locked one, may
         delete it.
         """
-        function = delete.event.function
+        function = delete.call_site.function
         around = () if function.owner is None else function.owner.methods.values()
         if any(not _IDENTITY.isdisjoint(each.facts.mentions) for each in (function, *around)):
             return None
         path = delete.path
         if path is None:
             return None
-        near = (lock for lock in self.locks.of_class(function) if lock.site.path == path)
+        near = (lock for lock in self.locks.of_class(function) if lock.access.path == path)
         found = next(near, None) or (self._named_locks.get(path.components[-1]) if _is_named(path) else None)
         return None if found is None or found.is_marker else found
 
@@ -77,25 +77,25 @@ class LockMisuses:
         functions = (function for module in self.linker.table.modules for function in module.functions)
         locks = (lock for function in functions for lock in self.locks.of(function))
         return {
-            lock.site.path.components[-1]: lock
+            lock.access.path.components[-1]: lock
             for lock in locks
-            if lock.site.path is not None and _is_named(lock.site.path)
+            if lock.access.path is not None and _is_named(lock.access.path)
         }
 
-    def emptied(self, lock: Lock) -> Site | None:
+    def emptied(self, lock: Lock) -> Access | None:
         """Find the act of opening the file of a lock, where that empties what is written there."""
-        opened, path = lock.opened, lock.site.path
-        if opened is None or not opened.act.truncates or (path is not None and path.names_a_lock):
+        opened, path = lock.opened, lock.access.path
+        if opened is None or not opened.operation.truncates or (path is not None and path.names_a_lock):
             return None
         if not self.files.is_written(opened):
             return None
         sites = self.sites.direct(opened.scope.function)
-        return next((site for site in sites if site.event.call is opened.call), None)
+        return next((site for site in sites if site.call_site.call is opened.call), None)
 
-    def released(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
+    def released(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give what a file still waits for where its lock is released, and that act."""
         taken = [lock for lock in self.locks.of(function) if lock.opened is not None]
-        for event in self.linker.events(function) if taken else ():
+        for event in self.linker.call_sites(function) if taken else ():
             if not self.locks.releases(event) or not event.call.arguments:
                 continue
             opening = self.files.opening(event.call.arguments[0], event.state.scope)
@@ -103,31 +103,36 @@ class LockMisuses:
                 if opening is None or lock.opened is None or lock.opened.call is not opening.call:
                     continue
                 written = self.files.unflushed(event, opening)
-                if written is not None and lock.site.span < written.call.span:
-                    act = replace(lock.site.act, op="write")
-                    yield self.sites.at(act, written, opening.scope), self.sites.at(act, event, opening.scope)
+                if written is not None and lock.access.span < written.call.span:
+                    act = replace(lock.access.operation, op="write")
+                    yield (
+                        self.sites.access_at(act, written, opening.scope),
+                        self.sites.access_at(act, event, opening.scope),
+                    )
                 break
 
-    def renamed(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
+    def renamed(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give what a file still waits for where it is renamed, and that act."""
         for site in self.sites.direct(function):
-            for opening in self.files.open_at(site.event) if site.act.op == "rename" else ():
-                path = self.linker.paths.normalize(opening.act.path, opening.scope)
+            for opening in self.files.open_at(site.call_site) if site.operation.op == "rename" else ():
+                path = self.linker.paths.normalize(opening.operation.path, opening.scope)
                 is_same = path is not None and path == site.path
-                if not (is_same or self.files.is_path_of(site.act.path, site.event.state.scope, opening)):
+                if not (
+                    is_same or self.files.is_path_of(site.operation.path, site.call_site.state.scope, opening)
+                ):
                     continue
-                written = self.files.unflushed(site.event, opening)
+                written = self.files.unflushed(site.call_site, opening)
                 if written is not None:
-                    act = replace(site.act, op="write")
-                    yield self.sites.at(act, written, written.state.scope), site
+                    act = replace(site.operation, op="write")
+                    yield self.sites.access_at(act, written, written.state.scope), site
 
-    def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Site, Site]]:
+    def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give the saves that go on in the background, and what names them before anything waits for them."""
         if self._later.isdisjoint(function.facts.mentions):
             return
-        saves: list[Event] = []
-        steps = {id(step.event): step for step in self.sequences.of(function) if _is_pointer(step)}
-        for event in self.linker.events(function):
+        saves: list[CallSite] = []
+        steps = {id(step.call_site): step for step in self.sequences.of(function) if _is_pointer(step)}
+        for event in self.linker.call_sites(function):
             called = last_name(event.call.function)
             if called in _WAITING or _WAITING_NAME.search(called) is not None:
                 saves.clear()
@@ -136,68 +141,80 @@ class LockMisuses:
             if entry is not None and entry.later:
                 saves.append(event)
             step = steps.get(id(event))
-            before = [save for save in saves if not are_apart(save.state.literals, event.state.literals)]
-            if step is not None and step.act is not None and before:
-                act = replace(step.act, path=before[-1].call.function)
-                save = self.sites.at(act, before[-1], event.state.scope)
-                yield save, _seen(self.sites.at(step.act, event, event.state.scope), step)
+            before = [
+                save
+                for save in saves
+                if not mutually_exclusive(save.state.conditions, event.state.conditions)
+            ]
+            if step is not None and step.operation is not None and before:
+                act = replace(step.operation, path=before[-1].call.function)
+                save = self.sites.access_at(act, before[-1], event.state.scope)
+                yield save, _seen(self.sites.access_at(step.operation, event, event.state.scope), step)
 
-    def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, Probe, Site]]:
+    def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, ExistenceCheck, Access]]:
         """Give the first thing done under a lock that an existence test before the lock decided upon."""
-        function = lock.site.event.function
-        inside_events = (event for event in self.linker.events(function) if self.locks.is_held(lock, event))
+        function = lock.access.call_site.function
+        inside_events = (
+            event for event in self.linker.call_sites(function) if self.locks.is_held(lock, event)
+        )
         first = next(inside_events, None)
-        outside = () if first is None else first.state.literals
+        outside = () if first is None else first.state.conditions
         if not outside:
             return
         steps = self.sequences.of(function)
         for index, step in enumerate(steps):
-            if step.act is None or step.path is None or not self.locks.is_held(lock, step.event):
+            if step.operation is None or step.path is None or not self.locks.is_held(lock, step.call_site):
                 continue
-            moved = index > 0 and steps[index - 1].op == "rename" and steps[index - 1].origin is step.origin
-            makes = step.op in _MAKING and not moved and not _is_idempotent(step.act)
+            moved = (
+                index > 0 and steps[index - 1].op == "rename" and steps[index - 1].leaf_call is step.leaf_call
+            )
+            makes = step.op in _MAKING and not moved and not _is_idempotent(step.operation)
             probe = self._absent(step, outside, step.path) if makes or step.op == "delete" else None
-            inside = step.literals[len(outside) :]
+            inside = step.conditions[len(outside) :]
             if probe is None or any(self._is_another_test(literal) for literal in inside):
                 continue
             if not makes and probe.path != step.path:
                 continue
             if any(self._looks(lock, other, probe.path) for other in steps[:index]):
                 continue
-            yield lock, probe, _seen(lock.site, step)
+            yield lock, probe, _seen(lock.access, step)
             return
 
-    def _absent(self, step: Step, outside: tuple[Literal, ...], path: Path) -> Probe | None:
+    def _absent(
+        self, step: SequenceItem, outside: tuple[PathCondition, ...], path: AbstractPath
+    ) -> ExistenceCheck | None:
         """Find the test that did not find what is made now."""
-        probes = (probe for probe in self.probes.among(outside, step.event.call) if probe.absent)
+        probes = (probe for probe in self.probes.among(outside, step.call_site.call) if probe.found_missing)
         return next((probe for probe in probes if _is_of(probe.path, path)), None)
 
-    def _looks(self, lock: Lock, step: Step, path: Path) -> bool:
+    def _looks(self, lock: Lock, step: SequenceItem, path: AbstractPath) -> bool:
         """Tell whether something asks for a path again while a lock is held."""
         asks = step.op in ASKING
         same = step.path is not None and (_is_of(path, step.path) or _is_of(step.path, path))
-        return asks and same and self.locks.is_held(lock, step.event)
+        return asks and same and self.locks.is_held(lock, step.call_site)
 
-    def _is_another_test(self, literal: Literal) -> bool:
+    def _is_another_test(self, literal: PathCondition) -> bool:
         """Tell whether a test could be the one that is missing: it asks something, but for a rank."""
-        if self.linker.guards.split(literal.test, literal.scope) != UNDIVIDED:
+        if self.linker.guards.partition(literal.test, literal.scope) != UNPARTITIONED:
             return False
         return literal.attempt is None and _asks(literal.test, 4)
 
 
-def _is_named(path: Path) -> bool:
+def _is_named(path: AbstractPath) -> bool:
     """Tell whether the name of a file is written out, and says that it is a lock."""
     return path.names_a_lock and all(isinstance(piece, str) for piece in path.components[-1])
 
 
-def _seen(site: Site, step: Step) -> Site:
+def _seen(site: Access, step: SequenceItem) -> Access:
     """Give an act as it looks from the call that leads to it, with all else as at another."""
-    act = site.act if step.act is None else step.act
-    spelled = spell(act.path) if step.event is step.origin or step.path is None else step.path.text
-    return replace(site, act=act, event=step.event, origin=step.origin, path=step.path, spelled=spelled)
+    act = site.operation if step.operation is None else step.operation
+    spelled = spell(act.path) if step.call_site is step.leaf_call or step.path is None else step.path.text
+    return replace(
+        site, act=act, event=step.call_site, origin=step.leaf_call, path=step.path, spelled=spelled
+    )
 
 
-def _is_pointer(step: Step) -> bool:
+def _is_pointer(step: SequenceItem) -> bool:
     """Tell whether something is written that names the last checkpoint, or says that it is complete."""
     last = step.path.components[-1:] if step.path is not None else ()
     texts = (piece for component in last for piece in component if isinstance(piece, str))
@@ -205,11 +222,11 @@ def _is_pointer(step: Step) -> bool:
     return is_made and any(_POINTER.search(text) is not None for text in texts)
 
 
-def _is_idempotent(act: Act) -> bool:
+def _is_idempotent(act: Operation) -> bool:
     return act.tolerant or act.exclusive or act.atomic or act.synchronized or act.appends
 
 
-def _is_of(probed: Path, made: Path) -> bool:
+def _is_of(probed: AbstractPath, made: AbstractPath) -> bool:
     """Tell whether what is made is what was looked for, or lies in it, or is a folder around it."""
     return made.is_within(probed) or probed.is_within(made) or made.is_parent_of(probed)
 

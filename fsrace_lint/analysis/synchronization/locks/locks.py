@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.accesses.file_handles import Files
-from fsrace_lint.analysis.accesses.model import Act
+from fsrace_lint.analysis.accesses.file_handles import FileHandles
+from fsrace_lint.analysis.accesses.model import Operation
 from fsrace_lint.analysis.program.modules import LinkedClass
 from fsrace_lint.analysis.synchronization.model import Lock
-from fsrace_lint.analysis.values.abstract_values import Either, Value
+from fsrace_lint.analysis.values.abstract_values import Expression, Union
 from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
 from fsrace_lint.catalog import argument
 from fsrace_lint.syntax import model as m
@@ -17,9 +17,9 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.accesses import Sites
-    from fsrace_lint.analysis.callgraph.entry_states import Propagation
-    from fsrace_lint.analysis.dataflow.abstract_state import Event
+    from fsrace_lint.analysis.accesses.accesses import Accesses
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog.entries import Lock as LockEntry
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class Locks:
     """Finds the locks that functions take, each function's once."""
 
-    def __init__(self, propagation: Propagation, sites: Sites) -> None:
+    def __init__(self, propagation: EntryStates, sites: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.linker = propagation.linker
         self.protection = propagation.protection
         self.sites = sites
-        self.files = Files(self.linker, sites.effects)
+        self.files = FileHandles(self.linker, sites.effects)
         self._names = self.linker.mentions.names_of_library(self.linker.catalog.last_names["lock"])
         self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
 
@@ -55,9 +55,9 @@ class Locks:
         for other in dict.fromkeys(around):
             yield from self.of(other)
 
-    def is_held(self, lock: Lock, event: Event) -> bool:
+    def is_held(self, lock: Lock, event: CallSite) -> bool:
         """Tell whether a lock is held at a call in its function: it, its file, or what has its name."""
-        taken = lock.site.event.call
+        taken = lock.access.call_site.call
         for held in self.protection.held(event):
             bound = self.linker.guards.known(held, event.state.scope)
             named = any(value.expr is taken for value in _values(bound))
@@ -65,12 +65,12 @@ class Locks:
                 return True
         return False
 
-    def releases(self, event: Event) -> bool:
+    def releases(self, event: CallSite) -> bool:
         """Tell whether a call releases a lock."""
         entry = self._entry(event)
         return entry is not None and _releases(entry, event.call)
 
-    def _entry(self, event: Event) -> LockEntry | None:
+    def _entry(self, event: CallSite) -> LockEntry | None:
         """Give what the catalog says of a call that has to do with locks."""
         if last_name(event.call.function) not in self._names:
             return None
@@ -81,7 +81,7 @@ class Locks:
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
         if not function.facts.has_context and self._names.isdisjoint(function.facts.mentions):
             return
-        events = self.linker.events(function)
+        events = self.linker.call_sites(function)
         contexts = {id(context.expr): context for event in events for context in event.contexts}
         own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
         for event in events:
@@ -92,29 +92,29 @@ class Locks:
             elif id(event.call) in own:
                 yield self._own(event)
 
-    def _own(self, event: Event) -> Lock:
+    def _own(self, event: CallSite) -> Lock:
         """Give a lock of the project's own kind; its first argument is its file if its name says so."""
         first = event.call.arguments[0] if event.call.arguments else None
         path = None if first is None else self.linker.paths.normalize(first, event.state.scope)
         known = first is not None and path is not None and path.names_a_lock
         file = first if known and first is not None else event.call.function
-        act = Act("create", file, last_name(event.call.function), tolerant=True)
-        return Lock(self.sites.at(act, event, event.state.scope), waits=False, is_marker=True)
+        act = Operation("create", file, last_name(event.call.function), tolerant=True)
+        return Lock(self.sites.access_at(act, event, event.state.scope), waits=False, is_marker=True)
 
-    def _lock(self, entry: LockEntry, event: Event) -> Lock | None:
+    def _lock(self, entry: LockEntry, event: CallSite) -> Lock | None:
         path, scope, opened = self._path(entry, event), event.state.scope, None
         if path is None:
             return None
         if entry.file:
             opened = self.files.opening(path, scope)
         if opened is not None:
-            path, scope = opened.act.path, opened.scope
-        act = Act("create", path, last_name(event.call.function), tolerant=True)
+            path, scope = opened.operation.path, opened.scope
+        act = Operation("create", path, last_name(event.call.function), tolerant=True)
         waits = self._waits(entry, event.call) and not self._is_limited(event)
-        return Lock(self.sites.at(act, event, scope), waits, entry.marker, opened)
+        return Lock(self.sites.access_at(act, event, scope), waits, entry.marker, opened)
 
     @staticmethod
-    def _path(entry: LockEntry, event: Event) -> m.Expr | None:
+    def _path(entry: LockEntry, event: CallSite) -> m.Expr | None:
         """Give the file that is the lock: its path, or the open file."""
         if entry.path or entry.file:
             return given_for(event.call, argument(entry.path or entry.file))
@@ -131,14 +131,14 @@ class Locks:
         limit = given(call, entry.timeout) if entry.timeout else None
         return limit is None or (isinstance(limit, m.Constant) and not _is_limit(limit.value))
 
-    def _is_limited(self, made: Event) -> bool:
+    def _is_limited(self, made: CallSite) -> bool:
         """Tell whether a lock is of the project's own kind, or made here and then waited for with a limit."""
         function = made.function
-        class_ = self.linker.resolver.entity(made.call.function, made.state.scope)
+        class_ = self.linker.resolver.symbol(made.call.function, made.state.scope)
         if isinstance(class_, LinkedClass) and not self._is_of_library(class_):
             return True
         around = (function,) if function.owner is None else tuple(function.owner.methods.values())
-        for event in (event for each in around for event in self.linker.events(each)):
+        for event in (event for each in around for event in self.linker.call_sites(each)):
             asked = event.call.function
             if isinstance(asked, m.Attribute) and asked.name.startswith("acquire"):
                 bound = self.linker.guards.known(asked.value, event.state.scope)
@@ -151,7 +151,7 @@ class Locks:
         """Tell whether a class of the project is derived from a lock of a library."""
         resolver, exact = self.linker.resolver, self.linker.catalog.exact
         for each in class_.ancestors():
-            scope = self.linker.final_scope(each.module.code)
+            scope = self.linker.final_environment(each.module.code)
             names = [resolver.qualify(base, scope) for base in each.facts.bases] if scope is not None else []
             if any(name is not None and exact("lock", name) is not None for name in names):
                 return True
@@ -167,11 +167,11 @@ def _is_limit(value: object) -> bool:
     return isinstance(value, (int, float)) and value >= 0
 
 
-def _values(binding: Binding | None) -> Iterator[Value]:
+def _values(binding: Binding | None) -> Iterator[Expression]:
     """Give the expressions that a name may be bound to, as far as they are written out."""
-    if isinstance(binding, Value):
+    if isinstance(binding, Expression):
         yield binding
         if isinstance(binding.expr, m.Conditional):
-            yield from (Value(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
-    for option in binding.options if isinstance(binding, Either) else ():
+            yield from (Expression(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
+    for option in binding.options if isinstance(binding, Union) else ():
         yield from _values(option)
