@@ -172,15 +172,15 @@ def anew(run: Run) -> dict[str, Any]:
     """Link the files of a run once more, and follow all functions."""
     files = [run.files[relative] for relative in sorted(run.files)]
     modules = [Module(file.path, file.relative, file.known_facts, file.head) for file in files if file.parsed]
-    linker = FunctionFlows(modules, run.link()[1].linker.catalog, {})
-    functions = [function for module in linker.table.modules for function in module.functions]
-    flows = [(spelled(function), linker.flow(function)) for function in functions]
-    return {name: shape(flow) for name, flow in flows if flow is not None}
+    flows = FunctionFlows(modules, run.link()[1].flows.catalog, {})
+    functions = [function for module in flows.table.modules for function in module.functions]
+    found = [(spelled(function), flows.flow(function)) for function in functions]
+    return {name: shape(flow) for name, flow in found if flow is not None}
 
 
 def known(run: Run) -> dict[str, Any]:
     """Give what the linker of a run knows without following anything."""
-    return {spelled(function): shape(flow) for function, flow in run.link()[1].linker.flows}
+    return {spelled(function): shape(flow) for function, flow in run.link()[1].flows.flows}
 
 
 @pytest.fixture
@@ -200,19 +200,19 @@ def nobody_waits() -> None:
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Takes the names of the functions that are followed, ahead or in a check."""
     seen: list[str] = []
-    for linker in (FunctionFlows, TrackedLinker):
+    for flows in (FunctionFlows, TrackedLinker):
 
         def following(
             self: Any,
             function: LinkedFunction,
-            real: Callable[..., Any] = linker.interpret,
-            of: type = linker,
+            real: Callable[..., Any] = flows.interpret,
+            of: type = flows,
         ) -> Any:
             if type(self) is of:
                 seen.append(spelled(function))
             return real(self, function)
 
-        monkeypatch.setattr(linker, "follow", following)
+        monkeypatch.setattr(flows, "follow", following)
     return seen
 
 

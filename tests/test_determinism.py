@@ -62,7 +62,7 @@ SEVERAL = (
 
 def test_of_several_acts_behind_one_call_the_first_is_told() -> None:
     asked = project({"main.py": SEVERAL})
-    (module,) = asked.linker.table.modules
+    (module,) = asked.flows.table.modules
     about = asked.about(module)
     found = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
     told = [finding.related[0].place.span.line for finding in found if finding.code == "FSR405"]

@@ -390,7 +390,7 @@ class TestSequences:
                     inner(path + "/a")
         """
         linked = project(text)
-        (module,) = linked.linker.table.modules
+        (module,) = linked.flows.table.modules
         function = next(f for f in module.functions if f.facts.name == "f")
         steps = linked.sequences.of(function)  # no rule asks for all of them
         assert [step.operation.op if step.operation else step.sync_point for step in steps] == [
@@ -406,7 +406,7 @@ class TestSequences:
         for number in range(1, 5):
             text += f"def f{number}(path):\n" + f"    f{number - 1}(path)\n" * 120
         linked = project(text)
-        (module,) = linked.linker.table.modules
+        (module,) = linked.flows.table.modules
         longest = [len(linked.sequences.of(f)) for f in module.functions]  # no rule asks for all of them
         assert longest == [0, 2, 200, 200, 200, 200]
 

@@ -48,11 +48,11 @@ def act(call: str, code: str = "", head: str = HEAD) -> Operation | None:
     """Tell what the last call of a function does."""
     body = indent(f"{code}\n{call}\n", "    ")
     linked = project({"main.py": f"{head}\ndef main(p, q, thing, mode, flag, args):\n{body}"})
-    flow = linked.linker.flow(linked.targets[0].top_functions["main"])
+    flow = linked.flows.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
     event = flow.call_sites[-1]
-    linker = linked.linker
-    effects = Effects(linker.resolver, linker.catalog, linker.mentions)
+    flows = linked.flows
+    effects = Effects(flows.resolver, flows.catalog, flows.mentions)
     return effects.operation(event.call, event.state.scope)
 
 

@@ -106,7 +106,7 @@ TWICE = "class Twice:\n    def m(self): pass\n"
 def denoted(text: str) -> str | None:
     """Spell what the one expression that is marked in a file denotes; an object by its class."""
     event = marked(linked := project({"lib.py": LIB, "other.py": TWICE, "main.py": f"{IMPORTS}{text}"}))
-    resolver = linked.linker.resolver
+    resolver = linked.flows.resolver
     return resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope))
 
 

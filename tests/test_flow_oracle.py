@@ -360,9 +360,9 @@ def compare(programs: Iterable[Block]) -> Iterator[Mismatch]:
     facts = extract(source)
     assert isinstance(facts, FileFacts), facts
     module = link_module("m.py", "m.py", facts)
-    linker = FunctionFlows([module], catalog.load())
+    flows = FunctionFlows([module], catalog.load())
     for (tree, start, end), function in zip(numbered, module.functions[1:], strict=True):
-        flow = linker.flow(function)
+        flow = flows.flow(function)
         assert flow is not None
         claimed: dict[int, tuple[int, tuple[PathCondition, ...]]] = {}
         for event in flow.call_sites:

@@ -133,7 +133,7 @@ class TestTheyLackNothing:
 
     def test_of_importers_and_heirs(self, linked: list[Module], monkeypatch: pytest.MonkeyPatch) -> None:
         def related() -> tuple[list[tuple[Module, ...]], list[tuple[LinkedClass, ...]]]:
-            resolver = Project(linked, catalog.load()).linker.resolver
+            resolver = Project(linked, catalog.load()).flows.resolver
             classes = [class_ for module in linked for class_ in module.classes]
             heirs = [resolver.kinship.subclasses(class_) for class_ in classes]
             return [resolver.importers(module) for module in linked], heirs

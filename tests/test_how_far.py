@@ -49,11 +49,11 @@ def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
         asked.append(function.facts.qualname)
         return each(self, function)
 
-    linker = project({"main.py": dedent(CALLED)}).linker
-    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
-    propagation = EntryStates(linker)
+    flows = project({"main.py": dedent(CALLED)}).flows
+    by_name = {function.facts.qualname: function for function in flows.table.modules[0].functions}
+    entry_states = EntryStates(flows)
     monkeypatch.setattr(CallGraph, "each", counted)
-    propagation.entry_state(by_name["store"])
+    entry_states.entry_state(by_name["store"])
     assert {"guarded", "calls_guarded"}.isdisjoint(asked)
     assert {"store", "known"} <= set(asked)
 
@@ -78,8 +78,8 @@ def above():
 
 def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     linked = project({"main.py": FREE})
-    propagation = linked.propagation
-    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    entry_states = linked.entry_states
+    by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     each, asked = CallGraph.callers_lazily, list[str]()
 
     def noted(self: CallGraph, function: LinkedFunction) -> Iterator[CallEdge]:
@@ -87,14 +87,14 @@ def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyP
         return each(self, function)
 
     monkeypatch.setattr(CallGraph, "each", noted)
-    assert propagation.entry_state(by_name["save"]).processes == TOP
+    assert entry_states.entry_state(by_name["save"]).processes == TOP
     assert asked == ["save", "short", "top"]
 
 
 def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None:
-    linker = project({"main.py": "def main():\n    pass\n"}).linker
-    _, function = linker.table.modules[0].functions
-    scope = linker.resolver.final_scope(function)
+    flows = project({"main.py": "def main():\n    pass\n"}).flows
+    _, function = flows.table.modules[0].functions
+    scope = flows.resolver.final_scope(function)
     assert scope is not None
     here = scope.bind({"path": Expression(m.Constant("first"), scope)})
     test = Expression(m.Name("chosen"), scope)
@@ -108,9 +108,9 @@ def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None
 def test_a_name_is_found_that_six_modules_hand_on() -> None:
     handing_on = {f"m{number}.py": f"from m{number + 1} import store\n" for number in range(6)}
     using = {"m6.py": "def store():\n    pass\n", "main.py": "from m0 import store\n"}
-    linker = project({**handing_on, **using}).linker
-    modules = {module.name: module for module in linker.table.modules}
+    flows = project({**handing_on, **using}).flows
+    modules = {module.name: module for module in flows.table.modules}
     (store,) = modules["m6"].functions[1:]
-    scope = linker.resolver.final_scope(modules["main"].functions[0])
+    scope = flows.resolver.final_scope(modules["main"].functions[0])
     assert scope is not None
-    assert linker.resolver.symbol(m.Name("store"), scope) is store
+    assert flows.resolver.symbol(m.Name("store"), scope) is store

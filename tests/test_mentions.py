@@ -40,9 +40,9 @@ def reads(kept):
 
 def linked(files: dict[str, str]) -> tuple[CandidateCallers, dict[str, LinkedFunction]]:
     """Link a project; give its mentions, and its functions by name."""
-    linker = project(files).linker
-    functions = (function for module in linker.table.modules for function in module.functions)
-    return linker.mentions, {function.facts.qualname: function for function in functions}
+    flows = project(files).flows
+    functions = (function for module in flows.table.modules for function in module.functions)
+    return flows.mentions, {function.facts.qualname: function for function in functions}
 
 
 def test_to_name_what_returns_a_function_is_not_to_call_it() -> None:
@@ -124,7 +124,7 @@ def test_the_body_of_a_class_gives_its_methods_further_names() -> None:
 
 def few(files: dict[str, str], sought: str, *, handed: bool = False) -> list[str]:
     """Name those that may call a function, near ones first, where few files are asked about."""
-    asked = project(files, asks_few=True).linker
+    asked = project(files, asks_few=True).flows
     functions = (function for module in asked.table.modules for function in module.functions)
     function = next(function for function in functions if function.qualified == sought)
     return [found.qualified for found, _ in asked.mentions.search(function, handed=handed)]
@@ -274,6 +274,6 @@ def names(path):
     show(path)
 """
     asked = project({"main.py": code})
-    (module,) = asked.linker.table.modules
+    (module,) = asked.flows.table.modules
     found = [function for function in module.functions if function.facts.name == "path"]
-    assert [asked.propagation.callers(function) for function in found] == [(), (), ()]
+    assert [asked.entry_states.callers(function) for function in found] == [(), (), ()]

@@ -28,7 +28,7 @@ def differing(files: dict[str, str]) -> list[str]:
     """Name the ways to ask that do not come to what is found without filters."""
     with unfiltered():
         asked = project(files)
-        paths = [module.relative for module in asked.linker.table.modules]
+        paths = [module.relative for module in asked.flows.table.modules]
         reference, ways = told(asked, paths), ways_in(asked)
     found = {
         "all files": all_told(files),
@@ -333,15 +333,15 @@ class Stranger:
     ],
 )
 def test_mentions_are_a_few_of_all(name: str, expected: set[str]) -> None:
-    linker = project({"main.py": FUNCTIONS}).linker
-    by_name = {function.facts.qualname: function for function in linker.table.modules[0].functions}
-    found = linker.mentions.of(by_name[name])
+    flows = project({"main.py": FUNCTIONS}).flows
+    by_name = {function.facts.qualname: function for function in flows.table.modules[0].functions}
+    found = flows.mentions.of(by_name[name])
     assert {function.facts.qualname for function in found} == expected
     assert list(found) == sorted(found, key=lambda function: function.order)
-    sought = list(linker.mentions.search(by_name[name]))
+    sought = list(flows.mentions.search(by_name[name]))
     assert {function for function, _ in sought} == set(found)
-    nameless = set(linker.mentions.naming_nobody(by_name[name]))
-    names = linker.mentions.names(by_name[name])
+    nameless = set(flows.mentions.naming_nobody(by_name[name]))
+    names = flows.mentions.names(by_name[name])
     assert all(names.issuperset(words) for function, words in sought if function not in nameless)
 
 
@@ -372,11 +372,11 @@ def reads_neither(item):
 
 def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() -> None:
     linked = project({"main.py": METHODS})
-    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
-    assert linked.linker.mentions.of(one) is linked.linker.mentions.of(other)
+    assert linked.flows.mentions.of(one) is linked.flows.mentions.of(other)
     callers = {
-        method: [edge.event.function.facts.qualname for edge in linked.propagation.callers(method)]
+        method: [edge.call_site.function.facts.qualname for edge in linked.entry_states.callers(method)]
         for method in (heir, other, one)
     }
     assert callers == {one: ["first"], other: ["second"], heir: ["first"]}
@@ -384,36 +384,36 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
 
 def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     linked = project({"main.py": METHODS})
-    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
+    by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
-    arguments = linked.linker.guards.arguments
+    arguments = linked.flows.guards.arguments
     assert isinstance(arguments, ParameterValues)
     with all_followed(after=0):
-        found = {one: linked.propagation.callers(one)}
-        sought = linked.linker.mentions.effort
-        found |= {other: linked.propagation.callers(other), heir: tuple(arguments.edges(heir))}
-    callers = {method: [edge.event.function for edge in edges] for method, edges in found.items()}
+        found = {one: linked.entry_states.callers(one)}
+        sought = linked.flows.mentions.effort
+        found |= {other: linked.entry_states.callers(other), heir: tuple(arguments.edges(heir))}
+    callers = {method: [edge.call_site.function for edge in edges] for method, edges in found.items()}
     assert callers == {one: [by_name["first"]], other: [by_name["second"]], heir: [by_name["first"]]}
     assert sought
-    assert linked.linker.mentions.effort == sought
+    assert linked.flows.mentions.effort == sought
 
 
 def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     linked = project({"main.py": METHODS})
-    by_name = {function.facts.qualname: function for function in linked.linker.table.modules[0].functions}
-    events = linked.linker.call_sites
+    by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
+    events = linked.flows.call_sites
     given_up: list[object] = []
 
     def ended(function: LinkedFunction) -> tuple[CallSite, ...]:
         if function is by_name["first"] and not given_up:
-            given_up.append(linked.propagation.callers(by_name["Other.save"]))
+            given_up.append(linked.entry_states.callers(by_name["Other.save"]))
             raise KeyboardInterrupt
         return events(function)
 
-    monkeypatch.setattr(linked.linker, "events", ended)
+    monkeypatch.setattr(linked.flows, "events", ended)
     with pytest.raises(KeyboardInterrupt):
-        linked.propagation.callers(by_name["One.save"])
-    callers = [edge.event.function for edge in linked.propagation.callers(by_name["One.save"])]
+        linked.entry_states.callers(by_name["One.save"])
+    callers = [edge.call_site.function for edge in linked.entry_states.callers(by_name["One.save"])]
     assert callers == [by_name["first"]]
 
 

@@ -224,9 +224,9 @@ def make():
 
 
 def calls_of(asked: Project, name: str) -> list[CallSite]:
-    functions = [function for module in asked.linker.table.modules for function in module.functions]
+    functions = [function for module in asked.flows.table.modules for function in module.functions]
     (called,) = (function for function in functions if function.facts.name == name)
-    return [edge.event for edge in asked.propagation.callers(called)]
+    return [edge.call_site for edge in asked.entry_states.callers(called)]
 
 
 def test_who_sees_a_test_come_out_otherwise() -> None:
@@ -235,7 +235,7 @@ def test_who_sees_a_test_come_out_otherwise() -> None:
     tests = [event.state.conditions[0] for event in calls_of(asked, "make")]
     assert [literal.truth for literal in tests] == [True, True]
     for _ in range(20):
-        otherwise = [asked.propagation.deciding(replace(literal, truth=False)) for literal in tests]
+        otherwise = [asked.entry_states.deciding(replace(literal, truth=False)) for literal in tests]
         assert otherwise == [TOP & ~MAIN, MAIN]
 
 

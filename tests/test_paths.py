@@ -45,10 +45,10 @@ def forms(
     body = dedent(code).strip("\n") + f"\nmark({', '.join(exprs)})"
     linked = project({"main.py": f"{HEAD}\ndef main({parameters}):\n{indent(body, '    ')}\n"})
     function = linked.targets[0].top_functions["main"]
-    flow = linked.linker.flow(function)
+    flow = linked.flows.flow(function)
     assert flow is not None
     (event,) = [event for event in flow.call_sites if event.call.function == m.Name("mark")]
-    return [linked.linker.paths.normalize(value, event.state.scope) for value in event.call.arguments]
+    return [linked.flows.paths.normalize(value, event.state.scope) for value in event.call.arguments]
 
 
 def form(code: str, expr: str) -> normal.AbstractPath:
@@ -189,10 +189,10 @@ def main(d, items):
         p = make()
 """
     linked = project({"main.py": text})
-    flow = linked.linker.flow(linked.targets[0].top_functions["main"])
+    flow = linked.flows.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
     event = next(event for event in flow.call_sites if event.call.function == m.Name("mark"))
-    assert linked.linker.paths.normalize(event.call.arguments[0], event.state.scope) is None
+    assert linked.flows.paths.normalize(event.call.arguments[0], event.state.scope) is None
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,12 @@ def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py
     """Spell what an expression denotes in a function of one more file; an object by its class."""
     text = f"{head}\ndef main(a, b):\n    mark({expr})\n"
     event = marked(linked := project({**files, path: text}))
-    resolver = linked.linker.resolver
+    resolver = linked.flows.resolver
     return resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope))
 
 
 def test_a_function_and_a_class_are_shown_by_their_names_alone() -> None:
-    (module,) = project({"lib.py": LIB}).linker.table.modules
+    (module,) = project({"lib.py": LIB}).flows.table.modules
     assert repr(module.functions[1:]) == "(lib.f, lib.C.m, lib.C.s)"
     assert repr(module.top_classes) == "{'C': lib.C}"
 
@@ -388,7 +388,7 @@ def test_objects(signature: str, code: str, expr: str, expected: str | None) -> 
     derived, helper = CLASSES.split("class Helper:")
     text = f"{derived}    def main({first}{signature}):\n{body}\nclass Helper:{helper}"
     event = marked(linked := project({"lib.py": text}))
-    resolver = linked.linker.resolver
+    resolver = linked.flows.resolver
     assert resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope)) == expected
 
 
@@ -633,10 +633,10 @@ CYCLES = {
 def everything(linked: Project) -> int:
     """Ask for all that a check asks for."""
     sites = [*linked.accesses("mkdir", "write"), *linked.instantiated("mkdir", "write")]
-    for module in linked.linker.table.modules:
+    for module in linked.flows.table.modules:
         for function in module.functions:
-            linked.linker.flow(function)
-            linked.linker.result_partition(function)
+            linked.flows.flow(function)
+            linked.flows.result_partition(function)
     assert linked.statistics()["functions"] > 0
     return len(sites)
 
@@ -706,7 +706,7 @@ def test_a_chain_of_files_that_hand_on_a_class_ends() -> None:
         files = {f"m{i}.py": f"from m{i + 1} import C\n" for i in range(count)}
         linked = project({**files, f"m{count}.py": LIB, "main.py": text})
         everything(linked)
-        (derived,) = next(m for m in linked.linker.table.modules if m.name == "main").classes
+        (derived,) = next(m for m in linked.flows.table.modules if m.name == "main").classes
         assert [base.facts.name for base in derived.bases] == ([found] if found else [])
 
 
@@ -723,7 +723,7 @@ def test_what_was_forgotten_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> No
     cycle = CYCLES["a parameter passed to itself"]["a.py"]
     linked = project({"a.py": cycle, "b.py": CLASSES, "c.py": more})
     assert everything(linked) == 8
-    assert len(linked.linker.resolver.known) == 1
+    assert len(linked.flows.resolver.known) == 1
 
 
 def test_a_guard_survives_a_chain_of_calls() -> None:
@@ -752,7 +752,7 @@ def test_a_base_is_found_by_a_dotted_name(text: str) -> None:
     }
     linked = project({**files, "main.py": text})
     everything(linked)
-    (derived,) = next(m for m in linked.linker.table.modules if m.name == "main").classes
+    (derived,) = next(m for m in linked.flows.table.modules if m.name == "main").classes
     assert [base.facts.name for base in derived.bases] == ["Base"]
 
 
@@ -826,14 +826,14 @@ def test_a_constant_needs_nothing_to_be_followed(
 
     def values() -> tuple[list[m.Expr | None], int]:
         linked = project({"lib.py": f"flag = 1\n{text}"})
-        resolver, followed = linked.linker.resolver, list[LinkedFunction]()
+        resolver, followed = linked.flows.resolver, list[LinkedFunction]()
 
         def following(function: LinkedFunction) -> Environment | None:
             followed.append(function)
-            return linked.linker.final_environment(function)
+            return linked.flows.final_environment(function)
 
         monkeypatch.setattr(resolver, "final_scope", following)
-        found = resolver.attribute_values(linked.linker.table.modules[0].classes[0], "mode")
+        found = resolver.attribute_values(linked.flows.table.modules[0].classes[0], "mode")
         return [each.expr if isinstance(each, Expression) else None for each in found], len(followed)
 
     found, followed = values()
@@ -856,10 +856,10 @@ def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pyt
 
     def known() -> list[tuple[str, str, int]]:
         linked = project(files)
-        modules = linked.linker.table.modules
+        modules = linked.flows.table.modules
         names = sorted({name for module in modules for f in module.functions for name in f.facts.mentions})
         classes = [class_ for module in modules for class_ in module.classes]
-        values = linked.linker.resolver.attribute_values
+        values = linked.flows.resolver.attribute_values
         return [(repr(c), name, len(values(c, name))) for c in classes for name in [*names, "set", "here"]]
 
     found = known()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def function() -> LinkedFunction:
-    [module] = project({"a.py": "def f():\n    pass\n"}).linker.table.modules
+    [module] = project({"a.py": "def f():\n    pass\n"}).flows.table.modules
     return module.functions[1]
 
 

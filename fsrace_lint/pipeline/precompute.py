@@ -65,10 +65,10 @@ class Ahead:
         Returns:
             How many functions are known that were not before, once all are.
         """
-        if self.is_done or self._lacks_a_file(project.linker.table.modules):
+        if self.is_done or self._lacks_a_file(project.flows.table.modules):
             return 0
         if self._linker is None or self._project is not project:
-            self._linker, self._project = TrackedLinker(project.linker, self._retained), project
+            self._linker, self._project = TrackedLinker(project.flows, self._retained), project
         before = 0 if self._retained is None else len(self._retained.flows)
         self._linker.resolver.relate()
         try:
@@ -77,10 +77,10 @@ class Ahead:
         except CancelledError:
             return 0
         finally:
-            project.linker.resolver.relate()
+            project.flows.resolver.relate()
         self._retained, self._linker, self._project = self._linker.retained, None, None
         self.is_done = True
-        project.linker.remember(self._retained)
+        project.flows.remember(self._retained)
         return len(self._retained.flows) - before
 
     def _lacks_a_file(self, modules: tuple[Module, ...]) -> bool:

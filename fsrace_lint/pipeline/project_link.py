@@ -142,11 +142,11 @@ def _silenced(run: Linkable, relative: str, judged: JudgedFindings) -> Iterator[
     module = modules[relative]
     back = judged.kept_back()
     reported = {finding.place.span for finding in judged.kept}
-    for site, found in project.about(module).not_reported(reported) if module is not None else ():
-        reason, message = back.get(site.span, (found.kind, found.text))
-        cause = None if site.span in back else found.place
-        place = Place(site.file, site.span)
-        yield Silenced(place, site.function, site.operation.op, site.display, reason, message, cause)
+    for access, found in project.about(module).not_reported(reported) if module is not None else ():
+        reason, message = back.get(access.span, (found.kind, found.text))
+        cause = None if access.span in back else found.place
+        place = Place(access.file, access.span)
+        yield Silenced(place, access.function, access.op, access.display, reason, message, cause)
 
 
 def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:

@@ -65,7 +65,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     def finding(
         self,
-        site: Access | Happening | Misuse,
+        access: Access | Happening | Misuse,
         message: str,
         *,
         witness: Witness,
@@ -76,7 +76,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         """Make a finding at a site.
 
         Args:
-            site: The act that goes wrong.
+            access: The act that goes wrong.
             message: One sentence without a full stop.
             witness: The interleaving that goes wrong.
             related: The other places that belong to it.
@@ -87,65 +87,65 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             The finding.
         """
         if fix is None and len(self.remedies) == 1:
-            fix = self.remedies[0].at(site)
+            fix = self.remedies[0].at(access)
         return Finding(
             code=self.code,
             name=self.name,
             message=message,
-            place=Place(site.file, site.span),
-            function=site.function,
+            place=Place(access.file, access.span),
+            function=access.function,
             severity=self.severity,
-            evidence=site.evidence.name.lower(),
-            strict=strict or self.default_from is None or site.evidence < self.default_from,
-            related=(*related, *_reached(site)),
+            evidence=access.evidence.name.lower(),
+            strict=strict or self.default_from is None or access.evidence < self.default_from,
+            related=(*related, *_reached(access)),
             witness=witness,
-            fix=fix if site.call_site.call.exact else None,
+            fix=fix if access.call_site.call.exact else None,
         )
 
 
-def _reached(site: Access | Happening | Misuse) -> Iterable[Related]:
+def _reached(access: Access | Happening | Misuse) -> Iterable[Related]:
     """Point at the calls by which several processes come to a site, and at what shows that they do."""
-    evident = site.evidence is Evidence.EVIDENT
+    evident = access.evidence is Evidence.EVIDENT
     message = "several processes come here by this call" if evident else "reached by this call"
-    for event in site.call_chain[:_SHOWN_CALLS]:
-        yield called(event, message)
-    callers = site.callers if isinstance(site, Access) else ()
-    for event in [each for each in callers if each not in site.call_chain][:_SHOWN_CALLS]:
-        yield called(event, "a part of its path is handed over here")
-    if site.marker is not None:
-        yield Related(site.marker.place, f"several processes run this: {site.marker.text}")
+    for call_site in access.call_chain[:_SHOWN_CALLS]:
+        yield called(call_site, message)
+    callers = access.callers if isinstance(access, Access) else ()
+    for call_site in [each for each in callers if each not in access.call_chain][:_SHOWN_CALLS]:
+        yield called(call_site, "a part of its path is handed over here")
+    if access.marker is not None:
+        yield Related(access.marker.place, f"several processes run this: {access.marker.text}")
 
 
-def called(event: CallSite, message: str) -> Related:
+def called(call_site: CallSite, message: str) -> Related:
     """Point at a call."""
-    return Related(Place(event.function.module.path, event.call.span), message)
+    return Related(Place(call_site.function.module.path, call_site.call.span), message)
 
 
-def related(site: AtCall, message: str) -> Related:
+def related(access: AtCall, message: str) -> Related:
     """Point at another site, or at a step."""
-    return Related(Place(site.file, site.span), message)
+    return Related(Place(access.file, access.span), message)
 
 
-def tested(probe: ExistenceCheck, site: Access) -> Related:
+def tested(probe: ExistenceCheck, access: Access) -> Related:
     """Point at the test that comes before a site."""
     answer = "missing" if probe.found_missing else "present"
-    return Related(Place(site.file, probe.span), f"found {answer} here")
+    return Related(Place(access.file, probe.span), f"found {answer} here")
 
 
-def done_at(site: Access) -> tuple[Related, ...]:
+def done_at(access: Access) -> tuple[Related, ...]:
     """Point at the calls that lead to what does it, where a site is seen from another one."""
-    between = (called(event, "which leads on by this call") for event in site.inlined_chain[1:-1])
-    if site.call_site is site.leaf_call:
+    between = (called(call_site, "which leads on by this call") for call_site in access.inlined_chain[1:-1])
+    if access.call_site is access.leaf_call:
         return ()
-    return (*between, called(site.leaf_call, f"{spell(site.leaf_call.call.function)} does it here"))
+    return (*between, called(access.leaf_call, f"{spell(access.leaf_call.call.function)} does it here"))
 
 
-def check_then_act_witness(probe: ExistenceCheck | DirectoryListing, site: Access, error: str) -> Witness:
+def check_then_act_witness(probe: ExistenceCheck | DirectoryListing, access: Access, error: str) -> Witness:
     """Tell how two processes get the same answer from a test, and the second fails in the act.
 
     Args:
         probe: The test, or the listing.
-        site: The act.
+        access: The act.
         error: The exception that the second process dies with.
 
     Returns:
@@ -155,8 +155,8 @@ def check_then_act_witness(probe: ExistenceCheck | DirectoryListing, site: Acces
         (
             WitnessStep(0, probe.path_source, probe.answer),
             WitnessStep(1, probe.path_source, probe.answer),
-            WitnessStep(0, site.display, "done"),
-            WitnessStep(1, site.display, error),
+            WitnessStep(0, access.display, "done"),
+            WitnessStep(1, access.display, error),
         ),
         f"process 1 dies with {error}",
     )
@@ -187,10 +187,10 @@ def missed_collective_finding(rule: Rule, divergence: Divergence) -> Finding:
     Returns:
         The finding.
     """
-    meeting, how = divergence.sync_point, divergence.how
-    called = spell(meeting.call_site.call.function)
-    leaf = spell(meeting.leaf_call.call.function)
-    via = "" if meeting.call_site is meeting.leaf_call else f", which calls {leaf},"
+    sync_point, how = divergence.sync_point, divergence.how
+    called = spell(sync_point.call_site.call.function)
+    leaf = spell(sync_point.leaf_call.call.function)
+    via = "" if sync_point.call_site is sync_point.leaf_call else f", which calls {leaf},"
     if how == "path":
         message = f"all ranks meet in {called}, but each comes with a path of its own: {divergence.test}"
     elif how == "first":
@@ -202,60 +202,60 @@ def missed_collective_finding(rule: Rule, divergence: Divergence) -> Finding:
     else:
         message = f"ranks for which '{divergence.test}' comes out otherwise never reach {called}{via or ','}"
         message = f"{message} while the others wait there".replace(",, ", ", ")
-    here, away = (0, 1) if meeting.is_for_main else (1, 0)
+    here, away = (0, 1) if sync_point.is_for_main else (1, 0)
     dies = "dies before" if divergence.raises else _MISSING[how]
     return rule.finding(
-        meeting,
+        sync_point,
         message,
         witness=Witness(
             (
-                WitnessStep(here, meeting.display, f"waits for process {away}"),
+                WitnessStep(here, sync_point.display, f"waits for process {away}"),
                 WitnessStep(away, divergence.test, dies),
             ),
             f"process {here} waits until the process group times out",
         ),
         related=[
             Related(divergence.place, "this decides who comes"),
-            *_waiting_at(meeting),
+            *_waiting_at(sync_point),
             *(related(later, "nor do they reach this") for later in divergence.later),
         ],
         strict=not divergence.certain,
     )
 
 
-def _waiting_at(meeting: Happening) -> Iterable[Related]:
+def _waiting_at(sync_point: Happening) -> Iterable[Related]:
     """Point at the collective itself, where a call leads there."""
-    if meeting.leaf_call is not meeting.call_site:
-        yield called(meeting.leaf_call, "here they wait")
+    if sync_point.leaf_call is not sync_point.call_site:
+        yield called(sync_point.leaf_call, "here they wait")
 
 
-def double_create_witness(probe: ExistenceCheck, site: Access) -> Witness:
+def double_create_witness(probe: ExistenceCheck, access: Access) -> Witness:
     """Tell how two processes find something missing, and what comes of it when both make it.
 
     Args:
         probe: The test.
-        site: The act.
+        access: The act.
 
     Returns:
         The interleaving: the second fails if it is a link, refuses what is there if that
         raises, and else spoils what the first has made.
     """
-    if site.operation.op == "link":
-        return check_then_act_witness(probe, site, "FileExistsError")
+    if access.op == "link":
+        return check_then_act_witness(probe, access, "FileExistsError")
     first = WitnessStep(0, probe.path_source, probe.answer)
-    made = WitnessStep(0, site.display, "done")
+    made = WitnessStep(0, access.display, "done")
     if probe.refuses:
         refused = WitnessStep(1, probe.path_source, str(probe.found_missing))
         return Witness(
-            (first, made, refused), f"process 1 refuses {site.path_source}, which process 0 has made"
+            (first, made, refused), f"process 1 refuses {access.path_source}, which process 0 has made"
         )
     spoiled = (
-        WitnessStep(1, site.display, "begins to write it again"),
-        WitnessStep(0, f"reads {site.path_source}", "finds it empty or half written"),
+        WitnessStep(1, access.display, "begins to write it again"),
+        WitnessStep(0, f"reads {access.path_source}", "finds it empty or half written"),
     )
     return Witness(
         (first, WitnessStep(1, probe.path_source, probe.answer), made, *spoiled),
-        f"process 0 goes on with half of {site.path_source}",
+        f"process 0 goes on with half of {access.path_source}",
     )
 
 

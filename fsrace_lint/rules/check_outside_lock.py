@@ -52,23 +52,24 @@ RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_I
 
 def check(project: Project) -> Iterator[Finding]:
     """Find what is done under a lock because of a test in front of the lock."""
-    for lock, probe, act in project.tested_before_locked():
+    for lock, probe, operation in project.tested_before_locked():
         if not lock.access.is_contended or lock.access.is_serialized:
             continue
         yield RULE.finding(
-            act,
-            f"a process that waited for the lock does {act.callee} again on the word of {probe.path_source}",
+            operation,
+            f"a process that waited for the lock does {operation.callee} again "
+            f"on the word of {probe.path_source}",
             witness=Witness(
                 (
                     WitnessStep(0, probe.path_source, probe.answer),
                     WitnessStep(1, probe.path_source, probe.answer),
                     WitnessStep(0, lock.access.source, "gets the lock"),
-                    WitnessStep(0, act.display, "done, and uses it"),
+                    WitnessStep(0, operation.display, "done, and uses it"),
                     WitnessStep(1, lock.access.source, "gets the lock"),
-                    WitnessStep(1, act.display, "does it again"),
+                    WitnessStep(1, operation.display, "does it again"),
                 ),
-                f"process 1 replaces {act.path_source} while process 0 uses it",
+                f"process 1 replaces {operation.path_source} while process 0 uses it",
             ),
-            fix=CHECK_IN_LOCK.at(act, probe.span),
-            related=[tested(probe, act), Related(lock.access.place, "locked only here")],
+            fix=CHECK_IN_LOCK.at(operation, probe.span),
+            related=[tested(probe, operation), Related(lock.access.place, "locked only here")],
         )

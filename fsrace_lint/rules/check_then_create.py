@@ -66,13 +66,13 @@ RULE = Rule(code="FSR102", name="check-then-create", cwe=367, remedies=CREATING)
 def check(project: Project) -> Iterator[Finding]:
     """Find what two processes can both find missing and make, and links that both remove and make anew."""
     groups: dict[tuple[str, Span], list[tuple[ExistenceCheck, Access]]] = {}
-    for probe, site in project.created_after_check("write", "copy", "link", "mkdir"):
-        if site.can_be_made_twice and not project.is_lock_file(site):
-            groups.setdefault((site.file, probe.span), []).append((probe, site))
+    for probe, access in project.created_after_check("write", "copy", "link", "mkdir"):
+        if access.can_be_made_twice and not project.is_lock_file(access):
+            groups.setdefault((access.file, probe.span), []).append((probe, access))
     for group in groups.values():
-        plain = [(probe, site) for probe, site in group if not _is_strict(project, probe, site)]
+        plain = [(probe, access) for probe, access in group if not _is_strict(project, probe, access)]
         yield _after_check(project, plain or group)
-    checked = {site.call_site for group in groups.values() for _, site in group}
+    checked = {access.call_site for group in groups.values() for _, access in group}
     for removal, link in project.pairs({"delete"}, {"link"}):
         if link.path == removal.path and link.can_be_made_twice and link.call_site not in checked:
             yield RULE.finding(
@@ -85,24 +85,24 @@ def check(project: Project) -> Iterator[Finding]:
             )
 
 
-def _is_strict(project: Project, probe: ExistenceCheck, site: Access) -> bool:
-    unmet = site.evidence is Evidence.EVIDENT and not project.is_met_between(probe, site)
-    unsure = not unmet if probe.refuses else site.operation.appends
-    return unsure or project.comes_in_order(site)
+def _is_strict(project: Project, probe: ExistenceCheck, access: Access) -> bool:
+    unmet = access.evidence is Evidence.EVIDENT and not project.is_met_between(probe, access)
+    unsure = not unmet if probe.refuses else access.operation.appends
+    return unsure or project.comes_in_order(access)
 
 
 def _after_check(project: Project, group: list[tuple[ExistenceCheck, Access]]) -> Finding:
-    probe, site = group[0]
-    others = [*(other for _, other in group[1:]), *project.created_beside(probe, site)]
+    probe, access = group[0]
+    others = [*(other for _, other in group[1:]), *project.created_beside(probe, access)]
     return RULE.finding(
-        site,
-        f"another process can make {site.path_source} after the check on line {probe.span.line}",
-        witness=double_create_witness(probe, site),
+        access,
+        f"another process can make {access.path_source} after the check on line {probe.span.line}",
+        witness=double_create_witness(probe, access),
         related=[
-            tested(probe, site),
-            *done_at(site),
+            tested(probe, access),
+            *done_at(access),
             *(related(other, "made after the same check") for other in others),
         ],
-        fix=for_creation(probe, site),
-        strict=_is_strict(project, probe, site),
+        fix=for_creation(probe, access),
+        strict=_is_strict(project, probe, access),
     )

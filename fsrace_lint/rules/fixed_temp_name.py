@@ -57,50 +57,52 @@ RULE = Rule(code="FSR205", name="fixed-temp-name", cwe=377, remedies=(MKSTEMP,))
 def check(project: Project) -> Iterator[Finding]:
     """Find scratch files and folders that several processes share."""
     made = project.instantiated("write", "copy", "download", "mkdir")
-    for _, group in itertools.groupby(made, key=lambda site: site.call_site):
-        found = next((site for site in group if _is_shared(project, site)), None)
+    for _, group in itertools.groupby(made, key=lambda access: access.call_site):
+        found = next((access for access in group if _is_shared(project, access)), None)
         if found is not None:
             yield _finding(project, found)
 
 
-def _is_shared(project: Project, site: Access) -> bool:
-    if _is_told_apart_by_pid(project, site):
+def _is_shared(project: Project, access: Access) -> bool:
+    if _is_told_apart_by_pid(project, access):
         return True
-    if site.operation.op == "mkdir":
-        return site.is_contended and project.is_scratch(site) and project.deleted_later(site) is not None
-    if site.operation.op == "download" and project.renamed_later(site) is None:
+    if access.op == "mkdir":
+        return (
+            access.is_contended and project.is_scratch(access) and project.deleted_later(access) is not None
+        )
+    if access.op == "download" and project.renamed_later(access) is None:
         return False
-    return project.is_raced(site) and project.is_scratch(site)
+    return project.is_raced(access) and project.is_scratch(access)
 
 
-def _is_told_apart_by_pid(project: Project, site: Access) -> bool:
-    pid = project.origins(site) == {"pid"} and not project.is_node_local(site.path)
-    return pid and site.runs_several and not site.locked and project.renamed_later(site) is not None
+def _is_told_apart_by_pid(project: Project, access: Access) -> bool:
+    pid = project.origins(access) == {"pid"} and not project.is_node_local(access.path)
+    return pid and access.runs_several and not access.locked and project.renamed_later(access) is not None
 
 
-def _finding(project: Project, site: Access) -> Finding:
-    used = project.renamed_later(site) or project.deleted_later(site)
-    by_pid = _is_told_apart_by_pid(project, site)
-    named = site.certain or (site.operation.op == "write" and project.deleted_later(site) is not None)
-    sure = project.is_for_a_cache(site) or (named and site.evidence is Evidence.EVIDENT)
+def _finding(project: Project, access: Access) -> Finding:
+    used = project.renamed_later(access) or project.deleted_later(access)
+    by_pid = _is_told_apart_by_pid(project, access)
+    named = access.certain or (access.op == "write" and project.deleted_later(access) is not None)
+    sure = project.is_for_a_cache(access) or (named and access.evidence is Evidence.EVIDENT)
     who = "processes of two hosts with one id" if by_pid else "all processes"
     use, fails = (
         ("goes on with it", "") if used is None else (used.display, f", which fails in {used.callee}")
     )
     return RULE.finding(
-        site,
-        f"{who} share the scratch name {site.path_source}",
+        access,
+        f"{who} share the scratch name {access.path_source}",
         witness=Witness(
             (
-                WitnessStep(0, site.display, "done"),
-                WitnessStep(1, site.display, "begins anew, in the same place"),
+                WitnessStep(0, access.display, "done"),
+                WitnessStep(1, access.display, "begins anew, in the same place"),
                 WitnessStep(0, use),
             ),
             f"process 0 has what process 1 has half done{fails}",
         ),
         related=(
             *(() if used is None else (Related(Place(used.file, used.span), "used up here"), *done_at(used))),
-            *done_at(site),
+            *done_at(access),
         ),
-        strict=by_pid or not sure or site.operation.appends or site.is_one_of_group,
+        strict=by_pid or not sure or access.operation.appends or access.is_one_of_group,
     )

@@ -65,28 +65,33 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _told(absence: Absence) -> Finding:
-    site, use = absence.access, absence.use
+    access, use = absence.access, absence.use
     if absence.kind == "first":
         has = "has" if absence.is_known else "may have"
-        said = f"the main process goes first, but every node {has} its own {site.path_source}, and all come at once"
+        said = f"the main process goes first, but every node {has} its own {access.path_source}"
+        said += ", and all come at once"
         waiting = [
             WitnessStep(process, "is on node 1, and waits for process 0 of node 0") for process in (0, 1)
         ]
-        steps = (*waiting, WitnessStep(0, site.display, "begins"), WitnessStep(1, site.display, "begins too"))
-        harm = f"processes 0 and 1 spoil {site.path_source} for each other"
+        steps = (
+            *waiting,
+            WitnessStep(0, access.display, "begins"),
+            WitnessStep(1, access.display, "begins too"),
+        )
+        harm = f"processes 0 and 1 spoil {access.path_source} for each other"
     elif absence.kind == "sent":
-        said = f"{site.path_source} lies on the node of the process that made it, and is sent to the others"
-        uses = WitnessStep(1, f"uses {site.path_source} on node 1", "FileNotFoundError")
-        steps = (WitnessStep(0, site.source, "sends it"), uses)
+        said = f"{access.path_source} lies on the node of the process that made it, and is sent to the others"
+        uses = WitnessStep(1, f"uses {access.path_source} on node 1", "FileNotFoundError")
+        steps = (WitnessStep(0, access.source, "sends it"), uses)
         harm = _LOST
     else:
         where = "on its own node" if absence.is_known else "perhaps on its own node"
         said = (
-            f"only the main process makes {site.path_source}, {where}, and those of other nodes look for it"
+            f"only the main process makes {access.path_source}, {where}, and those of other nodes look for it"
         )
-        made = WitnessStep(0, site.display, "done, on the disk of node 0")
+        made = WitnessStep(0, access.display, "done, on the disk of node 0")
         steps = (WitnessStep(1, "is on node 1"), made, WitnessStep(1, use.display, "FileNotFoundError"))
         harm = _LOST
-    shown = () if use is site else (related(use, "processes of all nodes use it here"),)
+    shown = () if use is access else (related(use, "processes of all nodes use it here"),)
     witness, strict = Witness(steps, harm), not absence.is_known and absence.kind != "sent"
-    return RULE.finding(site, said, witness=witness, related=(*shown, *done_at(site)), strict=strict)
+    return RULE.finding(access, said, witness=witness, related=(*shown, *done_at(access)), strict=strict)

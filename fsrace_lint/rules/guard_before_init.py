@@ -59,18 +59,18 @@ _LOST = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 def check(project: Project) -> Iterator[Finding]:
     """Find what every process does because each takes itself for the first."""
     for test in project.tests_before_init("write", "download", "extract", "mkdir", "delete"):
-        site = test.access
-        if not _is_harmful(site):
+        access = test.access
+        if not _is_harmful(access):
             continue
         yield RULE.finding(
-            site,
-            f"every process runs {site.display}: {test.source} tells nobody apart before {test.creator}",
+            access,
+            f"every process runs {access.display}: {test.source} tells nobody apart before {test.creator}",
             witness=Witness(
                 (
                     WitnessStep(0, test.source, str(test.truth)),
                     WitnessStep(1, test.source, str(test.truth)),
-                    WitnessStep(0, site.display, "in the middle of it"),
-                    WitnessStep(1, site.display, "does the same to the same path"),
+                    WitnessStep(0, access.display, "in the middle of it"),
+                    WitnessStep(1, access.display, "does the same to the same path"),
                 ),
                 "every process did what one should do",
             ),
@@ -78,7 +78,9 @@ def check(project: Project) -> Iterator[Finding]:
         )
 
 
-def _is_harmful(site: Access) -> bool:
-    lost = _LOST.get(site.operation.op)
-    harmless = site.operation.exclusive or site.operation.synchronized or site.is_private or site.locked
-    return not harmless and (lost is None or not site.tolerates(lost))
+def _is_harmful(access: Access) -> bool:
+    lost = _LOST.get(access.op)
+    harmless = (
+        access.operation.exclusive or access.operation.synchronized or access.is_private or access.locked
+    )
+    return not harmless and (lost is None or not access.tolerates(lost))

@@ -69,39 +69,41 @@ def check(project: Project) -> Iterator[Finding]:
     """Find what the first process of each node does to a path that may be the same on all nodes."""
     seen = set()
     for claim in sorted(project.per_node(), key=lambda claim: claim.access.operation.appends):
-        site = claim.access
-        verb, error, second = _HARM.get(site.operation.op, ("", "", ""))
-        tolerant = site.tolerates(error) if error else site.operation.tolerant
+        access = claim.access
+        verb, error, second = _HARM.get(access.op, ("", "", ""))
+        tolerant = access.tolerates(error) if error else access.operation.tolerant
         harmless = (tolerant and not claim.is_made_anew) or (
-            site.operation.exclusive and site.operation.op != "link"
+            access.operation.exclusive and access.op != "link"
         )
-        if not verb or harmless or (site.file, site.span) in seen:
+        if not verb or harmless or (access.file, access.span) in seen:
             continue
-        seen.add((site.file, site.span))
+        seen.add((access.file, access.span))
         may = "" if claim.is_known_shared else "may "
         bearable = (
-            site.operation.appends
-            or site.operation.atomic
+            access.operation.appends
+            or access.operation.atomic
             or tolerant
             or not (error or claim.by != "filesystem")
         )
         yield RULE.finding(
-            site,
-            f"{_WHO[claim.by]} {verb} {site.path_source}, which the nodes {may}share",
+            access,
+            f"{_WHO[claim.by]} {verb} {access.path_source}, which the nodes {may}share",
             witness=_witness(claim, second, error),
-            related=done_at(site),
+            related=done_at(access),
             strict=bearable or not (claim.is_known_shared or claim.is_plain),
         )
 
 
 def _witness(claim: PerNodeAccess, second: str, error: str) -> Witness:
-    site, who = claim.access, "has this local rank on" if claim.by == "path" else "is the first process of"
+    access, who = claim.access, "has this local rank on" if claim.by == "path" else "is the first process of"
     return Witness(
         (
             WitnessStep(0, f"{who} node 0"),
             WitnessStep(1, f"{who} node 1"),
-            WitnessStep(0, site.display, "done" if error else "truncates the file and writes"),
-            WitnessStep(1, site.display, second),
+            WitnessStep(0, access.display, "done" if error else "truncates the file and writes"),
+            WitnessStep(1, access.display, second),
         ),
-        f"process 1 dies with {error}" if error else f"{site.path_source} holds half of what process 0 wrote",
+        f"process 1 dies with {error}"
+        if error
+        else f"{access.path_source} holds half of what process 0 wrote",
     )

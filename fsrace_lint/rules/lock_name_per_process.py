@@ -55,7 +55,7 @@ def check(project: Project) -> Iterator[Finding]:
         if not lock.is_private:
             continue
         guarded = list(project.guarded(lock))
-        shared = [site for site in guarded if site.is_shared]
+        shared = [access for access in guarded if access.is_shared]
         if guarded and not shared:
             continue
         yield RULE.finding(
@@ -66,13 +66,13 @@ def check(project: Project) -> Iterator[Finding]:
         )
 
 
-def _witness(lock: Lock, act: str) -> Witness:
+def _witness(lock: Lock, operation: str) -> Witness:
     return Witness(
         (
             WitnessStep(0, lock.access.source, "locks a file of its own"),
             WitnessStep(1, lock.access.source, "locks another file"),
-            WitnessStep(0, act),
-            WitnessStep(1, act),
+            WitnessStep(0, operation),
+            WitnessStep(1, operation),
         ),
         "both hold a lock and do it at once",
     )

@@ -60,12 +60,12 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _is_trusted(project: Project, write: Access) -> bool:
     """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
-    if write.operation.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
+    if write.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
         return False
     name, skipped = project.name_of(write), project.probe_of_itself(write)
     if skipped is not None:
         return not skipped.refuses
-    hinted = name.may_be_of_a_run or (write.operation.op == "copy" and name.hints_checkpoint)
+    hinted = name.may_be_of_a_run or (write.op == "copy" and name.hints_checkpoint)
     return not write.locked and (name.may_be_read_back or name.is_read_back or hinted)
 
 
@@ -96,7 +96,8 @@ def _made_anew(project: Project, gone: Access, made: Access) -> Finding:
     )
     return RULE.finding(
         gone,
-        f"{gone.path_source} is taken away before it is made anew, and a crash or a reader in between finds none",
+        f"{gone.path_source} is taken away before it is made anew, "
+        "and a crash or a reader in between finds none",
         witness=Witness(
             steps, f"process 1 finds no {gone.path_source}; after a crash in between, nobody does"
         ),

@@ -68,9 +68,9 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _seen(poll: Poll) -> tuple[Related, ...]:
-    site, looked = poll.access, poll.looked
+    access, looked = poll.access, poll.looked
     before = () if looked is None else (called(looked, "looks here before"),)
-    return (*done_at(site), *before)
+    return (*done_at(access), *before)
 
 
 def _end(poll: Poll) -> str:

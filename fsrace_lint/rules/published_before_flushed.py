@@ -54,7 +54,7 @@ RULE = Rule(
 def check(project: Project) -> Iterator[Finding]:
     """Find open files that are renamed or unlocked while a part of them is in a buffer."""
     for written, handed_over in project.unflushed():
-        does = "renames" if handed_over.operation.op == "rename" else "unlocks"
+        does = "renames" if handed_over.op == "rename" else "unlocks"
         yield RULE.finding(
             handed_over,
             f"the process {does} {handed_over.path_source} while what it wrote is still in its buffer",

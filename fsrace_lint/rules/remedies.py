@@ -157,55 +157,55 @@ ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
 NAMING: Final = (OWN_FILE, MKSTEMP)
 
 
-def for_creation(probe: ExistenceCheck | None, site: Access) -> Fix:
+def for_creation(probe: ExistenceCheck | None, access: Access) -> Fix:
     """Offer what makes the creation of a file or a link whole, or tells the loser.
 
     A dangling link is there, but does not exist: only `lexists` answers as `symlink` and the mode `x` would.
     """
-    asked = probe is not None and probe.asks == "lexists" and probe.is_implied and probe.path == site.path
-    if site.operation.op == "link":
-        own = asked and site.call_site is site.leaf_call and site.operation.api == "os.symlink"
-        return (LINK_AND_REPLACE if own else PUBLISH_SYMLINK).at(site)
-    if site.operation.op == "mkdir" or site.operation.tree:
-        return EXIST_OK.at(site)
-    is_opened = site.operation.api.rpartition(".")[2] == "open"
+    asked = probe is not None and probe.asks == "lexists" and probe.is_implied and probe.path == access.path
+    if access.op == "link":
+        own = asked and access.call_site is access.leaf_call and access.operation.api == "os.symlink"
+        return (LINK_AND_REPLACE if own else PUBLISH_SYMLINK).at(access)
+    if access.op == "mkdir" or access.operation.tree:
+        return EXIST_OK.at(access)
+    is_opened = access.operation.api.rpartition(".")[2] == "open"
     if (
         is_opened
         and probe is not None
-        and site.call_site is site.leaf_call
-        and "FileExistsError" in site.caught
+        and access.call_site is access.leaf_call
+        and "FileExistsError" in access.caught
     ):
         safe = Applicability.SAFE if asked else Applicability.UNSAFE
-        return msgspec.structs.replace(EXCLUSIVE_OPEN, applicability=safe).at(site)
-    return ATOMIC_WRITE.at(site)
+        return msgspec.structs.replace(EXCLUSIVE_OPEN, applicability=safe).at(access)
+    return ATOMIC_WRITE.at(access)
 
 
-def for_one_writer(project: Project, site: Access) -> Fix:
+def for_one_writer(project: Project, access: Access) -> Fix:
     """Offer a guard for what every process does, where that may be guarded at all.
 
     A call that leads to it may do more, which all have to do, unless it is named after
     the writing: then the guard stands where it is done, if nobody else comes there.
     """
-    if project.meets_at(site):
-        return SAVE_WITH_ALL.at(site)
-    if site.reach is Reach.NODE:
-        return LOCAL_GUARD.at(site)
-    if site.call_site is site.leaf_call or _WRITING.match(site.callee.rpartition(".")[2]):
-        return RANK_GUARD.at(site)
-    return (GUARD_WHERE_DONE if project.is_only_way_to(site) else WRITE_ON_FIRST).at(site)
+    if project.meets_at(access):
+        return SAVE_WITH_ALL.at(access)
+    if access.reach is Reach.NODE:
+        return LOCAL_GUARD.at(access)
+    if access.call_site is access.leaf_call or _WRITING.match(access.callee.rpartition(".")[2]):
+        return RANK_GUARD.at(access)
+    return (GUARD_WHERE_DONE if project.is_only_way_to(access) else WRITE_ON_FIRST).at(access)
 
 
-def for_delete(project: Project, site: Access) -> Fix:
+def for_delete(project: Project, access: Access) -> Fix:
     """Offer to accept that the path is gone, where it is deleted and not moved.
 
     Where all read it before, the slower ones would no longer find it. It needs a reader:
     nothing has asked for the path, so one process that misses it may be meant to fail.
     """
-    if project.is_used_before(site):
-        return DELETE_AFTER_ALL.at(site)
-    if site.operation.op != "delete" or site.call_site is not site.leaf_call:
-        return GUARD_AND_BARRIER.at(site)
-    return MISSING_OK.at(site)
+    if project.is_used_before(access):
+        return DELETE_AFTER_ALL.at(access)
+    if access.op != "delete" or access.call_site is not access.leaf_call:
+        return GUARD_AND_BARRIER.at(access)
+    return MISSING_OK.at(access)
 
 
 def for_barrier(pair: UnorderedPair) -> Fix:

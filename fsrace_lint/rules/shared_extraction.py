@@ -80,8 +80,8 @@ def check(project: Project) -> Iterator[Finding]:
         )
 
 
-def _is_seen_first(project: Project, site: Access) -> bool:
-    return site.is_serialized and project.cache_test_of(site) is not None
+def _is_seen_first(project: Project, access: Access) -> bool:
+    return access.is_serialized and project.cache_test_of(access) is not None
 
 
 def _nested(move: Access) -> Finding:

@@ -57,7 +57,7 @@ def check(project: Project) -> Iterator[Finding]:
         use = pause.use
         yield RULE.finding(
             pause.access,
-            f"the processes sleep here and then {use.operation.op} {use.path_source}, be the others done or not",
+            f"the processes sleep here and then {use.op} {use.path_source}, be the others done or not",
             witness=_witness(pause),
             related=[
                 *([] if pause.change is None else [related(pause.change, "what is to be seen")]),

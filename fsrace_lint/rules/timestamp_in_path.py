@@ -62,44 +62,44 @@ def check(project: Project) -> Iterator[Finding]:
     """Find files and folders whose names all processes make up from the clock."""
     made = project.instantiated("mkdir", "write", "copy")
     told: set[object] = set()
-    for _, group in itertools.groupby(made, key=lambda site: site.call_site):
-        found = next((site for site in group if _differs(project, site)), None)
+    for _, group in itertools.groupby(made, key=lambda access: access.call_site):
+        found = next((access for access in group if _differs(project, access)), None)
         if found is not None and not told.issuperset(_made_up(found)):
             told |= _made_up(found)
             yield _finding(found)
 
 
-def _differs(project: Project, site: Access) -> bool:
-    path = site.path
-    if path is None or path.rank_dependence not in ({"clock"}, {"chance"}) or not site.runs_several:
+def _differs(project: Project, access: Access) -> bool:
+    path = access.path
+    if path is None or path.rank_dependence not in ({"clock"}, {"chance"}) or not access.runs_several:
         return False
-    if path.rank_dependence == {"chance"} and not site.differs_in_folder:
+    if path.rank_dependence == {"chance"} and not access.differs_in_folder:
         return False
-    meant = project.is_scratch(site) or (
-        path.rank_dependence == {"chance"} and project.name_of(site).is_temporary
+    meant = project.is_scratch(access) or (
+        path.rank_dependence == {"chance"} and project.name_of(access).is_temporary
     )
-    return not (meant or site.locked or project.agrees(site))
+    return not (meant or access.locked or project.agrees(access))
 
 
-def _made_up(site: Access) -> set[object]:
+def _made_up(access: Access) -> set[object]:
     """Give the parts of a path that differ: what is made up once is told once."""
     return (
-        {symbol for symbol in site.path.variables() if symbol.rank_dependent}
-        if site.path is not None
+        {symbol for symbol in access.path.variables() if symbol.rank_dependent}
+        if access.path is not None
         else set()
     )
 
 
-def _finding(site: Access) -> Finding:
-    path = site.path
+def _finding(access: Access) -> Finding:
+    path = access.path
     by_clock = path is not None and path.rank_dependence == {"clock"}
     return RULE.finding(
-        site,
-        f"every process makes up its own {site.path_source} from {'the clock' if by_clock else 'chance'}",
+        access,
+        f"every process makes up its own {access.path_source} from {'the clock' if by_clock else 'chance'}",
         witness=Witness(
-            (WitnessStep(0, site.display, "one name"), WitnessStep(1, site.display, "another name")),
+            (WitnessStep(0, access.display, "one name"), WitnessStep(1, access.display, "another name")),
             "each process works under a name that the others do not know",
         ),
-        related=done_at(site),
-        strict=not (by_clock and site.differs_in_folder and path is not None and path.certain_of_the_rest),
+        related=done_at(access),
+        strict=not (by_clock and access.differs_in_folder and path is not None and path.certain_of_the_rest),
     )

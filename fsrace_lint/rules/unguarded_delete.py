@@ -64,39 +64,41 @@ def check(project: Project) -> Iterator[Finding]:
     """Find what every process deletes or renames; one call that leads to several of them is one finding."""
     elsewhere = {gone.call_site for gone, _ in project.resets()}
     pairs = project.pairs({"write", "create"}, {"delete", "rename"})
-    created = {site.call_site: before for before, site in pairs}
-    elsewhere |= {event for event, before in created.items() if before.operation.exclusive}
+    created = {access.call_site: before for before, access in pairs}
+    elsewhere |= {call_site for call_site, before in created.items() if before.operation.exclusive}
     elsewhere |= {delete.call_site for _, delete in project.listed_then_deleted()}
-    for event, group in itertools.groupby(
-        project.instantiated("delete", "rename"), key=lambda site: site.call_site
+    for call_site, group in itertools.groupby(
+        project.instantiated("delete", "rename"), key=lambda access: access.call_site
     ):
-        found = [] if event in elsewhere else [site for site in group if _is_hazard(project, site)]
-        plain = [site for site in found if not _is_strict(project, site)]
+        found = [] if call_site in elsewhere else [access for access in group if _is_hazard(project, access)]
+        plain = [access for access in found if not _is_strict(project, access)]
         if found:
-            yield _finding(project, project.shown_by(created.get(event), (plain or found)[0]))
+            yield _finding(project, project.shown_by(created.get(call_site), (plain or found)[0]))
 
 
-def _is_hazard(project: Project, site: Access) -> bool:
-    probe = project.probe_where_done(site, absent=False)
-    checked = probe is not None and (site.operation.op == "delete" or probe.refuses)
-    judged = site.path is not None and not (project.made_before(site) or project.is_given_up_after(site))
-    return judged and site.is_contended and not site.tolerates("FileNotFoundError") and not checked
+def _is_hazard(project: Project, access: Access) -> bool:
+    probe = project.probe_where_done(access, absent=False)
+    checked = probe is not None and (access.op == "delete" or probe.refuses)
+    judged = access.path is not None and not (
+        project.made_before(access) or project.is_given_up_after(access)
+    )
+    return judged and access.is_contended and not access.tolerates("FileNotFoundError") and not checked
 
 
-def _is_strict(project: Project, site: Access) -> bool:
-    return site.is_one_of_group or not (site.certain or project.listing_of(site) is not None)
+def _is_strict(project: Project, access: Access) -> bool:
+    return access.is_one_of_group or not (access.certain or project.listing_of(access) is not None)
 
 
-def _finding(project: Project, site: Access) -> Finding:
-    verb = "deletes" if site.operation.op == "delete" else "moves"
+def _finding(project: Project, access: Access) -> Finding:
+    verb = "deletes" if access.op == "delete" else "moves"
     return RULE.finding(
-        site,
-        f"every process {verb} {site.path_source}, and all but the first fail",
+        access,
+        f"every process {verb} {access.path_source}, and all but the first fail",
         witness=Witness(
-            (WitnessStep(0, site.display, "done"), WitnessStep(1, site.display, "FileNotFoundError")),
+            (WitnessStep(0, access.display, "done"), WitnessStep(1, access.display, "FileNotFoundError")),
             "process 1 dies with FileNotFoundError",
         ),
-        related=done_at(site),
-        fix=for_delete(project, site),
-        strict=_is_strict(project, site),
+        related=done_at(access),
+        fix=for_delete(project, access),
+        strict=_is_strict(project, access),
     )

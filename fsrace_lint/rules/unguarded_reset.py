@@ -68,7 +68,8 @@ def _finding(removal: Access, made: list[Access]) -> Finding:
     mkdir = made[0]
     return RULE.finding(
         removal,
-        f"every process removes {removal.path_source} and makes it anew, with what another one has put into it",
+        f"every process removes {removal.path_source} and makes it anew, "
+        "with what another one has put into it",
         witness=Witness(
             (
                 WitnessStep(0, removal.display, "done"),

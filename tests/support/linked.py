@@ -58,9 +58,9 @@ def marked(linked: Project) -> CallSite:
     """Find the one call of `mark` in a project."""
     (event,) = [
         event
-        for module in linked.linker.table.modules
+        for module in linked.flows.table.modules
         for function in module.functions
-        if (flow := linked.linker.flow(function)) is not None
+        if (flow := linked.flows.flow(function)) is not None
         for event in flow.call_sites
         if event.call.function == m.Name("mark")
     ]

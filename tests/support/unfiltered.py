@@ -60,8 +60,8 @@ def _all_mentions(
     return ((function, EVERYTHING) for function in _all_functions(self, None))
 
 
-def _leads_everywhere(propagation: EntryStates, _kinds: object, _depth: object) -> ReachingFunctions:
-    return ReachingFunctions(frozenset(_all_functions(propagation.mentions, None)), EVERYTHING)
+def _leads_everywhere(entry_states: EntryStates, _kinds: object, _depth: object) -> ReachingFunctions:
+    return ReachingFunctions(frozenset(_all_functions(entry_states.mentions, None)), EVERYTHING)
 
 
 def _all_names(_self: object, _names: object = None) -> _Everything:
@@ -120,7 +120,7 @@ def told(asked: Project, paths: Iterable[str]) -> list[str]:
     """Give all that is said of some files: the findings of both profiles, and why the rest is silent."""
     found = []
     for path in paths:
-        (module,) = (one for one in asked.linker.table.modules if one.relative == path)
+        (module,) = (one for one in asked.flows.table.modules if one.relative == path)
         about = asked.about(module)
         findings = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
         reported = {finding.place.span for finding in findings}
@@ -134,7 +134,7 @@ def told(asked: Project, paths: Iterable[str]) -> list[str]:
 def codes(files: Mapping[str, str], path: str) -> set[tuple[str, str]]:
     """Give the findings of both profiles in one file of a project: their codes, and in which function."""
     asked = project(files)
-    (module,) = (one for one in asked.linker.table.modules if one.relative == path)
+    (module,) = (one for one in asked.flows.table.modules if one.relative == path)
     about = asked.about(module)
     found = (finding for rule in rules.load() if rule.check for finding in rule.check(about))
     return {(finding.code, finding.function) for finding in found}
@@ -143,16 +143,16 @@ def codes(files: Mapping[str, str], path: str) -> set[tuple[str, str]]:
 def all_told(files: Mapping[str, str], *, asks_few: bool = False) -> list[str]:
     """Give the same of a whole project."""
     asked = project(files, asks_few=asks_few)
-    return told(asked, [module.relative for module in asked.linker.table.modules])
+    return told(asked, [module.relative for module in asked.flows.table.modules])
 
 
 def ways_in(asked: Project) -> dict[str, list[str]]:
     """Give the ways into each function: the place of each call, and whether it hands the function over."""
     return {
         function.qualified: sorted(
-            f"{edge.event.function.qualified}:{edge.event.call.span} {edge.passed_as_callback} {edge.position}"
-            for edge in asked.propagation.callers(function)
+            f"{(at := edge.call_site).function.qualified}:{at.call.span} {edge.passed_as_callback} {edge.position}"
+            for edge in asked.entry_states.callers(function)
         )
-        for module in asked.linker.table.modules
+        for module in asked.flows.table.modules
         for function in module.functions
     }

@@ -30,34 +30,34 @@ _ALL: Final = frozenset({"all", "each", "every"})
 class AccessContexts:
     """Tells of calls and paths what all callers bring, for every act that is seen there."""
 
-    def __init__(self, propagation: EntryStates, paths: PathNormalizer, storage: Storage) -> None:
+    def __init__(self, entry_states: EntryStates, paths: PathNormalizer, storage: Storage) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.propagation = propagation
-        self.ownership = PathOwnership(paths, propagation)
-        self._guards = propagation.linker.guards
+        self.entry_states = entry_states
+        self.ownership = PathOwnership(paths, entry_states)
+        self._guards = entry_states.flows.guards
         self._paths, self._storage = paths, storage
 
-    def first_let_in(self, event: CallSite) -> str | None:
+    def first_let_in(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process comes to a call before the others; None where none does."""
-        function = event.function
+        function = call_site.function
         return (
-            self.propagation.protection.serializing_context(event)
-            or self.propagation.entry_state(function).first
+            self.entry_states.protection.serializing_context(call_site)
+            or self.entry_states.entry_state(function).first
         )
 
-    def acting(self, act: Operation, event: CallSite) -> ProcessSet:
+    def acting(self, operation: Operation, call_site: CallSite) -> ProcessSet:
         """Tell which processes do it, of those that come to the call."""
-        processes = self.propagation.processes(event)
-        if act.only is not None:
-            processes &= FIRST[act.only]
-        if act.condition is not None:
-            processes &= self._guards.partition(act.condition, event.state.scope)[0]
+        processes = self.entry_states.processes(call_site)
+        if operation.only is not None:
+            processes &= FIRST[operation.only]
+        if operation.condition is not None:
+            processes &= self._guards.partition(operation.condition, call_site.state.scope)[0]
         return processes
 
-    def who_runs(self, event: CallSite, processes: ProcessSet) -> Runs:
+    def who_runs(self, call_site: CallSite, processes: ProcessSet) -> Runs:
         """Tell who does what some processes do at a call, with what all callers bring."""
-        function = event.function
-        entering = self.propagation.decorated(function) & self.propagation.entry_state(function).processes
+        function = call_site.function
+        entering = self.entry_states.decorated(function) & self.entry_states.entry_state(function).processes
         return runs(processes & entering)
 
     def shared_by(self, path: AbstractPath | None, spelled: str) -> Reach:
@@ -68,9 +68,9 @@ class AccessContexts:
         local = self._paths.node_local.holds(path) or self._storage.filesystem == "local"
         return Reach.NODE if local else Reach.SHARED
 
-    def is_opened(self, event: CallSite) -> bool:
+    def is_opened(self, call_site: CallSite) -> bool:
         """Tell whether a setting says that all come to a call, else one does: `on_each_node or rank == 0`."""
-        for literal in event.state.conditions:
+        for literal in call_site.state.conditions:
             test, truth = unnegated(literal.test, truth=literal.truth)
             if isinstance(test, m.Boolean) and (test.operator == "or") == truth:
                 splits = [self._guards.partition(side, literal.scope) for side in test.values]
@@ -116,8 +116,8 @@ class LazyAccessContext:
     def __init__(
         self,
         surroundings: AccessContexts,
-        act: Operation,
-        event: CallSite,
+        operation: Operation,
+        call_site: CallSite,
         origin: CallSite,
         path: AbstractPath | None,
         spelled: str,
@@ -129,16 +129,16 @@ class LazyAccessContext:
 
         Args:
             surroundings: Tells of calls and paths what all callers bring.
-            act: The act.
-            event: The call.
+            operation: The act.
+            call_site: The call.
             origin: The call that does it.
             path: Its path; a part of one counts only if that part is a process's own.
             spelled: How the source spells that.
-            below: The same act as the function that `event` calls has it, where it calls one.
+            below: The same act as the function that `call_site` calls has it, where it calls one.
             processes: Who does it, of those that come to the function, where that is known already.
         """
         self.surroundings = surroundings
-        self.act, self.event, self.origin = act, event, origin
+        self.operation, self.call_site, self.origin = operation, call_site, origin
         self.path, self.spelled, self.below = path, spelled, below
         if processes is not None:
             self._processes = processes
@@ -149,45 +149,45 @@ class LazyAccessContext:
     def processes(self) -> ProcessSet:
         """Who does it, of those that come to the function."""
         if self.below is not None:
-            return self.below.own & self.surroundings.propagation.processes(self.event)
-        return self.surroundings.acting(self.act, self.event)
+            return self.below.own & self.surroundings.entry_states.processes(self.call_site)
+        return self.surroundings.acting(self.operation, self.call_site)
 
     @_Found
     def own(self) -> ProcessSet:
         """Who gets from the call to the act, before what the callers bring."""
-        return self.processes & self.surroundings.propagation.decorated(self.event.function)
+        return self.processes & self.surroundings.entry_states.decorated(self.call_site.function)
 
     @_Found
     def runs(self) -> Runs:
         """The answer with what the callers bring."""
-        return self.surroundings.who_runs(self.event, self.processes)
+        return self.surroundings.who_runs(self.call_site, self.processes)
 
     @_Found
     def caught(self) -> frozenset[str]:
         """The exceptions that are handled around it."""
-        propagation = self.surroundings.propagation
+        entry_states = self.surroundings.entry_states
         below = frozenset[str]() if self.below is None else self.below.caught
-        here = propagation.protection.caught(self.event)
-        return below | here | propagation.entry_state(self.event.function).caught
+        here = entry_states.protection.caught(self.call_site)
+        return below | here | entry_states.entry_state(self.call_site.function).caught
 
     @_Found
     def locked(self) -> bool:
         """Whether a lock between processes is held."""
-        propagation = self.surroundings.propagation
+        entry_states = self.surroundings.entry_states
         below = self.below is not None and self.below.locked
-        here = below or propagation.protection.locked(self.event)
-        return here or propagation.entry_state(self.event.function).locked
+        here = below or entry_states.protection.locked(self.call_site)
+        return here or entry_states.entry_state(self.call_site.function).locked
 
     @_Found
     def serialized_by(self) -> str | None:
         """The scope whose first process is let through before the others."""
         below = None if self.below is None else self.below.serialized_by
-        return self.surroundings.first_let_in(self.event) or below
+        return self.surroundings.first_let_in(self.call_site) or below
 
     @_Found
     def owned(self) -> tuple[bool, bool]:
         """Whether its path is a process's own, and whether that is certain."""
-        return self.surroundings.ownership.of(self.path, self.event.function)
+        return self.surroundings.ownership.of(self.path, self.call_site.function)
 
     @_Found
     def reach(self) -> Reach:
@@ -199,7 +199,7 @@ class LazyAccessContext:
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
         _, certain = self.owned
-        return certain and not any(map(self.surroundings.is_opened, {self.event, self.origin}))
+        return certain and not any(map(self.surroundings.is_opened, {self.call_site, self.origin}))
 
 
 def _says_all(expr: m.Expr) -> bool:

@@ -55,21 +55,21 @@ class Accesses:
     """
 
     def __init__(
-        self, linker: FunctionFlows, propagation: EntryStates, storage: Storage = _UNKNOWN_STORAGE
+        self, flows: FunctionFlows, entry_states: EntryStates, storage: Storage = _UNKNOWN_STORAGE
     ) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.linker = linker
-        self.propagation = propagation
+        self.flows = flows
+        self.entry_states = entry_states
         self.storage = storage
-        self.evidences = ConcurrencyEvidence(linker, propagation)
-        self.effects = Effects(linker.resolver, linker.catalog, linker.mentions)
-        self.tests = ExistenceChecks(linker, self.effects)
-        self._responses = HttpDownloads(linker)
+        self.evidences = ConcurrencyEvidence(flows, entry_states)
+        self.effects = Effects(flows.resolver, flows.catalog, flows.mentions)
+        self.tests = ExistenceChecks(flows, self.effects)
+        self._responses = HttpDownloads(flows)
         self._direct: dict[LinkedFunction, tuple[Access, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Access, ...]] = {}
         self._exposed: dict[LinkedFunction, tuple[Access, ...]] = {}
-        self.surroundings = AccessContexts(propagation, linker.paths, storage)
-        self._claims = ExclusiveClaims(linker.paths)
+        self.surroundings = AccessContexts(entry_states, flows.paths, storage)
+        self._claims = ExclusiveClaims(flows.paths)
         self._open: Followed[LinkedFunction, tuple[Access, ...]] = Followed((), _CALLERS_DEPTH + 1)
 
     def direct(self, function: LinkedFunction) -> tuple[Access, ...]:
@@ -82,51 +82,55 @@ class Accesses:
         """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
         if function not in self._seen:
             found = (*self.direct(function), *self._led_to(function, 0))
-            self._seen[function] = tuple(sorted(found, key=lambda site: site.span))
+            self._seen[function] = tuple(sorted(found, key=lambda access: access.span))
         return self._seen[function]
 
     def instantiated(self, function: LinkedFunction) -> tuple[Access, ...]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
         if function not in self._exposed:
-            decided = (site for site in self.all_accesses(function) if not self.is_parametric(site))
-            self._exposed[function] = tuple(site for site in decided if not self._is_no_file(site.path))
+            decided = (access for access in self.all_accesses(function) if not self.is_parametric(access))
+            self._exposed[function] = tuple(access for access in decided if not self._is_no_file(access.path))
         return self._exposed[function]
 
     def rank_selected(self, function: LinkedFunction) -> Iterator[Access]:
         """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
-        for site in self.direct(function):
-            if self.is_parametric(site) and runs(site.own) is site.runs:
-                yield site
+        for access in self.direct(function):
+            if self.is_parametric(access) and runs(access.own) is access.runs:
+                yield access
         acting = self.surroundings.acting
-        for site in self.instantiated(function):
+        for access in self.instantiated(function):
             if (
-                site.call_site is site.leaf_call
-                or runs(acting(site.operation, site.leaf_call)) is not site.runs
+                access.call_site is access.leaf_call
+                or runs(acting(access.operation, access.leaf_call)) is not access.runs
             ):
-                yield site
+                yield access
 
     def arrival(self, rename: Access) -> Access | None:
         """Give a rename as it looks from the path that it makes."""
         target, scope = rename.operation.target, rename.leaf_call.state.scope
         if target is None:
             return None
-        act = replace(rename.operation, path=target)
-        path = self._brought_up(self.linker.paths.normalize(target, scope), rename)
-        around, event = self.surroundings, rename.call_site
-        return self._site_of(LazyAccessContext(around, act, event, rename.leaf_call, path, spell(target)))
+        operation = replace(rename.operation, path=target)
+        path = self._brought_up(self.flows.paths.normalize(target, scope), rename)
+        around, call_site = self.surroundings, rename.call_site
+        return self._site_of(
+            LazyAccessContext(around, operation, call_site, rename.leaf_call, path, spell(target))
+        )
 
-    def _brought_up(self, path: AbstractPath | None, site: Access) -> AbstractPath | None:
+    def _brought_up(self, path: AbstractPath | None, access: Access) -> AbstractPath | None:
         """Give a path of the function that does it as it looks from where a site is seen."""
-        if site.callee_access is None:
+        if access.callee_access is None:
             return path
         return self.substituted(
-            self._brought_up(path, site.callee_access), site.call_site, site.callee_access.call_site.function
+            self._brought_up(path, access.callee_access),
+            access.call_site,
+            access.callee_access.call_site.function,
         )
 
     def _is_no_file(self, path: AbstractPath | None) -> bool:
         """Tell whether callers hand over something that is no file: None, or a null device, say."""
         texts = () if path is None else [symbol.text for symbol in path.variables()]
-        return any(text == _NONE or self.linker.catalog.exact("sink", text) is not None for text in texts)
+        return any(text == _NONE or self.flows.catalog.exact("sink", text) is not None for text in texts)
 
     def may_reach_access(self, function: LinkedFunction) -> bool:
         """Tell whether there can be sites in a function, or at its calls."""
@@ -137,72 +141,84 @@ class Accesses:
     def _find(self, function: LinkedFunction) -> Iterator[Access]:
         if self.effects.names.isdisjoint(function.facts.mentions):
             return
-        found = (self._site(event) for event in self.linker.call_sites(function))
-        for site in self._claims.of(site for site in found if site is not None):
-            yield self._settled(site)
+        found = (self._site(call_site) for call_site in self.flows.call_sites(function))
+        for access in self._claims.of(access for access in found if access is not None):
+            yield self._settled(access)
 
-    def _site(self, event: CallSite) -> Access | None:
-        act = self.operation(event)
-        return None if act is None or act.op in ASKING else self.access_at(act, event, event.state.scope)
+    def _site(self, call_site: CallSite) -> Access | None:
+        operation = self.operation(call_site)
+        return (
+            None
+            if operation is None or operation.op in ASKING
+            else self.access_at(operation, call_site, call_site.state.scope)
+        )
 
-    def operation(self, event: CallSite) -> Operation | None:
+    def operation(self, call_site: CallSite) -> Operation | None:
         """Give what a call does to the filesystem; None where that is nothing, or nothing that stays."""
-        act = self.effects.operation(event.call, event.state.scope)
-        if act is None or self._is_sink(act.path, event.state.scope):
+        operation = self.effects.operation(call_site.call, call_site.state.scope)
+        if operation is None or self._is_sink(operation.path, call_site.state.scope):
             return None
-        return replace(act, op="download") if act.op == "write" and self._responses.fills(event) else act
+        return (
+            replace(operation, op="download")
+            if operation.op == "write" and self._responses.fills(call_site)
+            else operation
+        )
 
-    def access_at(self, act: Operation, event: CallSite, scope: Environment) -> Access:
+    def access_at(self, operation: Operation, call_site: CallSite, scope: Environment) -> Access:
         """Give what is known of an act.
 
         Args:
-            act: The act.
-            event: The call that does it.
+            operation: The act.
+            call_site: The call that does it.
             scope: The names with which its path is read.
         """
-        path = self.linker.paths.normalize(act.path, scope)
-        return self._site_of(LazyAccessContext(self.surroundings, act, event, event, path, spell(act.path)))
+        path = self.flows.paths.normalize(operation.path, scope)
+        return self._site_of(
+            LazyAccessContext(self.surroundings, operation, call_site, call_site, path, spell(operation.path))
+        )
 
-    def access_with_processes(self, event: CallSite, act: Operation, scope: Environment) -> Access:
+    def access_with_processes(self, call_site: CallSite, operation: Operation, scope: Environment) -> Access:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
-        path = self.linker.paths.normalize(act.path, scope)
-        around, processes = self.surroundings, self.propagation.processes(event)
-        seen = LazyAccessContext(around, act, event, event, path, spell(act.path), processes=processes)
+        path = self.flows.paths.normalize(operation.path, scope)
+        around, processes = self.surroundings, self.entry_states.processes(call_site)
+        seen = LazyAccessContext(
+            around, operation, call_site, call_site, path, spell(operation.path), processes=processes
+        )
         return self._site_of(seen)
 
     def access_with_path(
         self,
-        act: Operation,
-        event: CallSite,
+        operation: Operation,
+        call_site: CallSite,
         origin: CallSite,
         path: AbstractPath | None,
         processes: ProcessSet,
     ) -> Access:
         """Give the site of an act as it looks from a call, with the path that it has there."""
-        spelled = spell(act.path) if event is origin or path is None else path.text
+        spelled = spell(operation.path) if call_site is origin or path is None else path.text
         around = self.surroundings
         return self._site_of(
-            LazyAccessContext(around, act, event, origin, path, spelled, processes=processes)
+            LazyAccessContext(around, operation, call_site, origin, path, spelled, processes=processes)
         )
 
-    def is_settled_before(self, event: CallSite) -> bool:
+    def is_settled_before(self, call_site: CallSite) -> bool:
         """Tell whether all processes have met before a call, and none has changed anything since."""
         settled = False
-        for earlier in self.linker.call_sites_before(event):
+        for earlier in self.flows.call_sites_before(call_site):
             if self.evidences.meets(earlier):
                 settled = True
             elif earlier.state.processes != TOP:
-                act = self.effects.operation(earlier.call, earlier.state.scope)
-                settled = settled and (act is None or act.op in ASKING)
+                operation = self.effects.operation(earlier.call, earlier.state.scope)
+                settled = settled and (operation is None or operation.op in ASKING)
         return settled
 
     def _site_of(self, standing: LazyAccessContext) -> Access:
         """Give the site of an act as it looks from a call; what callers bring is found later."""
-        act, event = standing.act, standing.event
-        trace = functools.partial(self.evidences.trace, event)
-        site = Access(
-            act,
-            event,
+        operation, call_site = standing.operation, standing.call_site
+        trace = functools.partial(self.evidences.trace, call_site)
+        access = Access(
+            operation,
+            call_site,
             standing.origin,
             standing.path,
             standing.spelled,
@@ -210,8 +226,8 @@ class Accesses:
             trace,
             callee_access=standing.below,
         )
-        cached = act.op == "download" and self.tests.wanting(site) is not None
-        return replace(site, settled=True) if cached else site
+        cached = operation.op == "download" and self.tests.wanting(access) is not None
+        return replace(access, settled=True) if cached else access
 
     def _is_sink(self, path: m.Expr, scope: Environment) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
@@ -219,52 +235,52 @@ class Accesses:
         text = first.value if isinstance(first, m.Constant) and isinstance(first.value, str) else ""
         if _OF_THE_KERNEL.match(text) is not None:
             return True
-        resolver = self.linker.resolver
+        resolver = self.flows.resolver
         name = resolver.type_name(resolver.symbol(path, scope))
-        return name is not None and self.linker.catalog.exact("sink", name) is not None
+        return name is not None and self.flows.catalog.exact("sink", name) is not None
 
-    def is_parametric(self, site: Access) -> bool:
+    def is_parametric(self, access: Access) -> bool:
         """Tell whether the callers of its function decide the path of a site, and who writes it."""
-        return not site.fixed_here and self._depends_on_callers(site)
+        return not access.fixed_here and self._depends_on_callers(access)
 
     @functools.cached_property
     def _leading(self) -> ReachingFunctions:
-        return reaching_functions(self.propagation, ("effect", "program"), _CALLERS_DEPTH + 1)
+        return reaching_functions(self.entry_states, ("effect", "program"), _CALLERS_DEPTH + 1)
 
-    def _settled(self, site: Access) -> Access:
+    def _settled(self, access: Access) -> Access:
         """Judge a site where it stands if it is what it is whoever calls.
 
         Its file is named right there, and every caller brings several processes and a path
         that they share; or its processes are tested there, and no caller brings a path of
         its own. Not so a download: its caller may test whether it is there.
         """
-        function = site.call_site.function
-        names_the_file = site.path is not None and site.path.spells_its_last_part
-        tells_processes = site.call_site.state.processes != TOP
-        if site.operation.op == "download" or not (names_the_file or tells_processes):
-            return site
-        if not self._depends_on_callers(site) or not site.is_contended:
-            return site
-        edges = self.propagation.callers(function)
-        if self.propagation.ways_in(function) != edges:
-            return site
+        function = access.call_site.function
+        names_the_file = access.path is not None and access.path.spells_its_last_part
+        tells_processes = access.call_site.state.processes != TOP
+        if access.op == "download" or not (names_the_file or tells_processes):
+            return access
+        if not self._depends_on_callers(access) or not access.is_contended:
+            return access
+        edges = self.entry_states.callers(function)
+        if self.entry_states.ways_in(function) != edges:
+            return access
         certain = False
         for edge in edges:
-            path = self.substituted(site.path, edge.event, function)
-            private, sure = self.surroundings.ownership.of(path, edge.event.function)
+            path = self.substituted(access.path, edge.call_site, function)
+            private, sure = self.surroundings.ownership.of(path, edge.call_site.function)
             unknown = (path is None or path.is_part) and not tells_processes
-            if unknown or private or self.propagation.protection.locked(edge.event):
-                return site
+            if unknown or private or self.entry_states.protection.locked(edge.call_site):
+                return access
             certain = certain or sure
-        return replace(site, settled=True, callers=tuple(edge.event for edge in edges), sure=certain)
+        return replace(access, settled=True, callers=tuple(edge.call_site for edge in edges), sure=certain)
 
-    def _depends_on_callers(self, site: Access) -> bool:
-        function = site.call_site.function
-        if site.path is None or self._saves_for_all(function):
+    def _depends_on_callers(self, access: Access) -> bool:
+        function = access.call_site.function
+        if access.path is None or self._saves_for_all(function):
             return False
-        if not is_parameterized(self.linker.paths, site.path, function):
+        if not is_parameterized(self.flows.paths, access.path, function):
             return False
-        return self.propagation.is_only_called(function)
+        return self.entry_states.is_only_called(function)
 
     def _opened(self, function: LinkedFunction, depth: int) -> tuple[Access, ...]:
         """The open sites of a function, its own and those that its calls lead to."""
@@ -272,26 +288,26 @@ class Accesses:
 
     def _find_opened(self, function: LinkedFunction, depth: int) -> Iterator[Access]:
         found = (*self.direct(function), *self._led_to(function, depth))
-        return (site for site in found if self.is_parametric(site))
+        return (access for access in found if self.is_parametric(access))
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Access]:
         """Give the open sites of the functions that a function calls, as they look from the call."""
         if function not in self._leading.functions:
             return
-        for event in self.linker.call_sites(function):
-            if last_name(event.call.function) not in self._leading.names:
+        for call_site in self.flows.call_sites(function):
+            if last_name(call_site.call.function) not in self._leading.names:
                 continue
-            named = self.linker.resolver.callee(event.call, event.state.scope)
+            named = self.flows.resolver.callee(call_site.call, call_site.state.scope)
             if named is None or named is function or self._saves_for_all(named):
                 continue
             for callee in self._meant(named):
-                for site in self._opened(callee, depth + 1):
-                    if not is_infeasible(event, callee, site.call_site.state):
-                        yield self.instantiate_at(event, callee, site)
+                for access in self._opened(callee, depth + 1):
+                    if not is_infeasible(call_site, callee, access.call_site.state):
+                        yield self.instantiate_at(call_site, callee, access)
 
     def _saves_for_all(self, function: LinkedFunction) -> bool:
         """Tell whether every process must call a function, which decides by itself who writes."""
-        return self.linker.catalog.exact("collective-saver", function.qualified) is not None
+        return self.flows.catalog.exact("collective-saver", function.qualified) is not None
 
     def _meant(self, named: LinkedFunction) -> tuple[LinkedFunction, ...]:
         """Give the function that a call names, and for a method that does nothing what stands in for it."""
@@ -301,18 +317,18 @@ class Accesses:
         others = {method for method in found if method is not None and method is not named}
         return (named, *others) if len(others) == 1 else (named,)
 
-    def instantiate_at(self, event: CallSite, callee: LinkedFunction, site: Access) -> Access:
+    def instantiate_at(self, call_site: CallSite, callee: LinkedFunction, access: Access) -> Access:
         """Give a site of a function as it looks from a call of it."""
-        path = self.substituted(site.path, event, callee)
-        spelled = site.path_source if path is None else path.text
-        around, act = self.surroundings, site.operation
+        path = self.substituted(access.path, call_site, callee)
+        spelled = access.path_source if path is None else path.text
+        around, operation = self.surroundings, access.operation
         judged = self._site_of(
-            LazyAccessContext(around, act, event, site.leaf_call, path, spelled, below=site)
+            LazyAccessContext(around, operation, call_site, access.leaf_call, path, spelled, below=access)
         )
-        return judged if site.claimed_by is None else replace(judged, after=site.claimed_by)
+        return judged if access.claimed_by is None else replace(judged, after=access.claimed_by)
 
     def substituted(
-        self, path: AbstractPath | None, event: CallSite, callee: LinkedFunction
+        self, path: AbstractPath | None, call_site: CallSite, callee: LinkedFunction
     ) -> AbstractPath | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
-        return instantiate_at_call(self.linker.paths, path, event.call, event.state.scope, callee)
+        return instantiate_at_call(self.flows.paths, path, call_site.call, call_site.state.scope, callee)

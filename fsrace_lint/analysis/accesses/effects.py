@@ -58,10 +58,10 @@ class Effects:
         self.names = mentions.names_of_library(known)
         """The names by which what has an effect may be called in the project."""
 
-    def looks(self, event: CallSite) -> bool:
+    def looks(self, call_site: CallSite) -> bool:
         """Tell whether a call asks the filesystem what is there."""
-        act = self.operation(event.call, event.state.scope)
-        return act is not None and act.op in LOOKING
+        operation = self.operation(call_site.call, call_site.state.scope)
+        return operation is not None and operation.op in LOOKING
 
     def operation(self, call: m.Call, scope: Environment) -> Operation | None:
         """Tell what a call does to the filesystem, or None where it does nothing known."""

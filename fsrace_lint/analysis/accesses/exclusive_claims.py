@@ -26,76 +26,69 @@ class ExclusiveClaims:
         """Prepare for a project."""
         self.paths = paths
 
-    def of(self, sites: Iterable[Access]) -> Iterator[Access]:
+    def of(self, accesses: Iterable[Access]) -> Iterator[Access]:
         """Give the sites of a function in their order, each with what makes it one process's own."""
         made: list[Access] = []
         before: list[Access] = []
-        for each in sites:
+        for each in accesses:
             left = (claim for claim in made if _leaves_nothing(claim, each))
             won = (taken for taken in before if self._is_won(taken, each, before))
-            site = replace(each, after=next(left, None) or next(won, None))
-            yield site
-            before.append(site)
-            claims = site.operation.op == "mkdir" or (
-                site.operation.exclusive and site.operation.op != "link"
-            )
-            made = [*made, site] if claims else [claim for claim in made if not _gives_back(site, claim)]
+            access = replace(each, after=next(left, None) or next(won, None))
+            yield access
+            before.append(access)
+            claims = access.op == "mkdir" or (access.operation.exclusive and access.op != "link")
+            made = [*made, access] if claims else [claim for claim in made if not _gives_back(access, claim)]
 
-    def _is_won(self, taken: Access, site: Access, before: Sequence[Access]) -> bool:
+    def _is_won(self, taken: Access, access: Access, before: Sequence[Access]) -> bool:
         """Tell whether one process alone comes to an act: the one that took away a file that belongs to it.
 
         All others fail there, as long as nobody makes that file again.
         """
-        states = taken.call_site.state.conditions, site.call_site.state.conditions
+        states = taken.call_site.state.conditions, access.call_site.state.conditions
         always = states[0] == states[1][: len(states[0])] and len(taken.call_site.loops) <= len(
-            site.call_site.loops
+            access.call_site.loops
         )
-        if taken.path is None or not always or taken.operation.op not in _TAKING or taken.operation.tolerant:
+        if taken.path is None or not always or taken.op not in _TAKING or taken.operation.tolerant:
             return False
         if taken.tolerates("FileNotFoundError") or any(_makes(other, taken.path) for other in before):
             return False
         target = taken.operation.target
         arrived = None if target is None else self.paths.normalize(target, taken.call_site.state.scope)
-        follows = arrived is not None and site.path is not None and site.path.is_within(arrived)
-        return follows or (site.path is not None and site.path.is_suffixed(taken.path))
+        follows = arrived is not None and access.path is not None and access.path.is_within(arrived)
+        return follows or (access.path is not None and access.path.is_suffixed(taken.path))
 
 
-def _leaves_nothing(made: Access, site: Access) -> bool:
+def _leaves_nothing(made: Access, access: Access) -> bool:
     """Tell whether what is made before an act leaves nothing to race for.
 
     It is the folder that the act makes; or it is made by one process alone, which goes on to what
     lies in it, or to anything where its name says that it is a lock. Not so in a folder for what is
     unpacked or downloaded: those that find the folder and skip that work on half of it.
     """
-    before, here = made.call_site.state.conditions, site.call_site.state.conditions
+    before, here = made.call_site.state.conditions, access.call_site.state.conditions
     if made.path is None:
         return False
     always = before == here[: len(before)]
-    if (
-        always
-        and made.operation.op == site.operation.op == "mkdir"
-        and site.path
-        and made.path.is_within(site.path)
-    ):
+    if always and made.op == access.op == "mkdir" and access.path and made.path.is_within(access.path):
         return True
-    inside = site.path is not None and site.path.is_within(made.path)
-    fits = made.path.names_a_lock or (inside and site.operation.op not in {"extract", "download"})
+    inside = access.path is not None and access.path.is_within(made.path)
+    fits = made.path.names_a_lock or (inside and access.op not in {"extract", "download"})
     if not fits or not made.is_surely_a_path:
         return False
-    return _losers_leave(made, site) or (always and not made.tolerates("FileExistsError"))
+    return _losers_leave(made, access) or (always and not made.tolerates("FileExistsError"))
 
 
-def _makes(site: Access, path: AbstractPath) -> bool:
-    return site.operation.op not in _TAKING and site.path == path
+def _makes(access: Access, path: AbstractPath) -> bool:
+    return access.op not in _TAKING and access.path == path
 
 
-def _gives_back(site: Access, made: Access) -> bool:
+def _gives_back(access: Access, made: Access) -> bool:
     """Tell whether a lock that was made is taken away."""
     lock = made.path
-    return site.operation.op == "delete" and lock is not None and site.path == lock and lock.names_a_lock
+    return access.op == "delete" and lock is not None and access.path == lock and lock.names_a_lock
 
 
-def _losers_leave(made: Access, site: Access) -> bool:
+def _losers_leave(made: Access, access: Access) -> bool:
     """Tell whether a process that finds there what is to be made never comes to an act behind it."""
     return any(
         literal.attempt is not None
@@ -103,5 +96,5 @@ def _losers_leave(made: Access, site: Access) -> bool:
         and not literal.truth
         and last_name(literal.test) in _FOUND_THERE
         and any(net.handlers is literal.attempt.handlers for net in made.call_site.exception_contexts)
-        for literal in site.call_site.state.conditions
+        for literal in access.call_site.state.conditions
     )

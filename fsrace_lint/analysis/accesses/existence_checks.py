@@ -47,45 +47,47 @@ class _Answer(Record, frozen=True):
 class ExistenceChecks:
     """Finds the tests before sites."""
 
-    def __init__(self, linker: FunctionFlows, effects: Effects) -> None:
+    def __init__(self, flows: FunctionFlows, effects: Effects) -> None:
         """Prepare for a project."""
-        self.linker = linker
+        self.flows = flows
         self.effects = effects
 
-    def wanting(self, site: Access) -> ExistenceCheck | None:
+    def wanting(self, access: Access) -> ExistenceCheck | None:
         """Give the nearest test before a site that makes what it found missing.
 
         That may be a function of the project that is asked about the path, or about
         the object whose method the site stands in: what it answers is taken to say so.
         """
-        for literal in reversed(site.call_site.state.conditions):
+        for literal in reversed(access.call_site.state.conditions):
             for call, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
-                probe = self._probe(call, answer, literal, site.call_site.call)
-                if probe is not None and probe.found_missing and related(probe.path, site.path):
+                probe = self._probe(call, answer, literal, access.call_site.call)
+                if probe is not None and probe.found_missing and related(probe.path, access.path):
                     return probe
-                if site.path is not None and self._asks_about(call, answer.scope, site.path):
-                    return replace(_made(call, site.path, answer, literal, site.call_site.call), absent=True)
+                if access.path is not None and self._asks_about(call, answer.scope, access.path):
+                    return replace(
+                        _made(call, access.path, answer, literal, access.call_site.call), absent=True
+                    )
         return None
 
     def _asks_about(self, call: m.Call, scope: Environment, path: AbstractPath) -> bool:
         """Tell whether a function of the project looks for what it is given: this path, or a part of it."""
-        callee = self.linker.resolver.callee(call, scope)
+        callee = self.flows.resolver.callee(call, scope)
         if callee is None:
             return False
         given = [value for _, _, value in arguments_of(call)]
-        paths = (self.linker.paths.normalize(value, scope) for value in given)
+        paths = (self.flows.paths.normalize(value, scope) for value in given)
         on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
         if not on_itself and not any(found is not None and related(found, path) for found in paths):
             return False
-        return any(map(self.effects.looks, self.linker.call_sites(callee)))
+        return any(map(self.effects.looks, self.flows.call_sites(callee)))
 
-    def before(self, event: CallSite) -> Iterator[ExistenceCheck]:
+    def before(self, call_site: CallSite) -> Iterator[ExistenceCheck]:
         """Give the existence tests that led to a call, nearest first, of whatever path."""
-        return self.among(event.state.conditions, event.call)
+        return self.among(call_site.state.conditions, call_site.call)
 
-    def among(self, literals: Sequence[PathCondition], call: m.Call) -> Iterator[ExistenceCheck]:
+    def among(self, conditions: Sequence[PathCondition], call: m.Call) -> Iterator[ExistenceCheck]:
         """Give the existence tests that some tests before a call consist of, nearest first."""
-        for literal in reversed(literals):
+        for literal in reversed(conditions):
             for asked, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
                 probe = self._probe(asked, answer, literal, call)
                 if probe is not None:
@@ -114,7 +116,7 @@ class ExistenceChecks:
                 return
 
     def _named(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
-        bound = self.linker.guards.known(answer.expr, answer.scope)
+        bound = self.flows.guards.known(answer.expr, answer.scope)
         if isinstance(bound, Expression):
             yield from self._calls(
                 replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
@@ -133,7 +135,7 @@ class ExistenceChecks:
         elif isinstance(right, m.Constant) and isinstance(right.value, bool):
             yield from self._calls(replace(answer, expr=left, truth=right.value == holds))
         elif right == m.Constant(None) and answer.depth < _ALIASES_DEPTH:
-            bound = self.linker.guards.known(left, answer.scope)
+            bound = self.flows.guards.known(left, answer.scope)
             if isinstance(bound, Conditional):
                 yield from self._chosen(answer, bound, lambda value: (value is None) == holds)
             elif isinstance(bound, Expression) and isinstance(bound.expr, m.Call) and holds:
@@ -177,8 +179,8 @@ class ExistenceChecks:
         """
         if answer.through is not None or answer.depth >= _ALIASES_DEPTH:
             return
-        callee = self.linker.resolver.callee(call, answer.scope)
-        ways = () if callee is None else self.linker.exit_points(callee)
+        callee = self.flows.resolver.callee(call, answer.scope)
+        ways = () if callee is None else self.flows.exit_points(callee)
         within = replace(answer, through=(call, answer.scope), depth=answer.depth + 1)
         if len(ways) == 1 and ways[0].value is not None and not isinstance(ways[0].value, m.Constant):
             yield from self._calls(replace(within, expr=ways[0].value, scope=ways[0].state.scope))
@@ -192,22 +194,22 @@ class ExistenceChecks:
     def _probe(
         self, call: m.Call, answer: _Answer, literal: PathCondition, then: m.Call
     ) -> ExistenceCheck | None:
-        act = self.effects.operation(call, answer.scope)
-        if act is None or act.op != ("probe" if answer.entry is None else "list"):
+        operation = self.effects.operation(call, answer.scope)
+        if operation is None or operation.op != ("probe" if answer.entry is None else "list"):
             return None
-        path = self.linker.paths.normalize(act.path, answer.scope)
+        path = self.flows.paths.normalize(operation.path, answer.scope)
         if answer.entry is not None:
             path = self._in_folder(path, answer.entry)
         if answer.through is not None:
             outer, scope = answer.through
-            path = instantiate_at_call(self.linker.paths, path, outer, scope, answer.scope.function)
+            path = instantiate_at_call(self.flows.paths, path, outer, scope, answer.scope.function)
         if path is None:
             return None
-        return _made(call, path, answer, literal, then, asks=act.api.rpartition(".")[2])
+        return _made(call, path, answer, literal, then, asks=operation.api.rpartition(".")[2])
 
     def _in_folder(self, folder: AbstractPath | None, entry: Expression) -> AbstractPath | None:
         """Give the path of what has a name in a folder."""
-        name = self.linker.paths.normalize(entry.expr, entry.scope)
+        name = self.flows.paths.normalize(entry.expr, entry.scope)
         return (
             None
             if folder is None or name is None

@@ -30,7 +30,7 @@ _DEEPEST: Final = 8
 class ExplanationStep(NamedTuple):
     """A call on the way up from a site; `edge` led here, and `is_one_of_several` says that others do too."""
 
-    event: CallSite
+    call_site: CallSite
     edge: CallEdge | None = None
     is_one_of_several: bool = False
 
@@ -38,93 +38,93 @@ class ExplanationStep(NamedTuple):
 class ExplanationPlaces:
     """Finds the places that reasons point at, the nearest to the site first."""
 
-    def __init__(self, propagation: EntryStates) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project."""
-        self.propagation = propagation
-        self.protection = propagation.protection
-        self.linker = propagation.linker
+        self.entry_states = entry_states
+        self.protection = entry_states.protection
+        self.flows = entry_states.flows
 
     def nearest(
-        self, event: CallSite, look: Callable[[ExplanationStep], Place | None]
+        self, call_site: CallSite, look: Callable[[ExplanationStep], Place | None]
     ) -> tuple[Place, ExplanationStep] | tuple[None, None]:
         """Look at a call, at the calls of its function, at the calls of those, and so on.
 
         Args:
-            event: The call to begin with.
+            call_site: The call to begin with.
             look: Gives the place of what is looked for, where a call has it.
 
         Returns:
             The first place that it gives, and the call.
         """
-        for step in self._upward(event):
+        for step in self._upward(call_site):
             place = look(step)
             if place is not None:
                 return place, step
         return None, None
 
-    def _upward(self, event: CallSite) -> Iterator[ExplanationStep]:
-        waiting = [ExplanationStep(event)]
+    def _upward(self, call_site: CallSite) -> Iterator[ExplanationStep]:
+        waiting = [ExplanationStep(call_site)]
         seen = set()
         while waiting:
             step = waiting.pop(0)
             yield step
-            function = step.event.function
+            function = step.call_site.function
             if function not in seen:
                 seen.add(function)
-                edges = self.propagation.callers(function)
+                edges = self.entry_states.callers(function)
                 several = step.is_one_of_several or len(edges) > 1
-                waiting += [ExplanationStep(edge.event, edge, several) for edge in edges]
+                waiting += [ExplanationStep(edge.call_site, edge, several) for edge in edges]
 
     def guard(self, step: ExplanationStep, wanted: Runs) -> Place | None:
         """Find what lets only so few processes come to a call: who runs what is handed over, or its guard."""
         if step.edge is not None and runs(step.edge.only) is wanted:
-            return place_of(step.event)
-        return self.guard_at(step.event, wanted)
+            return place_of(step.call_site)
+        return self.guard_at(step.call_site, wanted)
 
-    def guard_at(self, event: CallSite, wanted: Runs) -> Place | None:
+    def guard_at(self, call_site: CallSite, wanted: Runs) -> Place | None:
         """Find what guards a call in its own function: a test, a call that leaves, a decorator."""
         reached = TOP
-        for literal in event.state.conditions:
-            reached &= self.propagation.deciding(literal)
+        for literal in call_site.state.conditions:
+            reached &= self.entry_states.deciding(literal)
             if runs(reached) is wanted:
-                return self._tested(event, literal)
-        if runs(event.state.processes) is wanted:
-            return self._left_behind(event, wanted)
-        if runs(self.propagation.decorated(event.function)) is wanted:
-            return Place(event.function.module.path, event.function.facts.span)
+                return self._tested(call_site, literal)
+        if runs(call_site.state.processes) is wanted:
+            return self._left_behind(call_site, wanted)
+        if runs(self.entry_states.decorated(call_site.function)) is wanted:
+            return Place(call_site.function.module.path, call_site.function.facts.span)
         return None
 
     @staticmethod
-    def _tested(event: CallSite, literal: PathCondition) -> Place:
+    def _tested(call_site: CallSite, literal: PathCondition) -> Place:
         span = _span_of(literal.test) if literal.branch is None else literal.branch.span
-        return Place(event.function.module.path, span or event.call.span)
+        return Place(call_site.function.module.path, span or call_site.call.span)
 
-    def _left_behind(self, event: CallSite, wanted: Runs) -> Place:
+    def _left_behind(self, call_site: CallSite, wanted: Runs) -> Place:
         """Find the call from which the others do not come back, or else a test that asks for a rank."""
         before: CallSite | None = None
-        for earlier in self.linker.call_sites_before(event):
+        for earlier in self.flows.call_sites_before(call_site):
             if runs(earlier.state.processes) is wanted:
                 break
             before = earlier
         if before is not None and self._lets_few_return(before):
             return place_of(before)
-        for literal in event.state.conditions:
+        for literal in call_site.state.conditions:
             if literal.branch is not None and self._divides(literal.test, literal.scope):
-                return Place(event.function.module.path, literal.branch.span)
-        flow = self.linker.flow(event.function)
+                return Place(call_site.function.module.path, literal.branch.span)
+        flow = self.flows.flow(call_site.function)
         tests = () if flow is None else flow.rank_tests
-        return Place(event.function.module.path, tests[0].span) if tests else place_of(event)
+        return Place(call_site.function.module.path, tests[0].span) if tests else place_of(call_site)
 
     def _divides(self, test: m.Expr, scope: Environment) -> bool:
         """Tell whether a part of a test asks for a rank: `not path or rank == 0`."""
-        divided = self.linker.guards.partition(test, scope) != UNPARTITIONED
+        divided = self.flows.guards.partition(test, scope) != UNPARTITIONED
         return divided or any(self._divides(part, scope) for part in parts(test))
 
-    def _lets_few_return(self, event: CallSite) -> bool:
+    def _lets_few_return(self, call_site: CallSite) -> bool:
         """Tell whether a call is one of a function of the project from which not all come back."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         function = as_function(entity)
-        exits = () if function is None else self.linker.exit_points(function)
+        exits = () if function is None else self.flows.exit_points(function)
         return bool(exits) and not any(way.state.processes == TOP for way in exits)
 
     def handler(self, step: ExplanationStep, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
@@ -132,47 +132,49 @@ class ExplanationPlaces:
         return (
             None
             if step.edge is not None and step.edge.passed_as_callback
-            else self.handler_at(step.event, tolerates)
+            else self.handler_at(step.call_site, tolerates)
         )
 
-    def handler_at(self, event: CallSite, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
+    def handler_at(self, call_site: CallSite, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
         """Find the handler around a call, or the context that suppresses, in its own function."""
-        for net in reversed(event.exception_contexts):
+        for net in reversed(call_site.exception_contexts):
             for handler in net.handlers:
-                alone = replace(event, nets=(replace(net, handlers=(handler,), suppressor=None),))
+                alone = replace(call_site, nets=(replace(net, handlers=(handler,), suppressor=None),))
                 if tolerates(self.protection.caught(alone)):
-                    return Place(event.function.module.path, handler.span)
+                    return Place(call_site.function.module.path, handler.span)
             suppressor = net.suppressor
-            if suppressor is not None and tolerates(self.protection.caught(replace(event, nets=(net,)))):
-                return Place(event.function.module.path, suppressor.span)
+            if suppressor is not None and tolerates(self.protection.caught(replace(call_site, nets=(net,)))):
+                return Place(call_site.function.module.path, suppressor.span)
         return None
 
     def lock(self, step: ExplanationStep) -> Place | None:
         """Find where the lock around a call is made or entered; a call that is only handed it holds none."""
-        return None if step.edge is not None and step.edge.passed_as_callback else self.lock_at(step.event)
+        return (
+            None if step.edge is not None and step.edge.passed_as_callback else self.lock_at(step.call_site)
+        )
 
-    def lock_at(self, event: CallSite) -> Place | None:
+    def lock_at(self, call_site: CallSite) -> Place | None:
         """Find where the lock around a call, in its own function, is made or entered."""
-        held = self.protection.held(event)
-        return (self._made(held[0], event.state.scope) or place_of(event)) if held else None
+        held = self.protection.held(call_site)
+        return (self._made(held[0], call_site.state.scope) or place_of(call_site)) if held else None
 
     def first(self, step: ExplanationStep) -> Place | None:
         """Find what lets one process go first: who runs what is handed over, or the context around a call."""
         if step.edge is not None and step.edge.passed_as_callback:
-            return None if step.edge.first is None else place_of(step.event)
-        event = step.event
-        for context in event.contexts:
-            if self.protection.serializing_context(replace(event, contexts=(context,))) is not None:
+            return None if step.edge.first is None else place_of(step.call_site)
+        call_site = step.call_site
+        for context in call_site.contexts:
+            if self.protection.serializing_context(replace(call_site, contexts=(context,))) is not None:
                 span = _span_of(context.expr)
-                return None if span is None else Place(event.function.module.path, span)
+                return None if span is None else Place(call_site.function.module.path, span)
         return None
 
     def private(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Place | None:
         """Find where what differs from process to process in a value is asked for, where that is a call."""
-        if depth > _DEEPEST or not self.linker.privacy.is_rank_dependent(expr, scope):
+        if depth > _DEEPEST or not self.flows.rank_dependence.is_rank_dependent(expr, scope):
             return None
         if isinstance(expr, (m.Name, m.Attribute)):
-            inner = expressions_of(self.linker.guards.known(expr, scope))
+            inner = expressions_of(self.flows.guards.known(expr, scope))
             if isinstance(expr, m.Attribute) and not inner:
                 inner = [Expression(expr.value, scope)]
         else:
@@ -187,19 +189,19 @@ class ExplanationPlaces:
 
     def _returned(self, call: m.Call, scope: Environment) -> list[Expression]:
         """Give what a function of the project returns."""
-        function = self.linker.resolver.callee(call, scope)
-        ways = () if function is None else self.linker.exit_points(function)
+        function = self.flows.resolver.callee(call, scope)
+        ways = () if function is None else self.flows.exit_points(function)
         return [Expression(way.value, way.state.scope) for way in ways if way.value is not None]
 
     def passed(self, step: ExplanationStep) -> Place | None:
         """Tell whether a caller passes something that differs from process to process."""
         if step.edge is None:
             return None
-        scope = step.event.state.scope
-        values = parts(step.event.call)
+        scope = step.call_site.state.scope
+        values = parts(step.call_site.call)
         differs = step.edge.spawn is not None
-        if differs or any(self.linker.privacy.is_rank_dependent(value, scope) for value in values):
-            return place_of(step.event)
+        if differs or any(self.flows.rank_dependence.is_rank_dependent(value, scope) for value in values):
+            return place_of(step.call_site)
         return None
 
     def _made(self, expr: m.Expr, scope: Environment) -> Place | None:
@@ -207,13 +209,13 @@ class ExplanationPlaces:
         span = _span_of(expr)
         if span is not None:
             return Place(scope.function.module.path, span)
-        made = (_place(value) for value in expressions_of(self.linker.guards.known(expr, scope)))
+        made = (_place(value) for value in expressions_of(self.flows.guards.known(expr, scope)))
         return next(filter(None, made), None)
 
 
-def place_of(event: CallSite) -> Place:
+def place_of(call_site: CallSite) -> Place:
     """Give the place of a call."""
-    return Place(event.function.module.path, event.call.span)
+    return Place(call_site.function.module.path, call_site.call.span)
 
 
 def _place(value: Expression) -> Place | None:

@@ -52,182 +52,186 @@ class Reason(Record, frozen=True):
 class Explanations:
     """Finds the reasons for silence, the strongest first."""
 
-    def __init__(self, propagation: EntryStates) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.propagation = propagation
-        self.protection = propagation.protection
-        self.linker = propagation.linker
-        self.causes = ExplanationPlaces(propagation)
+        self.entry_states = entry_states
+        self.protection = entry_states.protection
+        self.flows = entry_states.flows
+        self.causes = ExplanationPlaces(entry_states)
 
-    def reason(self, site: Access) -> Reason:
+    def reason(self, access: Access) -> Reason:
         """Tell what keeps a site silent.
 
         Args:
-            site: A site that no rule reported.
+            access: A site that no rule reported.
 
         Returns:
             The reason that decides most; `unexposed` where there is none and no rule looks for this.
         """
         return (
-            self._by_nature(site)
-            or self._guarded(site)
-            or self._private(site)
-            or self._locked(site)
-            or self._handled(site)
-            or self._ordered(site)
-            or self._preceded(site)
-            or self._unproven(site)
+            self._by_nature(access)
+            or self._guarded(access)
+            or self._private(access)
+            or self._locked(access)
+            or self._handled(access)
+            or self._ordered(access)
+            or self._preceded(access)
+            or self._unproven(access)
         )
 
     @staticmethod
-    def _by_nature(site: Access) -> Reason | None:
+    def _by_nature(access: Access) -> Reason | None:
         """What the call does makes it safe, whoever runs it."""
-        if site.operation.tolerant:
-            return Reason(
-                "tolerant", _ACCEPTED.get(site.operation.op, "what another process did is accepted")
-            )
-        if site.operation.synchronized:
-            return Reason("synchronized", f"{_doer(site)} holds several processes apart by itself")
-        if site.operation.exclusive and site.operation.op == "write":
+        if access.operation.tolerant:
+            return Reason("tolerant", _ACCEPTED.get(access.op, "what another process did is accepted"))
+        if access.operation.synchronized:
+            return Reason("synchronized", f"{_doer(access)} holds several processes apart by itself")
+        if access.operation.exclusive and access.op == "write":
             return Reason("exclusive", "one process alone can create it, the others fail")
         return None
 
     @staticmethod
-    def _preceded(site: Access) -> Reason | None:
-        if site.claimed_by is None:
+    def _preceded(access: Access) -> Reason | None:
+        if access.claimed_by is None:
             return None
-        place = Place(site.claimed_by.file, site.claimed_by.span)
+        place = Place(access.claimed_by.file, access.claimed_by.span)
         return Reason(
-            "preceded", f"{site.claimed_by.callee} comes first and leaves nothing to race for", place
+            "preceded", f"{access.claimed_by.callee} comes first and leaves nothing to race for", place
         )
 
-    def _guarded(self, site: Access) -> Reason | None:
-        if site.runs not in {Runs.ONE, Runs.PER_NODE}:
+    def _guarded(self, access: Access) -> Reason | None:
+        if access.runs not in {Runs.ONE, Runs.PER_NODE}:
             return None
-        act, scope = site.operation, site.leaf_call.state.scope
-        if act.only is not None and runs(FIRST[act.only]) is site.runs:
-            return Reason("guard", f"{_doer(site)} does it on {site.runs.value} alone", _elsewhere(site))
+        operation, scope = access.operation, access.leaf_call.state.scope
+        if operation.only is not None and runs(FIRST[operation.only]) is access.runs:
+            return Reason(
+                "guard", f"{_doer(access)} does it on {access.runs.value} alone", _elsewhere(access)
+            )
         if (
-            act.condition is not None
-            and runs(self.linker.guards.partition(act.condition, scope)[0]) is site.runs
+            operation.condition is not None
+            and runs(self.flows.guards.partition(operation.condition, scope)[0]) is access.runs
         ):
-            text = f"{spell(act.condition)} lets {site.runs.value} do it"
-            return Reason("guard", text, place_of(site.leaf_call))
-        return self._guarded_here(site) or self._guarded_below(site) or Reason("guard", _who(site))
+            text = f"{spell(operation.condition)} lets {access.runs.value} do it"
+            return Reason("guard", text, place_of(access.leaf_call))
+        return self._guarded_here(access) or self._guarded_below(access) or Reason("guard", _who(access))
 
-    def _guarded_here(self, site: Access) -> Reason | None:
+    def _guarded_here(self, access: Access) -> Reason | None:
         """Find the guard around the call from which a site is seen, or around the callers."""
-        place, step = self.causes.nearest(site.call_site, lambda step: self.causes.guard(step, site.runs))
+        place, step = self.causes.nearest(access.call_site, lambda step: self.causes.guard(step, access.runs))
         if step is None or place is None:
             return None
-        facts = step.event.function.facts
-        if self.propagation.hooks.of(step.event.function) is not None and place.span == facts.span:
-            return Reason("guard", f"the framework calls {facts.name} in {site.runs.value}", place)
+        facts = step.call_site.function.facts
+        if self.entry_states.hooks.of(step.call_site.function) is not None and place.span == facts.span:
+            return Reason("guard", f"the framework calls {facts.name} in {access.runs.value}", place)
         callers = ", whoever calls it" if step.is_one_of_several else ""
-        return Reason("guard", _who(site) + callers, place)
+        return Reason("guard", _who(access) + callers, place)
 
-    def _guarded_below(self, site: Access) -> Reason | None:
+    def _guarded_below(self, access: Access) -> Reason | None:
         """Find the guard between the call from which a site is seen and the one that does it."""
-        for event in site.inlined_chain[1:]:
-            place = self.causes.guard_at(event, site.runs)
+        for call_site in access.inlined_chain[1:]:
+            place = self.causes.guard_at(call_site, access.runs)
             if place is not None:
-                return Reason("guard", f"{site.runs.value} gets to {_doer(site)}", place)
+                return Reason("guard", f"{access.runs.value} gets to {_doer(access)}", place)
         return None
 
-    def _private(self, site: Access) -> Reason | None:
-        if site.reach is not Reach.PRIVATE or not self._is_private_throughout(site):
+    def _private(self, access: Access) -> Reason | None:
+        if access.reach is not Reach.PRIVATE or not self._is_private_throughout(access):
             return None
         whose = "each process has its own path"
         own = (
-            next((symbol.text for symbol in site.path.variables() if symbol.rank_dependent), "")
-            if site.path
+            next((symbol.text for symbol in access.path.variables() if symbol.rank_dependent), "")
+            if access.path
             else ""
         )
-        place, step = self.causes.nearest(site.call_site, self.causes.passed)
+        place, step = self.causes.nearest(access.call_site, self.causes.passed)
         if own:
-            return Reason("private", f"{whose}: {own} differs", self._source(site) or place)
+            return Reason("private", f"{whose}: {own} differs", self._source(access) or place)
         callers = "the caller passes it" if _is_only(step) else "every caller passes one"
         return Reason("private", f"{whose}: {callers}", place)
 
-    def _is_private_throughout(self, site: Access) -> bool:
+    def _is_private_throughout(self, access: Access) -> bool:
         """Tell whether a rename has both its paths for itself; whatever else has one."""
-        if site.operation.op != "rename":
+        if access.op != "rename":
             return True
-        others = (value for value in site.leaf_call.call.arguments if value is not site.operation.path)
-        target = site.operation.target or next(others, None)
-        path = None if target is None else self.linker.paths.normalize(target, site.leaf_call.state.scope)
+        others = (value for value in access.leaf_call.call.arguments if value is not access.operation.path)
+        target = access.operation.target or next(others, None)
+        path = None if target is None else self.flows.paths.normalize(target, access.leaf_call.state.scope)
         return path is not None and path.rank_dependent
 
-    def _source(self, site: Access) -> Place | None:
+    def _source(self, access: Access) -> Place | None:
         """Find the call that gives each process another value for its path."""
-        values = (site.operation.path,) if site.call_site is site.leaf_call else parts(site.call_site.call)
-        scope = site.call_site.state.scope
+        values = (
+            (access.operation.path,) if access.call_site is access.leaf_call else parts(access.call_site.call)
+        )
+        scope = access.call_site.state.scope
         found = (self.causes.private(value, scope) for value in values)
         here = next(filter(None, found), None)
-        return here or self.causes.private(site.operation.path, site.leaf_call.state.scope)
+        return here or self.causes.private(access.operation.path, access.leaf_call.state.scope)
 
-    def _locked(self, site: Access) -> Reason | None:
-        if not site.locked:
+    def _locked(self, access: Access) -> Reason | None:
+        if not access.locked:
             return None
-        for event in site.inlined_chain:
-            held = self.protection.held(event)
+        for call_site in access.inlined_chain:
+            held = self.protection.held(call_site)
             if held:
-                return Reason("lock", f"{spell(held[0])} is held", self.causes.lock_at(event))
-        place, step = self.causes.nearest(site.call_site, self.causes.lock)
+                return Reason("lock", f"{spell(held[0])} is held", self.causes.lock_at(call_site))
+        place, step = self.causes.nearest(access.call_site, self.causes.lock)
         who = "the caller" if _is_only(step) else "every caller"
         return Reason("lock", f"{who} holds a lock", place)
 
-    def _handled(self, site: Access) -> Reason | None:
-        error = _ERRORS.get(site.operation.op)
-        if error is None or not site.tolerates(error):
+    def _handled(self, access: Access) -> Reason | None:
+        error = _ERRORS.get(access.op)
+        if error is None or not access.tolerates(error):
             return None
-        tolerating = _tolerating(site, error)
-        for event in site.inlined_chain:
-            place = self.causes.handler_at(event, tolerating)
+        tolerating = _tolerating(access, error)
+        for call_site in access.inlined_chain:
+            place = self.causes.handler_at(call_site, tolerating)
             if place is not None:
                 return Reason("handled", f"{error} is handled", place)
-        place, step = self.causes.nearest(site.call_site, lambda step: self.causes.handler(step, tolerating))
+        place, step = self.causes.nearest(
+            access.call_site, lambda step: self.causes.handler(step, tolerating)
+        )
         callers = "" if _is_only(step) else " by every caller"
         return Reason("handled", f"{error} is handled{callers}", place)
 
-    def _ordered(self, site: Access) -> Reason | None:
-        if site.serialized_by is None:
+    def _ordered(self, access: Access) -> Reason | None:
+        if access.serialized_by is None:
             return None
-        who = _FIRST.get(site.serialized_by, "the main process")
-        place, _ = self.causes.nearest(site.call_site, self.causes.first)
+        who = _FIRST.get(access.serialized_by, "the main process")
+        place, _ = self.causes.nearest(access.call_site, self.causes.first)
         return Reason("first", f"{who} is done here before the others begin", place)
 
     @staticmethod
-    def _unproven(site: Access) -> Reason:
+    def _unproven(access: Access) -> Reason:
         """What a site lacks for a finding, though nothing speaks for it."""
-        op = site.operation.op
+        op = access.op
         if op == "link":
             return Reason("unexposed", "no rule reports a link without a test or a removal before it")
-        if op == "rename" and site.reach is Reach.PRIVATE:
+        if op == "rename" and access.reach is Reach.PRIVATE:
             return Reason("unexposed", "no rule reports what a rename makes of a path of one's own")
         if op not in _ALONE:
             return Reason("unexposed", f"no rule reports a {op}")
-        if op in {"write", "delete", "rename"} and site.path is None:
-            return Reason("unknown", f"what {_bare(site.path_source)} holds could not be followed")
-        if site.evidence is Evidence.NONE:
+        if op in {"write", "delete", "rename"} and access.path is None:
+            return Reason("unknown", f"what {_bare(access.path_source)} holds could not be followed")
+        if access.evidence is Evidence.NONE:
             return Reason("unproven", "nothing shows that several processes run this script")
-        if site.evidence is not Evidence.EVIDENT:
+        if access.evidence is not Evidence.EVIDENT:
             return Reason("unproven", "nothing shows that several processes run it")
         return Reason("unexposed", f"no rule that is on reports this {op}")
 
 
-def _doer(site: Access) -> str:
+def _doer(access: Access) -> str:
     """The function that does it, as the source spells it."""
-    return spell(site.leaf_call.call.function)
+    return spell(access.leaf_call.call.function)
 
 
-def _elsewhere(site: Access) -> Place | None:
+def _elsewhere(access: Access) -> Place | None:
     """The call that does it, where the site is seen from another."""
-    return None if site.call_site is site.leaf_call else place_of(site.leaf_call)
+    return None if access.call_site is access.leaf_call else place_of(access.leaf_call)
 
 
-def _who(site: Access) -> str:
-    return f"{site.runs.value} comes here"
+def _who(access: Access) -> str:
+    return f"{access.runs.value} comes here"
 
 
 def _is_only(step: ExplanationStep | None) -> bool:
@@ -235,9 +239,9 @@ def _is_only(step: ExplanationStep | None) -> bool:
     return step is not None and not step.is_one_of_several
 
 
-def _tolerating(site: Access, error: str) -> Callable[[frozenset[str]], bool]:
+def _tolerating(access: Access, error: str) -> Callable[[frozenset[str]], bool]:
     """Tell of some handled exceptions whether losing the race does no harm with them."""
-    return lambda caught: site.operation.tolerant or is_handled(error, caught)
+    return lambda caught: access.operation.tolerant or is_handled(error, caught)
 
 
 def _bare(spelled: str) -> str:

@@ -38,9 +38,9 @@ _BY_NUMBER: Final = frozenset({"os.fsync", "os.fdatasync", "os.fstat", "os.close
 class FileHandles:
     """Follows open files from the call that opened them."""
 
-    def __init__(self, linker: FunctionFlows, effects: Effects) -> None:
+    def __init__(self, flows: FunctionFlows, effects: Effects) -> None:
         """Prepare for a project."""
-        self.linker = linker
+        self.flows = flows
         self.effects = effects
 
     def opening(self, file: m.Expr, scope: Environment, depth: int = 0) -> OpenFile | None:
@@ -60,10 +60,10 @@ class FileHandles:
             case m.Call(function=m.Attribute(value=value, name="fileno")):
                 return self.opening(value, scope, depth + 1)
             case m.Call():
-                act = self._act(file, scope)
-                return None if act is None else OpenFile(file, act, scope)
+                operation = self._act(file, scope)
+                return None if operation is None else OpenFile(file, operation, scope)
             case m.Name() | m.Attribute():
-                bound = self.linker.guards.known(file, scope)
+                bound = self.flows.guards.known(file, scope)
                 return None if bound is None else self._behind(bound, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
                 return self.opening(body, scope, depth + 1) or self.opening(orelse, scope, depth + 1)
@@ -74,11 +74,11 @@ class FileHandles:
         """Read a call as the opening of a file; that of a temporary file, and of a number, hides its path."""
         if last_name(call.function) == "open":
             return self.effects.operation(call, scope)
-        resolver = self.linker.resolver
+        resolver = self.flows.resolver
         if resolver.type_name(resolver.symbol(call, scope)) != _FILE:
             return None
         name = resolver.qualify(call.function, scope) or ""
-        hidden = name == "os.fdopen" or self.linker.catalog.exact("private", name) is not None
+        hidden = name == "os.fdopen" or self.flows.catalog.exact("private", name) is not None
         return Operation("create", call, name, tolerant=True) if hidden else None
 
     def is_path_of(self, path: m.Expr, scope: Environment, opening: OpenFile) -> bool:
@@ -88,8 +88,8 @@ class FileHandles:
         number = given(opening.call, "0:fd")
         if number is None or opening.operation.api != "os.fdopen":
             return False
-        one = self.linker.guards.known(number, opening.scope)
-        two = self.linker.guards.known(path, scope)
+        one = self.flows.guards.known(number, opening.scope)
+        two = self.flows.guards.known(path, scope)
         return (
             isinstance(one, UnpackedPart)
             and isinstance(two, UnpackedPart)
@@ -114,14 +114,14 @@ class FileHandles:
         """Tell whether something is put into a file, by the function that opens it or others of its class."""
         function = opening.scope.function
         around = (function,) if function.owner is None else tuple(function.owner.methods.values())
-        events = (event for each in around for event in self.linker.call_sites(each))
-        return any(self._touched(event, opening) for event in events)
+        call_sites = (call_site for each in around for call_site in self.flows.call_sites(each))
+        return any(self._touched(call_site, opening) for call_site in call_sites)
 
-    def unflushed(self, event: CallSite, opening: OpenFile) -> CallSite | None:
+    def unflushed(self, call_site: CallSite, opening: OpenFile) -> CallSite | None:
         """Find the last call before an event that put something into a file's buffer, where it still is."""
         last: CallSite | None = None
-        for earlier in self.linker.call_sites_before(event):
-            if mutually_exclusive(earlier.state.conditions, event.state.conditions):
+        for earlier in self.flows.call_sites_before(call_site):
+            if mutually_exclusive(earlier.state.conditions, call_site.state.conditions):
                 continue
             if self._empties(earlier, opening):
                 last = None
@@ -129,25 +129,27 @@ class FileHandles:
                 last = earlier
         return last if opening.operation.op != "read" and is_buffered(opening) else None
 
-    def open_at(self, event: CallSite) -> Iterator[OpenFile]:
+    def open_at(self, call_site: CallSite) -> Iterator[OpenFile]:
         """Give the files that are open for writing at a call, as far as its own function shows."""
-        within = [id(context.expr) for context in event.contexts]
+        within = [id(context.expr) for context in call_site.contexts]
         entered = {
-            id(context.expr) for other in self.linker.call_sites(event.function) for context in other.contexts
+            id(context.expr)
+            for other in self.flows.call_sites(call_site.function)
+            for context in other.contexts
         }
-        for earlier in self.linker.call_sites_before(event):
-            act = self._act(earlier.call, earlier.state.scope)
+        for earlier in self.flows.call_sites_before(call_site):
+            operation = self._act(earlier.call, earlier.state.scope)
             is_open = id(earlier.call) in within or id(earlier.call) not in entered
-            if act is not None and act.op != "read" and is_open:
-                yield OpenFile(earlier.call, act, earlier.state.scope)
+            if operation is not None and operation.op != "read" and is_open:
+                yield OpenFile(earlier.call, operation, earlier.state.scope)
 
     def _is(self, file: m.Expr, scope: Environment, opening: OpenFile) -> bool:
         found = self.opening(file, scope)
         return found is not None and found.call is opening.call
 
-    def _touched(self, event: CallSite, opening: OpenFile) -> bool:
+    def _touched(self, call_site: CallSite, opening: OpenFile) -> bool:
         """Tell whether a call puts something into a file, by a method of it or by being handed it."""
-        call, scope = event.call, event.state.scope
+        call, scope = call_site.call, call_site.state.scope
         if call is opening.call:
             return False
         if isinstance(call.function, m.Attribute) and self._is(call.function.value, scope, opening):
@@ -155,14 +157,14 @@ class FileHandles:
         handed = (*call.arguments, *(keyword.value for keyword in call.keywords))
         if not any(self._is(value, scope, opening) for value in handed):
             return False
-        name = self.linker.resolver.qualify(call.function, scope)
-        return name not in _BY_NUMBER and self.linker.catalog.find("lock", name) is None
+        name = self.flows.resolver.qualify(call.function, scope)
+        return name not in _BY_NUMBER and self.flows.catalog.find("lock", name) is None
 
-    def _empties(self, event: CallSite, opening: OpenFile) -> bool:
-        call, scope = event.call, event.state.scope
+    def _empties(self, call_site: CallSite, opening: OpenFile) -> bool:
+        call, scope = call_site.call, call_site.state.scope
         if isinstance(call.function, m.Attribute) and call.function.name in _EMPTYING:
             return self._is(call.function.value, scope, opening)
-        callee = self.linker.resolver.callee(call, scope)
+        callee = self.flows.resolver.callee(call, scope)
         if callee is None or _EMPTYING.isdisjoint(callee.facts.mentions):
             return False
         return any(self._is(value, scope, opening) for value in call.arguments)

@@ -30,7 +30,7 @@ class FileName(Record, frozen=True):
     """What the words of a path mean, in the terms of the catalog's `path-word`.
 
     `means` is what the name of the file says, `hints` what the variables in it are
-    called, `folders` what is said of the folders, `told` what the functions are called
+    called, `folders` what is said of the folders, `display` what the functions are called
     that lead to it. `is_scratch` says that a fixed
     part of the path stands for a scratch file, `is_temporary` that anything in it
     does. `is_numbered` tells one of a series, which nothing overwrites, and
@@ -81,16 +81,16 @@ class FileName(Record, frozen=True):
 class FileNames:
     """Reads the names of files."""
 
-    def __init__(self, linker: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project."""
-        self.linker = linker
-        self.catalog = linker.catalog
-        self._collections = CollectionContents(linker.resolver)
+        self.flows = flows
+        self.catalog = flows.catalog
+        self._collections = CollectionContents(flows.resolver)
 
-    def of(self, site: Access) -> FileName:
+    def of(self, access: Access) -> FileName:
         """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
-        name = self._guessed(site.operation.path) if site.path is None else self._read(site.path)
-        return replace(name, told=self._meanings(_words(" ".join(_leading(site)))))
+        name = self._guessed(access.operation.path) if access.path is None else self._read(access.path)
+        return replace(name, told=self._meanings(_words(" ".join(_leading(access)))))
 
     def _guessed(self, expr: m.Expr) -> FileName:
         texts = list(_texts(expr))
@@ -119,7 +119,7 @@ class FileNames:
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
-            is_temporary=self.linker.paths.node_local.holds(path)
+            is_temporary=self.flows.paths.node_local.holds(path)
             or "creation" in path.rank_dependence
             or "scratch" in self._meanings(word for text in named for word in _words(text)),
             is_numbered=self._is_numbered(_symbols(last))
@@ -138,8 +138,8 @@ class FileNames:
             function = symbol.key[1] if symbol.key[0] == RESULT else None
             if not isinstance(function, LinkedFunction):
                 continue
-            for way in self.linker.exit_points(function):
-                path = None if way.value is None else self.linker.paths.normalize(way.value, way.state.scope)
+            for way in self.flows.exit_points(function):
+                path = None if way.value is None else self.flows.paths.normalize(way.value, way.state.scope)
                 if path is not None and path.components:
                     made |= self._meanings(_literal_words(path.components[-1]))
         return made
@@ -161,7 +161,7 @@ class FileNames:
 
     def _is_in_scratch(self, path: AbstractPath) -> bool:
         """Tell whether a file lies in a scratch folder, or under a fixed name where everybody's lie."""
-        place = self.linker.paths.node_local.folder(path)
+        place = self.flows.paths.node_local.folder(path)
         texts = [_text(component) for component in path.components]
         if place and len(texts) == place + 1:
             return texts[-1] is not None
@@ -169,11 +169,11 @@ class FileNames:
         return "scratch" in self._meanings(inner)
 
 
-def _leading(site: Access) -> Iterator[str]:
+def _leading(access: Access) -> Iterator[str]:
     """Name the functions that lead from where a site is seen to where it is done."""
-    yield site.function
-    if site.callee_access is not None:
-        yield from _leading(site.callee_access)
+    yield access.function
+    if access.callee_access is not None:
+        yield from _leading(access.callee_access)
 
 
 def _text(component: Component) -> str | None:

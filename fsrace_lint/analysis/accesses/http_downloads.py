@@ -33,24 +33,24 @@ _COPIED_TO: Final = "1:fdst"
 class HttpDownloads:
     """Finds the calls that open a file, or write it, for what a server answered."""
 
-    def __init__(self, linker: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.linker = linker
-        self.catalog = linker.catalog
+        self.flows = flows
+        self.catalog = flows.catalog
         self._filled: dict[LinkedFunction, frozenset[int]] = {}
 
-    def fills(self, event: CallSite) -> bool:
+    def fills(self, call_site: CallSite) -> bool:
         """Tell whether a call opens a file, or writes it, for what a server answered."""
-        function = event.function
+        function = call_site.function
         if _WHAT.keys().isdisjoint(function.facts.mentions):
             return False
         if function not in self._filled:
             self._filled[function] = frozenset(map(id, self._calls(function)))
-        return id(event.call) in self._filled[function]
+        return id(call_site.call) in self._filled[function]
 
     def _calls(self, function: LinkedFunction) -> Iterator[m.Expr]:
-        for event in self.linker.call_sites(function):
-            call, scope = event.call, event.state.scope
+        for call_site in self.flows.call_sites(function):
+            call, scope = call_site.call, call_site.state.scope
             name = last_name(call.function)
             answer = given(call, _WHAT[name]) if name in _WHAT else None
             if answer is None or not self._is_answer(answer, scope, 0):
@@ -64,7 +64,7 @@ class HttpDownloads:
 
     def _opened(self, file: m.Expr, scope: Environment) -> Iterator[m.Expr]:
         """Give the call that a file object comes from."""
-        bound = self.linker.guards.known(file, scope)
+        bound = self.flows.guards.known(file, scope)
         if isinstance(bound, ContextResult):
             bound = bound.context
         yield bound.expr if isinstance(bound, Expression) else file
@@ -75,7 +75,7 @@ class HttpDownloads:
             return False
         match expr:
             case m.Name() | m.Attribute():
-                bound = self.linker.guards.known(expr, scope)
+                bound = self.flows.guards.known(expr, scope)
                 if bound is not None:
                     return any(self._is_answer(v.expr, v.scope, depth + 1) for v in expressions_of(bound))
                 return isinstance(expr, m.Attribute) and self._is_answer(expr.value, scope, depth + 1)
@@ -88,12 +88,12 @@ class HttpDownloads:
 
     def _is_answered(self, call: m.Call, scope: Environment, depth: int) -> bool:
         """Tell whether a call asks a server, reads its answer, or only hands that on."""
-        name = self.linker.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
+        name = self.flows.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
         if self.catalog.find("response", name) is not None:
             return True
-        callee = self.linker.resolver.callee(call, scope)
+        callee = self.flows.resolver.callee(call, scope)
         if callee is not None:
-            ways = self.linker.exit_points(callee)
+            ways = self.flows.exit_points(callee)
             return any(
                 way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1)
                 for way in ways

@@ -151,15 +151,15 @@ class AccessContext(Protocol):
 class Access(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
 
-    `event` is the call it is seen from, `origin` the call that does it: another
+    `call_site` is the call it is seen from, `leaf_call` the call that does it: another
     one where the path was handed through functions of the project. `path` is
-    None where nothing is known of it, `spelled` is how the source spells it.
-    `standing` finds what is known beyond the code around it, and with what all callers bring.
-    `trace` finds how several processes come to the function of `event`.
-    `settled` says that it is judged here whoever calls, though callers hand over a part of its path;
+    None where nothing is known of it, `path_source` is how the source spells it.
+    `context` finds what is known beyond the code around it, and with what all callers bring.
+    `trace` finds how several processes come to the function of `call_site`.
+    `fixed_here` says that it is judged here whoever calls, though callers hand over a part of its path;
     `callers` are the calls that do, and `sure` tells then whether it is certain.
-    `after` is what is made before it and leaves nothing to race for. `below` is the same act
-    as the function that `event` calls has it, where that is not the call that does it.
+    `claimed_by` is what is made before it and leaves nothing to race for. `callee_access` is the same act
+    as the function that `call_site` calls has it, where that is not the call that does it.
     """
 
     operation: Operation
@@ -174,6 +174,11 @@ class Access(AtCall, Record, frozen=True, eq=False):
     sure: bool | None = None
     claimed_by: Access | None = None
     callee_access: Access | None = None
+
+    @property
+    def op(self) -> Op:
+        """What it does."""
+        return self.operation.op
 
     @property
     def caught(self) -> frozenset[str]:
@@ -192,7 +197,7 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def own(self) -> ProcessSet:
-        """Who gets from `event` to `origin`, before what the callers bring."""
+        """Who gets from `call_site` to `leaf_call`, before what the callers bring."""
         return self.context.own
 
     @property
@@ -217,7 +222,7 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def call_chain(self) -> tuple[CallSite, ...]:
-        """How several processes come to the function of `event`: the calls, nearest first."""
+        """How several processes come to the function of `call_site`: the calls, nearest first."""
         return self.trace().call_chain
 
     @property
@@ -271,13 +276,13 @@ class Access(AtCall, Record, frozen=True, eq=False):
     @property
     def can_be_made_twice(self) -> bool:
         """Whether several processes can make this file, link or tree at once, and one fails or spoils it."""
-        act = self.operation
-        if act.atomic or not self.is_contended or self.is_serialized:
+        operation = self.operation
+        if operation.atomic or not self.is_contended or self.is_serialized:
             return False
-        if act.op in {"write", "copy"}:
-            return not act.exclusive and not act.tolerant
+        if operation.op in {"write", "copy"}:
+            return not operation.exclusive and not operation.tolerant
         fails = not self.tolerates("FileExistsError")
-        return fails if act.op == "link" else act.tree and (fails or act.tolerant)
+        return fails if operation.op == "link" else operation.tree and (fails or operation.tolerant)
 
     @property
     def is_private(self) -> bool:

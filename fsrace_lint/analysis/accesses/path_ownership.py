@@ -25,10 +25,10 @@ _DEEPEST: Final = 4
 class PathOwnership:
     """Follows the paths of functions to what all callers pass for them."""
 
-    def __init__(self, paths: PathNormalizer, propagation: EntryStates) -> None:
+    def __init__(self, paths: PathNormalizer, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.paths = paths
-        self.propagation = propagation
+        self.entry_states = entry_states
         self._passes: Memo[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = Memo((False, False))
         self._items: Memo[tuple[LinkedFunction, str, int], bool] = Memo(unknown=False)
 
@@ -59,7 +59,7 @@ class PathOwnership:
             if parameter is None or private:
                 certain = certain and names_the_file
                 continue
-            if not self.propagation.callers(function):
+            if not self.entry_states.callers(function):
                 certain = certain and names_the_file
                 continue
             private, passed_certain = self._passed(parameter, function, depth, is_folder=names_the_file)
@@ -73,9 +73,9 @@ class PathOwnership:
         parameter = self.paths.parameter_of(only, function) if isinstance(only, PathVariable) else None
         if parameter is None or depth > _DEEPEST:
             return False
-        edges = self.propagation.callers(function)
+        edges = self.entry_states.callers(function)
         return bool(edges) and all(
-            self._is_in_own_folder(given_by(edge, parameter, function), edge.event.state.scope, depth)
+            self._is_in_own_folder(given_by(edge, parameter, function), edge.call_site.state.scope, depth)
             for edge in edges
         )
 
@@ -96,7 +96,7 @@ class PathOwnership:
         )
         if isinstance(made, Expression) and isinstance(made.expr, m.Call):
             callee = self.paths.resolver.callee(made.expr, made.scope)
-            ways = () if callee is None else self.propagation.linker.exit_points(callee)
+            ways = () if callee is None else self.entry_states.flows.exit_points(callee)
             yield from ((way.value, way.state.scope) for way in ways if way.value is not None)
 
     def _is_dealt_out(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
@@ -115,11 +115,11 @@ class PathOwnership:
 
     def _is_handed_items(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
         """Tell whether all callers hand over items, or what they have made from theirs."""
-        edges = self.propagation.callers(function) if depth <= _DEEPEST else ()
+        edges = self.entry_states.callers(function) if depth <= _DEEPEST else ()
         for edge in edges:
             if differs(edge, parameter, function):
                 continue
-            value, scope = given_by(edge, parameter, function), edge.event.state.scope
+            value, scope = given_by(edge, parameter, function), edge.call_site.state.scope
             if value is None or not self._is_of_item(Expression(value, scope), scope.function, depth + 1):
                 return False
         return bool(edges)
@@ -137,7 +137,7 @@ class PathOwnership:
         self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
     ) -> tuple[bool, bool]:
         answers = []
-        for edge in self.propagation.callers(function):
+        for edge in self.entry_states.callers(function):
             if depth > _DEEPEST:
                 return False, False
             if differs(edge, parameter, function):
@@ -149,7 +149,7 @@ class PathOwnership:
             if value is None:
                 answers.append((False, parameter.default is not None))
                 continue
-            scope = edge.event.state.scope
+            scope = edge.call_site.state.scope
             path = self.paths.normalize(value, scope)
             answers.append(self.of(path, scope.function, depth + 1, is_folder=is_folder))
         return all(private for private, _ in answers), all(certain for _, certain in answers)

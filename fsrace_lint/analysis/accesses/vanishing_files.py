@@ -93,11 +93,11 @@ class VanishingFile(Record, frozen=True, eq=False):
 class VanishingFiles:
     """Finds reads of files that others take away."""
 
-    def __init__(self, sites: Accesses) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.sites = sites
-        self.linker: FunctionFlows = sites.linker
-        catalog, mentions = self.linker.catalog, self.linker.mentions
+        self.accesses = accesses
+        self.flows: FunctionFlows = accesses.flows
+        catalog, mentions = self.flows.catalog, self.flows.mentions
         self._names = mentions.names_of_library(catalog.last_names["effect"])
         taking = (name for name in catalog.names("effect") if catalog.exact("effect", name).op in _TAKING)
         self._taking = mentions.names_of_library(name.rpartition(".")[2] for name in taking)
@@ -107,14 +107,14 @@ class VanishingFiles:
         """Give the reads of a function that another process can take the file away from."""
         if self._names.isdisjoint(function.facts.mentions):
             return
-        for event in self.linker.call_sites(function):
-            act = self._read(event)
-            if act is None:
+        for call_site in self.flows.call_sites(function):
+            operation = self._read(call_site)
+            if operation is None:
                 continue
-            scope = event.state.scope
-            listing = self.listing(act.path, scope)
-            path = self.linker.paths.normalize(act.path, scope)
-            seen = listing if path is None or listing is not None else self._present(event, path)
+            scope = call_site.state.scope
+            listing = self.listing(operation.path, scope)
+            path = self.flows.paths.normalize(operation.path, scope)
+            seen = listing if path is None or listing is not None else self._present(call_site, path)
             if seen is None:
                 continue
             if isinstance(seen, DirectoryListing):
@@ -122,32 +122,33 @@ class VanishingFiles:
             else:
                 removal = None if path is None else self._removal_of(path, function)
             if removal is not None:
-                yield VanishingFile(self.sites.access_at(act, event, scope), seen, removal)
+                yield VanishingFile(self.accesses.access_at(operation, call_site, scope), seen, removal)
 
-    def _read(self, event: CallSite) -> Operation | None:
+    def _read(self, call_site: CallSite) -> Operation | None:
         """Read a call as one that uses a file, by itself or as the order in which others are put."""
-        scope = event.state.scope
-        act = self.sites.effects.operation(event.call, scope)
-        if act is not None:
-            return act if act.op == "read" else None
-        if not event.call.keywords:
+        scope = call_site.state.scope
+        operation = self.accesses.effects.operation(call_site.call, scope)
+        if operation is not None:
+            return operation if operation.op == "read" else None
+        if not call_site.call.keywords:
             return None
-        key = next((keyword.value for keyword in event.call.keywords if keyword.name == "key"), None)
+        key = next((keyword.value for keyword in call_site.call.keywords if keyword.name == "key"), None)
         if key is None or not self._reads(key, scope):
             return None
-        values = (*event.call.arguments, *parts(event.call.function))
+        values = (*call_site.call.arguments, *parts(call_site.call.function))
         return Operation("read", values[0], "key", tolerant=False) if values else None
 
     def _reads(self, key: m.Expr, scope: Environment) -> bool:
         """Tell whether a function asks for something of the file that it is given."""
         if isinstance(key, m.Lambda):
             function = scope.function.module.functions[key.function]
-            acts = (
-                self.sites.effects.operation(e.call, e.state.scope) for e in self.linker.call_sites(function)
+            operations = (
+                self.accesses.effects.operation(e.call, e.state.scope)
+                for e in self.flows.call_sites(function)
             )
-            return any(act is not None and act.op == "read" for act in acts)
-        name = self.linker.resolver.qualify(key, scope)
-        effect = None if name is None else self.linker.catalog.exact("effect", name)
+            return any(operation is not None and operation.op == "read" for operation in operations)
+        name = self.flows.resolver.qualify(key, scope)
+        effect = None if name is None else self.flows.catalog.exact("effect", name)
         return effect is not None and effect.op == "read"
 
     def listing(self, expr: m.Expr, scope: Environment, depth: int = 0) -> DirectoryListing | None:
@@ -155,12 +156,12 @@ class VanishingFiles:
         if depth > _DEEPEST:
             return None
         if isinstance(expr, m.Call):
-            act = self.sites.effects.operation(expr, scope)
-            if act is not None and act.op == "list":
-                folder = _folder(self.linker.paths.normalize(act.path, scope))
+            operation = self.accesses.effects.operation(expr, scope)
+            if operation is not None and operation.op == "list":
+                folder = _folder(self.flows.paths.normalize(operation.path, scope))
                 return DirectoryListing(expr, folder, scope.function.module.path)
         if isinstance(expr, (m.Name, m.Attribute)):
-            bound = self.linker.guards.known(expr, scope)
+            bound = self.flows.guards.known(expr, scope)
             if bound is not None:
                 return self._listing_behind(bound, depth + 1) or self._gathered(expr, bound, depth + 1)
         values: Iterable[m.Expr] = parts(expr)
@@ -189,13 +190,17 @@ class VanishingFiles:
         ):
             return None
         appending = m.Attribute(name, "append")
-        calls = (event for event in self.linker.call_sites(binding.scope.function) if event.call.arguments)
+        calls = (
+            call_site
+            for call_site in self.flows.call_sites(binding.scope.function)
+            if call_site.call.arguments
+        )
         added = ((e.call.arguments[0], e.state.scope) for e in calls if e.call.function == appending)
         return _first(self.listing(value, scope, depth) for value, scope in added)
 
-    def _present(self, event: CallSite, path: AbstractPath) -> ExistenceCheck | None:
+    def _present(self, call_site: CallSite, path: AbstractPath) -> ExistenceCheck | None:
         """Find the test that saw a path there."""
-        probes = self.sites.tests.among(event.state.conditions, event.call)
+        probes = self.accesses.tests.among(call_site.state.conditions, call_site.call)
         return next((probe for probe in probes if not probe.found_missing and probe.path == path), None)
 
     def _removal_of(self, path: AbstractPath, reader: LinkedFunction) -> Removal | None:
@@ -231,7 +236,7 @@ class VanishingFiles:
 
     @functools.cached_property
     def _everywhere(self) -> tuple[Removal, ...]:
-        mentions = self.linker.mentions
+        mentions = self.flows.mentions
         taking = {function for name in self._taking for function in mentions.of_name(name)}
         functions = sorted(taking, key=lambda function: function.order)
         return tuple(removal for function in functions for removal in self._found(function))
@@ -245,12 +250,12 @@ class VanishingFiles:
         return self._known[function]
 
     def _find(self, function: LinkedFunction) -> Iterator[Removal]:
-        for event in self.linker.call_sites(function):
-            scope = event.state.scope
-            act = self.sites.effects.operation(event.call, scope)
-            if act is not None and act.op in _TAKING:
-                path = self.linker.paths.normalize(act.path, scope)
-                yield Removal(event, path, self.listing(act.path, scope))
+        for call_site in self.flows.call_sites(function):
+            scope = call_site.state.scope
+            operation = self.accesses.effects.operation(call_site.call, scope)
+            if operation is not None and operation.op in _TAKING:
+                path = self.flows.paths.normalize(operation.path, scope)
+                yield Removal(call_site, path, self.listing(operation.path, scope))
 
 
 def _folder(path: AbstractPath | None) -> AbstractPath | None:

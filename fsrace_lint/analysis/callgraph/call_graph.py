@@ -52,7 +52,7 @@ class CallEdge(Record, frozen=True, eq=False):
     hands over its arguments, where that is another: `delayed(f)(value)`.
     """
 
-    event: CallSite
+    call_site: CallSite
     passed_as_callback: bool
     only: ProcessSet = TOP
     position: int | None = None
@@ -67,11 +67,11 @@ class CallEdge(Record, frozen=True, eq=False):
     @property
     def is_on_self(self) -> bool:
         """Whether the caller calls another method of its own object, or of one that its class makes."""
-        called, caller = self.event.call.function, self.event.function
+        called, caller = self.call_site.call.function, self.call_site.function
         if not isinstance(called, m.Attribute) or not caller.takes_object or not caller.facts.parameters:
             return False
         owner, own = called.value, m.Name(caller.facts.parameters[0].name)
-        bound = self.event.state.scope.get(owner.id) if isinstance(owner, m.Name) else None
+        bound = self.call_site.state.scope.get(owner.id) if isinstance(owner, m.Name) else None
         made = bound.expr if isinstance(bound, Expression) else owner
         builds = m.Name("classmethod") in caller.facts.decorators
         return (
@@ -83,7 +83,9 @@ class CallEdge(Record, frozen=True, eq=False):
         """Whether it starts more than one process."""
         if self.spawn is None:
             return False
-        return self.event.repeated or not (self.spawn.single or _starts_one(self.spawn, self.event.call))
+        return self.call_site.repeated or not (
+            self.spawn.single or _starts_one(self.spawn, self.call_site.call)
+        )
 
 
 class _Use(Record, frozen=True, eq=False):
@@ -93,7 +95,7 @@ class _Use(Record, frozen=True, eq=False):
     method it is. `order` is that of the code.
     """
 
-    event: CallSite
+    call_site: CallSite
     order: int = 0
     position: int | None = None
     keyword: str | None = None
@@ -106,8 +108,8 @@ class _Use(Record, frozen=True, eq=False):
         if self.exact:
             return False
         if method.facts.name == "__init__":
-            called = self.event.call.function
-            bound = self.event.state.scope.get(called.id) if isinstance(called, m.Name) else None
+            called = self.call_site.call.function
+            bound = self.call_site.state.scope.get(called.id) if isinstance(called, m.Name) else None
             return isinstance(bound, Argument)
         return self.receiver is None or self.receiver in owner.ancestors()
 
@@ -119,40 +121,40 @@ class _Open:
     it was resolved.
     """
 
-    __slots__ = ("events", "names", "numbers")
+    __slots__ = ("call_sites", "names", "numbers")
 
-    def __init__(self, events: Iterable[CallSite], denoting: Container[str]) -> None:
+    def __init__(self, call_sites: Iterable[CallSite], denoting: Container[str]) -> None:
         """Take the calls of a function."""
         self.names: list[str | None] = []
-        self.events: list[CallSite] = []
+        self.call_sites: list[CallSite] = []
         self.numbers: list[int | None] = []
-        for event in events:
-            called = event.call.function
-            self._add(event, None, called, denoting)
+        for call_site in call_sites:
+            called = call_site.call.function
+            self._add(call_site, None, called, denoting)
             if not (isinstance(called, m.Name) and called.id in _CALLING_NOTHING):
-                for number, (_, _, value) in enumerate(arguments_of(event.call)):
-                    self._add(event, number, value, denoting)
+                for number, (_, _, value) in enumerate(arguments_of(call_site.call)):
+                    self._add(call_site, number, value, denoting)
 
-    def _add(self, event: CallSite, number: int | None, expr: m.Expr, denoting: Container[str]) -> None:
+    def _add(self, call_site: CallSite, number: int | None, expr: m.Expr, denoting: Container[str]) -> None:
         name = m.LAMBDA if isinstance(expr, m.Lambda) else ""
         if isinstance(expr, (m.Name, m.Attribute)):
             name = last_name(expr)
             name = name if name in denoting else ""
         if name:
             self.names.append(name)
-            self.events.append(event)
+            self.call_sites.append(call_site)
             self.numbers.append(number)
 
 
 class CallGraph:
     """Finds the ways into functions, each function's once."""
 
-    def __init__(self, linker: FunctionFlows, summaries: Summaries) -> None:
+    def __init__(self, flows: FunctionFlows, summaries: Summaries) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.linker = linker
-        self.catalog = linker.catalog
+        self.flows = flows
+        self.catalog = flows.catalog
         self.summaries = summaries
-        self.mentions = linker.mentions
+        self.mentions = flows.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
         self._open: dict[LinkedFunction, _Open] = {}
         self._is_done = False
@@ -180,7 +182,7 @@ class CallGraph:
         callers = (caller for caller in module.functions if caller.facts.use(name))
         self._look_at(callers, {name})
         found = self._unresolved.get((module, name), ())
-        return tuple(sorted(found, key=lambda edge: edge.event.function.order))
+        return tuple(sorted(found, key=lambda edge: edge.call_site.function.order))
 
     def search(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give every way into a function as it is found, in no order: for those who need not see all."""
@@ -191,7 +193,7 @@ class CallGraph:
 
     def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give the same where all are asked for in the end, unless few files are asked about."""
-        return self.search(function) if self.linker.asks_few else iter(self.callers(function))
+        return self.search(function) if self.flows.asks_few else iter(self.callers(function))
 
     def callback_arguments(
         self, function: LinkedFunction, among: AbstractSet[str] | None = None
@@ -257,10 +259,10 @@ class CallGraph:
 
         It is not done while one is being followed: what leads back to that has no calls yet.
         """
-        if self.linker.asks_few or self._is_done:
+        if self.flows.asks_few or self._is_done:
             return self._is_done
-        if self.mentions.effort > COST_OF_FOLLOWING * self._count and not self.linker.circle.depth:
-            for module in self.linker.table.modules:
+        if self.mentions.effort > COST_OF_FOLLOWING * self._count and not self.flows.circle.depth:
+            for module in self.flows.table.modules:
                 self._look_at(module.functions, self.mentions.every)
             self._is_done = True
         return self._is_done
@@ -268,7 +270,7 @@ class CallGraph:
     @functools.cached_property
     def _count(self) -> int:
         """How many functions the project has; to count them reads the facts of all files."""
-        return sum(len(module.functions) for module in self.linker.table.modules)
+        return sum(len(module.functions) for module in self.flows.table.modules)
 
     def _search_calls(
         self, function: LinkedFunction, *, handed: bool = False, among: AbstractSet[str] | None = None
@@ -294,7 +296,7 @@ class CallGraph:
                 continue
             for order, name in enumerate(found.names):
                 if name is not None and name in names:
-                    self._note(found.events[order], found.numbers[order], order)
+                    self._note(found.call_sites[order], found.numbers[order], order)
                     found.names[order] = None
 
     def _opened(self, caller: LinkedFunction) -> _Open:
@@ -302,7 +304,7 @@ class CallGraph:
             before = len(self._looked_at)
             self._open[caller] = _Open((), ())  # while it is being followed its calls are not known
             try:
-                self._open[caller] = _Open(self.linker.call_sites(caller), self.mentions.denoting)
+                self._open[caller] = _Open(self.flows.call_sites(caller), self.mentions.denoting)
             except BaseException:
                 del self._open[caller]
                 raise
@@ -311,70 +313,72 @@ class CallGraph:
                     self._looked_at.clear()
         return self._open[caller]
 
-    def _note(self, event: CallSite, number: int | None, order: int) -> None:
+    def _note(self, call_site: CallSite, number: int | None, order: int) -> None:
         """Note which function of the project a call runs, or is handed in an argument."""
-        scope = event.state.scope
-        expr, use = event.call.function, _Use(event, order)
+        scope = call_site.state.scope
+        expr, use = call_site.call.function, _Use(call_site, order)
         if number is not None:
-            position, keyword, expr = next(itertools.islice(arguments_of(event.call), number, None))
-            use = _Use(event, order, position, keyword, handed=True)
-        resolver = self.linker.resolver
+            position, keyword, expr = next(itertools.islice(arguments_of(call_site.call), number, None))
+            use = _Use(call_site, order, position, keyword, handed=True)
+        resolver = self.flows.resolver
         entity = resolver.symbol(expr, scope)
         receiver = resolver.class_of(resolver.symbol(expr.value, scope)) if _is_method(expr, entity) else None
         if isinstance(expr, m.Attribute):
             use = replace(use, exact=is_super(expr.value), receiver=receiver)
         for target in tuple(_targets(expr, entity, receiver)):
-            self._uses.setdefault(target, {}).setdefault(use.event.function, []).append(use)
+            self._uses.setdefault(target, {}).setdefault(use.call_site.function, []).append(use)
         if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
-            key = use.event.function.module, expr.name
-            self._unresolved.setdefault(key, []).append(CallEdge(use.event, passed_as_callback=False))
+            key = use.call_site.function.module, expr.name
+            self._unresolved.setdefault(key, []).append(CallEdge(use.call_site, passed_as_callback=False))
 
     def _edge(self, use: _Use) -> CallEdge:
         if not use.handed:
-            return CallEdge(use.event, passed_as_callback=False, receiver=use.receiver)
-        found = self._handed(use.event, use.position, use.keyword)
-        return replace(found, event=use.event, position=use.position)
+            return CallEdge(use.call_site, passed_as_callback=False, receiver=use.receiver)
+        found = self._handed(use.call_site, use.position, use.keyword)
+        return replace(found, call_site=use.call_site, position=use.position)
 
-    def _handed(self, event: CallSite, position: int | None, keyword: str | None) -> CallEdge:
+    def _handed(self, call_site: CallSite, position: int | None, keyword: str | None) -> CallEdge:
         """Tell who runs a function that is handed over in an argument, and whether in new processes."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
-        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+        name = qualified_name(entity) or f"*.{last_name(call_site.call.function)}"
         once = self.catalog.find("run-once", name)
         callback = self.catalog.find("callback", name)
         spawn = self.catalog.find("spawn", name)
         first = self.catalog.find("first", name)
         helper = as_function(entity)
         edge = CallEdge(
-            event, passed_as_callback=True, spawn=spawn, first=None if first is None else first.scope
+            call_site, passed_as_callback=True, spawn=spawn, first=None if first is None else first.scope
         )
         if once is not None:
             return replace(edge, only=FIRST[once.scope], mutes=package_of(name) if once.mutes else "")
         if callback is not None:
             return CallEdge(
-                event, passed_as_callback=True, only=self._who_calls(callback.runs_in, event.function)
+                call_site, passed_as_callback=True, only=self._who_calls(callback.runs_in, call_site.function)
             )
         if spawn is not None and spawn.curried:
-            if self._runs_threads(spawn, event.function):
-                return CallEdge(event, passed_as_callback=True)
-            outer = (other.call for other in self.linker.call_sites(event.function))
-            return replace(edge, passing=next((call for call in outer if call.function is event.call), None))
+            if self._runs_threads(spawn, call_site.function):
+                return CallEdge(call_site, passed_as_callback=True)
+            outer = (other.call for other in self.flows.call_sites(call_site.function))
+            return replace(
+                edge, passing=next((call for call in outer if call.function is call_site.call), None)
+            )
         if spawn is not None or first is not None:
             return edge
         if helper is not None:
             parameter = received(helper, position, keyword)
             only = self.summaries.callback_processes(helper, parameter)
             return replace(edge, only=only, helper=helper, parameter=parameter)
-        for other in self.linker.call_sites(event.function) if name == "functools.partial" else ():
+        for other in self.flows.call_sites(call_site.function) if name == "functools.partial" else ():
             for index, value in enumerate(other.call.arguments):
-                if self._is_result(value, other.state.scope, event.call):
+                if self._is_result(value, other.state.scope, call_site.call):
                     return self._handed(other, index, None)
         return edge
 
     def _runs_threads(self, spawn: Spawn, function: LinkedFunction) -> bool:
         """Tell whether a function has what it hands over run in threads of one process."""
-        for event in self.linker.call_sites(function) if spawn.runner else ():
-            if self.linker.resolver.qualify(event.call.function, event.state.scope) == spawn.runner:
-                values = ((each.name, each.value) for each in event.call.keywords)
+        for call_site in self.flows.call_sites(function) if spawn.runner else ():
+            if self.flows.resolver.qualify(call_site.call.function, call_site.state.scope) == spawn.runner:
+                values = ((each.name, each.value) for each in call_site.call.keywords)
                 named = (f"{name}={v.value}" for name, v in values if isinstance(v, m.Constant))
                 return not set(spawn.threads).isdisjoint(named)
         return False
@@ -382,15 +386,15 @@ class CallGraph:
     def _who_calls(self, method: str, function: LinkedFunction) -> ProcessSet:
         """Tell which processes call a method in a function; all where none does, and others may."""
         called = BOTTOM
-        for event in self.linker.call_sites(function):
-            if last_name(event.call.function) == method:
-                called |= event.state.processes
+        for call_site in self.flows.call_sites(function):
+            if last_name(call_site.call.function) == method:
+                called |= call_site.state.processes
         return called or TOP
 
     def _is_result(self, value: m.Expr, scope: Environment, call: m.Call) -> bool:
         """Tell whether an argument is the result of a call, itself or by name."""
         if isinstance(value, m.Name):
-            bound = self.linker.resolver.binding(value.id, scope)
+            bound = self.flows.resolver.binding(value.id, scope)
             return isinstance(bound, Expression) and bound.expr is call
         return value is call
 

@@ -56,7 +56,7 @@ class _Step(NamedTuple):
     function that it calls, and `called` is the class of the object whose method that is.
     """
 
-    event: CallSite
+    call_site: CallSite
     owner: LinkedClass | None
     enters: bool = False
     called: LinkedClass | None = None
@@ -69,7 +69,7 @@ class _Call(Record, frozen=True, eq=False):
     processes, `launch` is what it starts or prepares them with.
     """
 
-    event: CallSite
+    call_site: CallSite
     callee: LinkedFunction | None
     meets: bool
     launch: Launch | None
@@ -83,11 +83,11 @@ class _Call(Record, frozen=True, eq=False):
 class ConcurrencyEvidence:
     """Looks for signs of several processes in functions, their callers and the helpers they call."""
 
-    def __init__(self, linker: FunctionFlows, propagation: EntryStates) -> None:
+    def __init__(self, flows: FunctionFlows, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.linker = linker
-        self.catalog = linker.catalog
-        self.propagation = propagation
+        self.flows = flows
+        self.catalog = flows.catalog
+        self.entry_states = entry_states
         self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], ConcurrencyTrace] = {}
         self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
         self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
@@ -95,23 +95,23 @@ class ConcurrencyEvidence:
         self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._coordinates: Memo[tuple[LinkedFunction, int], tuple[CallSite, ...]] = Memo(())
 
-    def trace(self, event: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
+    def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Tell how sure it is that several processes come to a call, and why.
 
         Args:
-            event: The call.
+            call_site: The call.
             by_one: Whether it is enough that one of several comes, as to what a crash alone can harm.
 
         Returns:
             How they come, and what shows that there are several.
         """
-        tests = ((id(x.test), x.truth) for x in event.state.conditions)
-        key = event.function, tuple(tests), by_one
+        tests = ((id(x.test), x.truth) for x in call_site.state.conditions)
+        key = call_site.function, tuple(tests), by_one
         if key not in self._traces:
-            self._traces[key] = self._find_trace(event, by_one=by_one)
+            self._traces[key] = self._find_trace(call_site, by_one=by_one)
         return self._traces[key]
 
-    def _find_trace(self, event: CallSite, *, by_one: bool) -> ConcurrencyTrace:
+    def _find_trace(self, call_site: CallSite, *, by_one: bool) -> ConcurrencyTrace:
         """Find the shortest way from a function with a sign, else from one that nobody calls.
 
         A method is followed to those calls alone that can be on an object of its class,
@@ -119,7 +119,7 @@ class ConcurrencyEvidence:
         known to come where every call passes a constant that rules it out; nor, where some
         ways hold apart the processes that take them, that several take another one.
         """
-        start = _Step(event, event.function.owner)
+        start = _Step(call_site, call_site.function.owner)
         ways: dict[_Step, tuple[CallSite, ...]] = {start: ()}
         waiting = [start]
         callers: dict[_Caller, tuple[CallSite, ...]] = {}
@@ -129,7 +129,7 @@ class ConcurrencyEvidence:
         apart = False
         while waiting:
             step = waiting.pop(0)
-            here, class_, way = step.event, step.owner, ways[step]
+            here, class_, way = step.call_site, step.owner, ways[step]
             if self._runs_alone(here.function):
                 alone = way
                 continue
@@ -152,7 +152,7 @@ class ConcurrencyEvidence:
             for edge in edges:
                 above = _above(edge, class_)
                 if above is not None and above not in ways:
-                    ways[above] = (*way, edge.event)
+                    ways[above] = (*way, edge.call_site)
                     waiting.append(above)
         if not roots:
             evidence = Evidence.PLAUSIBLE if alone is None else Evidence.NONE
@@ -163,16 +163,18 @@ class ConcurrencyEvidence:
         return ConcurrencyTrace(Evidence.NONE if alone_here or apart else Evidence.PLAUSIBLE, way, None)
 
     def _ways_to(
-        self, event: CallSite, *, by_one: bool
+        self, call_site: CallSite, *, by_one: bool
     ) -> tuple[tuple[CallEdge, ...], tuple[CallEdge, ...], bool]:
         """Give the ways to a call, those that can show several processes, and if some hold them apart."""
-        propagation = self.propagation
+        entry_states = self.entry_states
         if by_one:
-            edges = propagation.callers(event.function)
-            return edges, propagation.feasible_callers(event, edges), False
-        ways_in = propagation.ways_in(event.function)
-        loose = propagation.unordered_callers(event.function, ways_in)
-        showing = propagation.feasible_callers(event, propagation.equally_wide_callers(event, loose))
+            edges = entry_states.callers(call_site.function)
+            return edges, entry_states.feasible_callers(call_site, edges), False
+        ways_in = entry_states.ways_in(call_site.function)
+        loose = entry_states.unordered_callers(call_site.function, ways_in)
+        showing = entry_states.feasible_callers(
+            call_site, entry_states.equally_wide_callers(call_site, loose)
+        )
         return ways_in, showing, len(loose) < len(ways_in)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
@@ -189,12 +191,12 @@ class ConcurrencyEvidence:
         if not self._is_packaged(root):
             return True
         by_hand = not _RUN_BY_HAND.isdisjoint(root.module.name.split("."))
-        return by_hand and root.index == 0 and not self.linker.resolver.importers(root.module)
+        return by_hand and root.index == 0 and not self.flows.resolver.importers(root.module)
 
     def _is_packaged(self, function: LinkedFunction) -> bool:
         """Tell whether a file belongs to a package, so that more than its own main part may use it."""
         package = function.module.name.rpartition(".")[0]
-        return bool(package) and self.linker.table.exact(package) is not None
+        return bool(package) and self.flows.table.exact(package) is not None
 
     def _may_launch(self, function: LinkedFunction) -> bool:
         """Tell whether a function calls what also runs on one device: a trainer, say."""
@@ -206,29 +208,35 @@ class ConcurrencyEvidence:
 
         What the call leads to shows it only where the way passes it.
         """
-        event = step.event
+        call_site = step.call_site
         entered = (
-            _place(event.function, event.call.span) if step.enters and not self._is_sign(event) else None
+            _place(call_site.function, call_site.call.span)
+            if step.enters and not self._is_sign(call_site)
+            else None
         )
-        for sign, before in self._signs_of(event.function):
-            passed = sign.place != entered and not mutually_exclusive(before, event.state.conditions)
+        for sign, before in self._signs_of(call_site.function):
+            passed = sign.place != entered and not mutually_exclusive(before, call_site.state.conditions)
             if passed and not self._makes_another(sign, step):
                 return sign
         return None
 
-    def _is_sign(self, event: CallSite) -> bool:
+    def _is_sign(self, call_site: CallSite) -> bool:
         """Tell whether a call launches or synchronizes processes, whatever it leads to."""
         return any(
-            call.event is event and (call.meets or call.launches) for call in self._calls_of(event.function)
+            call.call_site is call_site and (call.meets or call.launches)
+            for call in self._calls_of(call_site.function)
         )
 
     def _makes_another(self, sign: ConcurrencyMarker, step: _Step) -> bool:
         """Tell whether a sign is that the object of a call is made, but in a branch for another class."""
-        called, scope = step.event.call.function, step.event.state.scope
+        called, scope = step.call_site.call.function, step.call_site.state.scope
         on = called.value if step.called is not None and isinstance(called, m.Attribute) else None
         for made in expressions_of(scope.get(on.id) if isinstance(on, m.Name) else None):
-            if isinstance(made.expr, m.Call) and _place(step.event.function, made.expr.span) == sign.place:
-                class_ = self.linker.resolver.class_of(self.linker.resolver.of_binding(made))
+            if (
+                isinstance(made.expr, m.Call)
+                and _place(step.call_site.function, made.expr.span) == sign.place
+            ):
+                class_ = self.flows.resolver.class_of(self.flows.resolver.of_binding(made))
                 return class_ is not None and step.called not in class_.relatives
         return False
 
@@ -240,18 +248,18 @@ class ConcurrencyEvidence:
             self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
         return self._signs[function]
 
-    def _sign_around(self, event: CallSite, depth: int) -> ConcurrencyMarker | None:
+    def _sign_around(self, call_site: CallSite, depth: int) -> ConcurrencyMarker | None:
         """Find what shows that several processes import a file, or have objects of the class of a method.
 
         For a method that nobody calls, only tests of ranks and coordination count.
         """
-        function = event.function
+        function = call_site.function
         if function.index == 0:
-            imported = not any(map(_asks_for_main, event.state.conditions))
+            imported = not any(map(_asks_for_main, call_site.state.conditions))
             return self._sign_of_importers(function.module) if imported else None
         if function.owner is None or depth > _CLASSES_DEPTH:
             return None
-        called = bool(self.propagation.ways_in(function))
+        called = bool(self.entry_states.ways_in(function))
         for method in function.owner.methods.values():
             if method is not function:
                 signs = self._ordered(method) or (self._asked(method) if called else ())
@@ -263,7 +271,7 @@ class ConcurrencyEvidence:
         """Find what shows that several processes run a file that imports another, which they then run too."""
         found, waiting = {module}, [module]
         while waiting:
-            for importer in self.linker.resolver.importers(waiting.pop(0)):
+            for importer in self.flows.resolver.importers(waiting.pop(0)):
                 if importer in found:
                     continue
                 for sign, _ in self._signs_of(importer.functions[0]):
@@ -279,17 +287,20 @@ class ConcurrencyEvidence:
         return self._signs_of_rank[function]
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
-        for event in self.linker.call_sites(function):
-            asks = isinstance(event.call.function, (m.Name, m.Attribute)) and event.state.processes != MAIN
-            asks = asks and self.linker.guards.rank_scope(event.call, event.state.scope) in _ASKED
-            if asks and not self._converts(event):
-                what = f"{spell(event.call)} asks for the number of the process"
-                yield _sign(function, event.call.span, what), event.state.conditions
+        for call_site in self.flows.call_sites(function):
+            asks = (
+                isinstance(call_site.call.function, (m.Name, m.Attribute))
+                and call_site.state.processes != MAIN
+            )
+            asks = asks and self.flows.guards.rank_scope(call_site.call, call_site.state.scope) in _ASKED
+            if asks and not self._converts(call_site):
+                what = f"{spell(call_site.call)} asks for the number of the process"
+                yield _sign(function, call_site.call.span, what), call_site.state.conditions
 
-    def _converts(self, event: CallSite) -> bool:
+    def _converts(self, call_site: CallSite) -> bool:
         """Tell whether a call only converts a variable, as a launcher does with the number of a child."""
-        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-        values = event.call.arguments[:1]
+        name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
+        values = call_site.call.arguments[:1]
         return name in TRANSPARENT and any(isinstance(value, (m.Name, m.Attribute)) for value in values)
 
     def _ordered(self, function: LinkedFunction) -> tuple[_Placed, ...]:
@@ -299,19 +310,19 @@ class ConcurrencyEvidence:
         return self._signs_of_order[function]
 
     def _find_ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
-        flow = self.linker.flow(function)
+        flow = self.flows.flow(function)
         for test in () if flow is None else flow.rank_tests:
             yield _sign(function, test.span, "a test here tells the processes apart"), test.conditions
-        for event in self._coordinating(function, 0):
-            called, leaf = spell(event.call.function), self._leaf(event, 0)
+        for call_site in self._coordinating(function, 0):
+            called, leaf = spell(call_site.call.function), self._leaf(call_site, 0)
             what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
-            yield _sign(function, event.call.span, what), event.state.conditions
+            yield _sign(function, call_site.call.span, what), call_site.state.conditions
 
-    def _leaf(self, event: CallSite, depth: int) -> str:
+    def _leaf(self, call_site: CallSite, depth: int) -> str:
         """Spell the call of the framework that a call leads to."""
-        callee = self.linker.resolver.callee(event.call, event.state.scope)
+        callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
         inner = () if callee is None else self._coordinating(callee, depth + 1)
-        return self._leaf(inner[0], depth + 1) if inner else spell(event.call.function)
+        return self._leaf(inner[0], depth + 1) if inner else spell(call_site.call.function)
 
     def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[CallSite, ...]:
         """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
@@ -322,16 +333,16 @@ class ConcurrencyEvidence:
     def _finds(self, function: LinkedFunction, depth: int) -> Iterator[CallSite]:
         for call in self._calls_of(function):
             near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
-            launches = call.launches and (depth <= near or not self._is_on_demand(call.event))
+            launches = call.launches and (depth <= near or not self._is_on_demand(call.call_site))
             shows = launches or (depth <= _WRAPPERS_DEPTH and call.meets)
             if shows or self._leads(call, depth + 1):
-                yield call.event
+                yield call.call_site
 
-    def _is_on_demand(self, event: CallSite) -> bool:
+    def _is_on_demand(self, call_site: CallSite) -> bool:
         """Tell whether a call is made only where a test has told that there are several processes."""
-        for literal in event.state.conditions:
+        for literal in call_site.state.conditions:
             for test, truth in _implied(literal.test, truth=literal.truth):
-                split = self.linker.guards.partition(test, literal.scope)
+                split = self.flows.guards.partition(test, literal.scope)
                 if (split if truth else split[::-1]) == (TOP, MAIN):
                     return True
         return False
@@ -343,21 +354,22 @@ class ConcurrencyEvidence:
         return self._calls[function]
 
     def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
-        resolver = self.linker.resolver
-        for event in self.linker.call_sites(function):
-            entity = resolver.symbol(event.call.function, event.state.scope)
+        resolver = self.flows.resolver
+        for call_site in self.flows.call_sites(function):
+            entity = resolver.symbol(call_site.call.function, call_site.state.scope)
             name = None if isinstance(entity, Instance) else resolver.type_name(entity)
             callee = as_function(entity)
-            meets = self._is_for_several(name or f"*.{last_name(event.call.function)}")
+            meets = self._is_for_several(name or f"*.{last_name(call_site.call.function)}")
             launch: Launch | None = self.catalog.find("launch", name)
             if callee is not None or meets or launch is not None:
-                yield _Call(event, callee, meets, launch)
+                yield _Call(call_site, callee, meets, launch)
 
     def _leads(self, call: _Call, depth: int) -> bool:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""
         callee = call.callee
         return callee is not None and any(
-            not is_infeasible(call.event, callee, inner.state) for inner in self._coordinating(callee, depth)
+            not is_infeasible(call.call_site, callee, inner.state)
+            for inner in self._coordinating(callee, depth)
         )
 
     def _is_for_several(self, name: str) -> bool:
@@ -366,9 +378,9 @@ class ConcurrencyEvidence:
         certain = saver is None or (saver.when == "always" and saver.certain)
         return certain and self.catalog.is_any(SYNCHRONIZING, name)
 
-    def meets(self, event: CallSite) -> bool:
+    def meets(self, call_site: CallSite) -> bool:
         """Tell whether processes meet in a call, or in what it leads to."""
-        return any(event is meeting for meeting in self._coordinating(event.function, 0))
+        return any(call_site is sync_point for sync_point in self._coordinating(call_site.function, 0))
 
     def is_shown_in_file(self, function: LinkedFunction) -> bool:
         """Tell whether anything in the file of a function shows that there are several processes."""
@@ -377,12 +389,12 @@ class ConcurrencyEvidence:
 
     def _runs_alone(self, function: LinkedFunction) -> bool:
         """Tell whether a function fails in several processes, or asks a launcher for one, by its number."""
-        flow = self.linker.flow(function)
+        flow = self.flows.flow(function)
         if flow is not None and flow.fails_if_parallel:
             return True
         for found in self._calls_of(function):
             if found.launch is not None and found.launch.count:
-                call, scope = found.event.call, found.event.state.scope
+                call, scope = found.call_site.call, found.call_site.state.scope
                 count = given(call, found.launch.count)
                 if count is not None and self._is_one(Expression(count, scope)) and not _asks_for_nodes(call):
                     return True
@@ -392,7 +404,7 @@ class ConcurrencyEvidence:
         """Tell whether a number is 1, wherever it is written out."""
         match number:
             case Expression(expr=m.Name() | m.Attribute() as name, scope=scope):
-                return self._is_one(self.linker.guards.known(name, scope))
+                return self._is_one(self.flows.guards.known(name, scope))
             case Expression(expr=expr):
                 return expr == m.Constant(1)
             case Conditional(then=then, otherwise=otherwise):
@@ -403,15 +415,15 @@ class ConcurrencyEvidence:
                 return False
 
     def _spawned(self, function: LinkedFunction) -> ConcurrencyMarker | None:
-        for edge in self.propagation.callers(function):
+        for edge in self.entry_states.callers(function):
             if edge.starts_several:
-                event = edge.event
-                what = f"{spell(event.call.function)} starts the processes that run it"
-                return _sign(event.function, event.call.span, what)
+                call_site = edge.call_site
+                what = f"{spell(call_site.call.function)} starts the processes that run it"
+                return _sign(call_site.function, call_site.call.span, what)
         return None
 
     def _hooked(self, function: LinkedFunction) -> ConcurrencyMarker | None:
-        hook = self.propagation.hooks.of(function)
+        hook = self.entry_states.hooks.of(function)
         if hook is None or hook.runs not in {"every", "worker"}:
             return None
         who = "every process" if hook.runs == "every" else "every worker of every process"
@@ -419,9 +431,9 @@ class ConcurrencyEvidence:
 
     def _decorated(self, function: LinkedFunction) -> ConcurrencyMarker | None:
         """Find a decorator that hands the function to several processes, or says where it is launched."""
-        for decorator in self.linker.decorators(function):
+        for decorator in self.flows.decorators(function):
             for expr in _calls_and_names(decorator.expr):
-                name = self.linker.resolver.qualify(expr, decorator.scope)
+                name = self.flows.resolver.qualify(expr, decorator.scope)
                 launch = self.catalog.find("launch", name)
                 if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
                     what = f"{spell(decorator.expr)} runs it in several processes"
@@ -449,16 +461,16 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
 
 def _above(edge: CallEdge, class_: LinkedClass | None) -> _Step | None:
     """Give the call of a method on an object of a class; None where it is on another kind."""
-    function = edge.event.function
+    function = edge.call_site.function
     receiver = edge.receiver or (function.owner if edge.is_on_self else None)
     if receiver is not None and class_ is not None and not edge.passed_as_callback:
         if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
             return None
         class_ = class_ if receiver in class_.ancestors() else receiver
     if edge.is_on_self and not edge.passed_as_callback:
-        return _Step(edge.event, class_, enters=True)
+        return _Step(edge.call_site, class_, enters=True)
     called = class_ if edge.receiver is not None else None
-    return _Step(edge.event, function.owner, not edge.passed_as_callback, called)
+    return _Step(edge.call_site, function.owner, not edge.passed_as_callback, called)
 
 
 def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:

@@ -64,21 +64,21 @@ _ANYBODY: Final = EntryState(TOP, frozenset(), locked=False)
 class EntryStates:
     """Joins what callers bring, over all call sites, to a fixpoint."""
 
-    def __init__(self, linker: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.linker = linker
-        self.catalog = linker.catalog
-        self.summaries = Summaries(linker)
-        self.protection = Protection(linker, self.summaries)
-        self.hooks = FrameworkHooks(linker)
-        self._edges = CallGraph(linker, self.summaries)
+        self.flows = flows
+        self.catalog = flows.catalog
+        self.summaries = Summaries(flows)
+        self.protection = Protection(flows, self.summaries)
+        self.hooks = FrameworkHooks(flows)
+        self._edges = CallGraph(flows, self.summaries)
         self.mentions = self._edges.mentions
         self._contexts: dict[LinkedFunction, EntryState] = {}
         self._decided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
         self._undecided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
         self._decorated: dict[LinkedFunction, ProcessSet] = {}
         self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
-        linker.guards.arguments = ParameterValues(linker, self._edges.search, self._edges.spawning)
+        flows.guards.arguments = ParameterValues(flows, self._edges.search, self._edges.spawning)
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give every way into a function that could be resolved."""
@@ -130,21 +130,21 @@ class EntryStates:
         for edge in self._edges.callers_lazily(function):
             is_called = True
             if self._brought(edge, _ANYBODY) == _ANYBODY:
-                yield edge.event.function
+                yield edge.call_site.function
         if not is_called and not self._edges.name_only_callers(function):
             yield None
 
-    def processes(self, event: CallSite) -> ProcessSet:
+    def processes(self, call_site: CallSite) -> ProcessSet:
         """Tell who reaches a call within its function, also by tests of what the callers pass.
 
         `if chosen:` on a parameter divides the processes as what is passed for it does; and where
         the name of a parameter promised something else (`rank`, which is given the local rank), what
         the code alone says of the way here does not hold.
         """
-        processes, late = event.state.processes, TOP
-        for literal in event.state.conditions:
+        processes, late = call_site.state.processes, TOP
+        for literal in call_site.state.conditions:
             late &= self.deciding(literal)
-        named_wrongly = late & ~processes and any(map(self._is_named_wrongly, event.state.conditions))
+        named_wrongly = late & ~processes and any(map(self._is_named_wrongly, call_site.state.conditions))
         return late if named_wrongly else processes & late
 
     def _is_named_wrongly(self, literal: PathCondition) -> bool:
@@ -156,7 +156,7 @@ class EntryStates:
         """Tell who can see a test come out as it did, by the code of the function alone."""
         key = id(literal.test), id(literal.scope)
         if key not in self._undecided:
-            guards = self.linker.guards
+            guards = self.flows.guards
             arguments, guards.arguments = guards.arguments, None
             try:
                 self._undecided[key] = literal, guards.partition(literal.test, literal.scope)
@@ -168,7 +168,7 @@ class EntryStates:
         """Tell who can see a test come out as it did, now that all callers are known."""
         key = id(literal.test), id(literal.scope)
         if key not in self._decided:
-            split = self.linker.guards.partition(literal.test, literal.scope)
+            split = self.flows.guards.partition(literal.test, literal.scope)
             # Test and scope are held on to, so that their ids are not given to others.
             self._decided[key] = literal, split
         return self._decided[key][1][0 if literal.truth else 1] or TOP
@@ -186,39 +186,41 @@ class EntryStates:
         return tuple(edge for edge in ways if not self._is_apart(edge, context))
 
     def _is_apart(self, edge: CallEdge, context: EntryState) -> bool:
-        brought = self._brought(edge, self.entry_state(edge.event.function))
+        brought = self._brought(edge, self.entry_state(edge.call_site.function))
         ordered = brought.first is not None and context.first is None
         return ordered or (brought.locked and not context.locked)
 
-    def equally_wide_callers(self, event: CallSite, ways: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
+    def equally_wide_callers(self, call_site: CallSite, ways: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
         """Give of the ways into a function those that let in as many as come to a call in it.
 
         Where all processes come there, one that lets in one of each node does not show that they do.
         """
-        if runs(self.processes(event) & self.entry_state(event.function).processes) is Runs.PER_NODE:
+        if runs(self.processes(call_site) & self.entry_state(call_site.function).processes) is Runs.PER_NODE:
             return ways
         return tuple(edge for edge in ways if self._who_takes(edge) is not Runs.PER_NODE) or ways
 
     def _who_takes(self, edge: CallEdge) -> Runs:
-        processes = self.processes(edge.event) & edge.only & self.entry_state(edge.event.function).processes
+        processes = (
+            self.processes(edge.call_site) & edge.only & self.entry_state(edge.call_site.function).processes
+        )
         return Runs.MANY if processes and edge.starts_several else runs(processes)
 
     @staticmethod
-    def feasible_callers(event: CallSite, edges: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
+    def feasible_callers(call_site: CallSite, edges: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
         """Give the ways into a function of which no call passes a constant that rules out coming to a call.
 
         Args:
-            event: The call in the function.
+            call_site: The call in the function.
             edges: The ways into the function.
 
         Returns:
             Those that can lead to it.
         """
-        function, state = event.function, event.state
+        function, state = call_site.function, call_site.state
         return tuple(
             edge
             for edge in edges
-            if edge.passed_as_callback or not is_infeasible(edge.event, function, state)
+            if edge.passed_as_callback or not is_infeasible(edge.call_site, function, state)
         )
 
     @staticmethod
@@ -230,9 +232,9 @@ class EntryStates:
         waiting = [function]
         while waiting:
             for edge in ways(waiting.pop()):
-                if edge.event.function not in seen:
-                    seen[edge.event.function] = None
-                    waiting.append(edge.event.function)
+                if edge.call_site.function not in seen:
+                    seen[edge.call_site.function] = None
+                    waiting.append(edge.call_site.function)
         return list(seen)
 
     def _solve(self, functions: list[LinkedFunction]) -> None:
@@ -257,7 +259,7 @@ class EntryStates:
         """Give those of some functions that only call each other in turn; there is one where none is free."""
 
         def ways(function: LinkedFunction) -> tuple[CallEdge, ...]:
-            return tuple(edge for edge in self.callers(function) if edge.event.function in functions)
+            return tuple(edge for edge in self.callers(function) if edge.call_site.function in functions)
 
         above = {function: frozenset(self.upward(function, ways)) for function in functions}
         return {one for one, callers in above.items() if all(above[each] == callers for each in callers)}
@@ -272,8 +274,8 @@ class EntryStates:
             presumed = self._edges.name_only_callers(function)
             brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
         else:
-            outer = [(edge, self._contexts.get(edge.event.function)) for edge in self.callers(function)]
-            known = [(edge, known or contexts.get(edge.event.function)) for edge, known in outer]
+            outer = [(edge, self._contexts.get(edge.call_site.function)) for edge in self.callers(function)]
+            known = [(edge, known or contexts.get(edge.call_site.function)) for edge, known in outer]
             brought = [self._brought(edge, context) for edge, context in known if context is not None]
         if not brought:
             return None
@@ -283,14 +285,14 @@ class EntryStates:
 
     def _brought(self, edge: CallEdge, outer: EntryState) -> EntryState:
         """Tell what one caller brings, given what holds whenever it runs."""
-        reached = self.processes(edge.event) & edge.only & outer.processes
+        reached = self.processes(edge.call_site) & edge.only & outer.processes
         processes = TOP if reached and edge.starts_several else reached
-        first = self.protection.serializing_context(edge.event) or outer.first
+        first = self.protection.serializing_context(edge.call_site) or outer.first
         if edge.passed_as_callback:
             locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
             return EntryState(processes, frozenset(), locked, edge.first)
-        here = self.protection.caught(edge.event) & _PASSED_ON
-        locked = self.protection.locked(edge.event) or outer.locked
+        here = self.protection.caught(edge.call_site) & _PASSED_ON
+        locked = self.protection.locked(edge.call_site) or outer.locked
         return EntryState(processes, here | outer.caught, locked, first)
 
     def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
@@ -330,7 +332,7 @@ class EntryStates:
     def _is_built_with(self, function: LinkedFunction) -> bool:
         """Tell whether the constructor of an object calls a method of it, whoever else does."""
         return any(
-            edge.is_on_self and edge.event.function.facts.name == "__init__"
+            edge.is_on_self and edge.call_site.function.facts.name == "__init__"
             for edge in self.callers(function)
         )
 
@@ -366,15 +368,15 @@ class EntryStates:
         found |= {edge.mutes for edge in edges if edge.mutes}
         if found or not edges:
             return found
-        common = self.muted_in(edges[0].event.function)
+        common = self.muted_in(edges[0].call_site.function)
         for edge in edges[1:] if common else ():
-            common &= self.muted_in(edge.event.function)
+            common &= self.muted_in(edge.call_site.function)
         return common
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Symbol | None]]:
         """Give the decorators of a function, by qualified name and by what they denote."""
-        for decorator in self.linker.decorators(function):
+        for decorator in self.flows.decorators(function):
             expr = decorator.expr
             target = expr.function if isinstance(expr, m.Call) else expr
-            entity = self.linker.resolver.symbol(target, decorator.scope)
+            entity = self.flows.resolver.symbol(target, decorator.scope)
             yield qualified_name(entity) or f"*.{last_name(target)}", entity

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class FrameworkHooks:
     """Tells which methods of the project override one that a framework calls."""
 
-    def __init__(self, linker: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Index the catalog's hooks by method."""
-        self.linker = linker
+        self.flows = flows
         self._classes: dict[str, list[str]] = {}
-        for name in linker.catalog.names("hook"):
+        for name in flows.catalog.names("hook"):
             owner, _, method = name.rpartition(".")
             self._classes.setdefault(method, []).append(owner)
         self._found: dict[LinkedFunction, Hook | None] = {}
@@ -39,7 +39,7 @@ class FrameworkHooks:
         bases = set(self._bases(owner))
         for class_ in self._classes[method]:
             if any(class_ == "*" or _is_same(base, class_) for base in bases):
-                hook: Hook = self.linker.catalog.exact("hook", f"{class_}.{method}")
+                hook: Hook = self.flows.catalog.exact("hook", f"{class_}.{method}")
                 return hook
         return None
 
@@ -52,11 +52,11 @@ class FrameworkHooks:
         for class_ in dict.fromkeys(related):
             if class_ is not owner:
                 yield class_.qualified
-            outer = self.linker.final_environment(class_.module.functions[class_.facts.parent])
+            outer = self.flows.final_environment(class_.module.functions[class_.facts.parent])
             known = {base.facts.name for base in class_.bases}
             for base in class_.facts.bases:
                 if last_name(base) not in known and outer is not None:
-                    yield self.linker.resolver.qualify(base, outer) or last_name(base)
+                    yield self.flows.resolver.qualify(base, outer) or last_name(base)
 
 
 def _is_same(base: str, class_: str) -> bool:

@@ -46,7 +46,7 @@ _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 class Known(Protocol):
     """What is known of an earlier state of the project."""
 
-    def holding(self, linker: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
+    def holding(self, flows: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
         """Give the flows that hold for another state of the project."""
 
 
@@ -85,9 +85,11 @@ class FunctionFlows:
         self.circle = Circle()
         self.resolver = self._resolver()
         self.guards = RankTests(self.resolver, catalog, self.result_partition, self.exit_points)
-        self.privacy = RankDependence(self.resolver, self.guards, catalog, self.exit_points, self.call_sites)
+        self.rank_dependence = RankDependence(
+            self.resolver, self.guards, catalog, self.exit_points, self.call_sites
+        )
         results = ReplicatedCalls(self.resolver, catalog, self.call_sites)
-        self.paths = PathNormalizer(self.resolver, self.guards, catalog, self.privacy, results)
+        self.paths = PathNormalizer(self.resolver, self.guards, catalog, self.rank_dependence, results)
         self._semantics = CallSemantics(self.guards.partition, self._kind, self._survivors)
         self._flows: Memo[LinkedFunction, FlowResult | None] = self._memo(None)
         self._walkers: dict[LinkedFunction, Interpreter] = {}
@@ -132,10 +134,10 @@ class FunctionFlows:
         """Follow a function, whatever is known of it."""
         if self._pulse is not None:
             self._pulse()
-        walker = Interpreter(function, self._semantics)
-        self._walkers[function] = walker
+        interpreter = Interpreter(function, self._semantics)
+        self._walkers[function] = interpreter
         try:
-            return self._by_code_alone(walker.interpret)
+            return self._by_code_alone(interpreter.interpret)
         finally:
             del self._walkers[function]
 
@@ -152,9 +154,9 @@ class FunctionFlows:
         flow = self.flow(function)
         return () if flow is None else flow.call_sites
 
-    def call_sites_before(self, event: CallSite) -> Iterator[CallSite]:
+    def call_sites_before(self, call_site: CallSite) -> Iterator[CallSite]:
         """Give the calls of a function that stand before one of them."""
-        return itertools.takewhile(lambda each: each is not event, self.call_sites(event.function))
+        return itertools.takewhile(lambda each: each is not call_site, self.call_sites(call_site.function))
 
     def decorators(self, function: LinkedFunction) -> tuple[Expression, ...]:
         """Give the decorators of a function, to be read with the names at the end of what is around it."""
@@ -212,10 +214,12 @@ class FunctionFlows:
     def counts(self) -> dict[str, int]:
         """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
         functions = [function for module in self.table.modules for function in module.functions]
-        events = [event for function in functions for event in self.call_sites(function)]
-        called = (self.resolver.symbol(event.call.function, event.state.scope) for event in events)
+        call_sites = [call_site for function in functions for call_site in self.call_sites(function)]
+        called = (
+            self.resolver.symbol(call_site.call.function, call_site.state.scope) for call_site in call_sites
+        )
         unresolved = sum(1 for entity in called if entity is None)
-        return {"functions": len(functions), "calls": len(events), "calls-unresolved": unresolved}
+        return {"functions": len(functions), "calls": len(call_sites), "calls-unresolved": unresolved}
 
     @functools.cached_property
     def _ending(self) -> frozenset[str]:

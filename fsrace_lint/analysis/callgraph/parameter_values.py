@@ -32,19 +32,19 @@ class ParameterValues:
 
     def __init__(
         self,
-        linker: FunctionFlows,
+        flows: FunctionFlows,
         edges: Callable[[LinkedFunction], Iterable[CallEdge]],
         spawning: Callable[[LinkedFunction], Iterable[CallEdge]],
     ) -> None:
         """Prepare for a project.
 
         Args:
-            linker: Follows its functions.
+            flows: Follows its functions.
             edges: Gives the ways into a function, of which not all may be needed.
             spawning: Gives those of them that are calls that start processes.
         """
-        self.linker = linker
-        self.guards = linker.guards
+        self.flows = flows
+        self.guards = flows.guards
         self.edges = edges
         self.spawning = spawning
         circle = self.guards.circle
@@ -90,7 +90,7 @@ class ParameterValues:
         names = () if annotation is None else tuple(class_names(annotation))
         if names and _NO_NUMBERS.issuperset(names):
             return True
-        declared = self.linker.resolver.of_binding(argument)
+        declared = self.flows.resolver.of_binding(argument)
         return isinstance(declared, Instance) and is_class(declared.of)
 
     def _split(self, argument: Argument) -> RankPartition:
@@ -136,7 +136,7 @@ class ParameterValues:
         return any(is_spawned_number(edge, argument) for edge in self.spawning(argument.function))
 
     def _value(self, edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> Expression | None:
-        scope: Environment | None = edge.event.state.scope
+        scope: Environment | None = edge.call_site.state.scope
         value = given_by(edge, parameter, function)
         if value is None and not edge.passed_as_callback:
             value, scope = parameter.default, self._outside(function)
@@ -145,7 +145,7 @@ class ParameterValues:
     def _outside(self, function: LinkedFunction) -> Environment | None:
         """Give the names with which the defaults of a function are read."""
         outer = function.enclosing
-        return None if outer is None else self.linker.final_environment(outer)
+        return None if outer is None else self.flows.final_environment(outer)
 
 
 def _is_object(argument: Argument) -> bool:
@@ -162,7 +162,7 @@ def handed_on(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) 
     """
     if edge.passing is not None:
         return passed(edge.passing, parameter, function)
-    call, position = edge.event.call, -1
+    call, position = edge.call_site.call, -1
     given = () if edge.position is None else call.arguments[edge.position + 1 :]
     keywords = {keyword.name: keyword.value for keyword in call.keywords}
     names, packed = positional(function), keywords.get("args")
@@ -192,8 +192,8 @@ def is_spawned_number(edge: CallEdge, argument: Argument) -> bool:
     if edge.spawn.passes_rank:
         return _is_number(argument.parameter, argument.function)
     value = handed_on(edge, argument.parameter, argument.function)
-    bound = edge.event.state.scope.get(value.id) if isinstance(value, m.Name) else None
-    if not isinstance(bound, IterationElement) or bound.index is not None or not edge.event.repeated:
+    bound = edge.call_site.state.scope.get(value.id) if isinstance(value, m.Name) else None
+    if not isinstance(bound, IterationElement) or bound.index is not None or not edge.call_site.repeated:
         return False
     counted = bound.iterable.expr
     return isinstance(counted, m.Call) and counted.function == m.Name("range")
@@ -218,8 +218,8 @@ def differs(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) ->
     if edge.spawn.passes_rank:
         return _is_number(parameter, function)
     value = handed_on(edge, parameter, function)
-    values = edge.event.call.arguments if value is None else (value,)
-    return edge.event.repeated and any(_varies(each, edge.event.state.scope) for each in values)
+    values = edge.call_site.call.arguments if value is None else (value,)
+    return edge.call_site.repeated and any(_varies(each, edge.call_site.state.scope) for each in values)
 
 
 def _varies(expr: m.Expr, scope: Environment) -> bool:
@@ -235,4 +235,4 @@ def given_by(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -
     """Find what a caller passes for a parameter or spreads over it, also by a call handed the function."""
     if edge.passed_as_callback:
         return handed_on(edge, parameter, function)
-    return taken(edge.event.call, parameter, function)
+    return taken(edge.call_site.call, parameter, function)

@@ -32,18 +32,18 @@ _LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_
 class Protection:
     """Reads what stands around calls."""
 
-    def __init__(self, linker: FunctionFlows, summaries: Summaries) -> None:
+    def __init__(self, flows: FunctionFlows, summaries: Summaries) -> None:
         """Prepare for a project."""
-        self.linker = linker
-        self.catalog = linker.catalog
+        self.flows = flows
+        self.catalog = flows.catalog
         self.summaries = summaries
         self._turns: dict[LinkedFunction, tuple[tuple[CallSite, CallSite, str], ...]] = {}
         self._repetitions: dict[LinkedFunction, dict[CallSite, str]] = {}
 
-    def caught(self, event: CallSite) -> frozenset[str]:
+    def caught(self, call_site: CallSite) -> frozenset[str]:
         """Name the exceptions that are handled around a call."""
         names: set[str] = set()
-        for net in event.exception_contexts:
+        for net in call_site.exception_contexts:
             for handler in net.handlers:
                 spelled = self._exceptions(caught_by(handler), net.scope, 0)
                 names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
@@ -56,89 +56,99 @@ class Protection:
         if depth > _ALIASES_DEPTH:
             return set()
         if isinstance(caught, (m.Name, m.Attribute)):
-            bound = self.linker.guards.known(caught, scope)
+            bound = self.flows.guards.known(caught, scope)
             if isinstance(bound, Expression):
                 return self._exceptions(bound.expr, bound.scope, depth + 1)
-            return {_last(self.linker.resolver.qualify(caught, scope))}
-        callee = self.linker.resolver.callee(caught, scope) if isinstance(caught, m.Call) else None
+            return {_last(self.flows.resolver.qualify(caught, scope))}
+        callee = self.flows.resolver.callee(caught, scope) if isinstance(caught, m.Call) else None
         names = {name for part in parts(caught) for name in self._exceptions(part, scope, depth)}
-        for way in () if callee is None else self.linker.exit_points(callee):
+        for way in () if callee is None else self.flows.exit_points(callee):
             names |= set() if way.value is None else self._exceptions(way.value, way.state.scope, depth + 1)
         return names
 
-    def locked(self, event: CallSite) -> bool:
+    def locked(self, call_site: CallSite) -> bool:
         """Tell whether a lock between processes is held around a call, in its own function."""
-        return bool(self.held(event))
+        return bool(self.held(call_site))
 
-    def held(self, event: CallSite) -> tuple[m.Expr, ...]:
+    def held(self, call_site: CallSite) -> tuple[m.Expr, ...]:
         """Give the locks between processes that are held around a call, in its own function."""
-        contexts = (context.expr for context in event.contexts if self.is_lock(context))
-        return (*event.state.locks, *contexts)
+        contexts = (context.expr for context in call_site.contexts if self.is_lock(context))
+        return (*call_site.state.locks, *contexts)
 
-    def serializing_context(self, event: CallSite) -> str | None:
+    def serializing_context(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process runs a call before the others.
 
         By a context; by two barriers; or as it alone makes the same call before, and all meet in between.
         """
-        context = next((scope for _, scope, _ in self._firsts(event)), None)
-        return context or self._between_barriers(event) or self._repeated(event)
+        context = next((scope for _, scope, _ in self._firsts(call_site)), None)
+        return context or self._between_barriers(call_site) or self._repeated(call_site)
 
-    def _repeated(self, event: CallSite) -> str | None:
+    def _repeated(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process makes a call before a meeting, behind which others make it."""
-        function = event.function
+        function = call_site.function
         if function not in self._repetitions:
             self._repetitions[function] = dict(self._find_repetitions(function))
-        return self._repetitions[function].get(event)
+        return self._repetitions[function].get(call_site)
 
     def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[CallSite, str]]:
-        events = self.linker.call_sites(function)
+        call_sites = self.flows.call_sites(function)
         alone = [
-            (event, scope)
-            for event in events
+            (call_site, scope)
+            for call_site in call_sites
             for scope in _OTHERS
-            if event.state.processes == FIRST[scope]
-            and self.linker.resolver.callee(event.call, event.state.scope)
+            if call_site.state.processes == FIRST[scope]
+            and self.flows.resolver.callee(call_site.call, call_site.state.scope)
         ]
-        meetings = (
-            [event for event in events if event.state.processes == TOP and self.summaries.waits(event)]
+        sync_points = (
+            [
+                call_site
+                for call_site in call_sites
+                if call_site.state.processes == TOP and self.summaries.waits(call_site)
+            ]
             if alone
             else []
         )
         for first, scope in alone:
-            behind = [meeting.call.span for meeting in meetings if meeting.call.span > first.call.span]
-            again = [
-                event
-                for event in events
-                if behind and event.call.span > min(behind) and _is_same_call(first.call, event.call)
+            behind = [
+                sync_point.call.span for sync_point in sync_points if sync_point.call.span > first.call.span
             ]
-            yield from ((event, scope) for event in (first, *again) if again)
+            again = [
+                call_site
+                for call_site in call_sites
+                if behind and call_site.call.span > min(behind) and _is_same_call(first.call, call_site.call)
+            ]
+            yield from ((call_site, scope) for call_site in (first, *again) if again)
 
-    def _between_barriers(self, event: CallSite) -> str | None:
+    def _between_barriers(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
-        function = event.function
+        function = call_site.function
         if function not in self._turns:
             self._turns[function] = tuple(self._find_turns(function))
-        at = event.call.span
+        at = call_site.call.span
         turns = self._turns[function]
         return next((scope for away, back, scope in turns if away.call.span < at < back.call.span), None)
 
     def _find_turns(self, function: LinkedFunction) -> Iterator[tuple[CallSite, CallSite, str]]:
-        events = self.linker.call_sites(function)
-        if not any(event.state.processes == others for event in events for others in _OTHERS.values()):
+        call_sites = self.flows.call_sites(function)
+        if not any(
+            call_site.state.processes == others for call_site in call_sites for others in _OTHERS.values()
+        ):
             return
-        for away, back in itertools.pairwise(event for event in events if self.summaries.waits(event)):
+        for away, back in itertools.pairwise(
+            call_site for call_site in call_sites if self.summaries.waits(call_site)
+        ):
             for scope, others in _OTHERS.items():
                 if away.state.processes == others and back.state.processes == FIRST[scope]:
                     yield away, back, scope
 
-    def serializer_entry(self, event: CallSite) -> m.Expr | None:
+    def serializer_entry(self, call_site: CallSite) -> m.Expr | None:
         """Give the context around a call at whose barrier the others wait for the first process."""
-        return next((context for context, _, waits in self._firsts(event) if waits == "barrier"), None)
+        return next((context for context, _, waits in self._firsts(call_site) if waits == "barrier"), None)
 
-    def _firsts(self, event: CallSite) -> Iterator[tuple[m.Expr, str, str]]:
+    def _firsts(self, call_site: CallSite) -> Iterator[tuple[m.Expr, str, str]]:
         """Give the contexts that let one process in first: their scopes, and what the others wait in."""
-        resolver = self.linker.resolver
-        for named in event.contexts:
+        resolver = self.flows.resolver
+        for named in call_site.contexts:
             context = self._made(named)
             if isinstance(context.expr, m.Call):
                 entity = resolver.symbol(context.expr.function, context.scope)
@@ -153,14 +163,14 @@ class Protection:
 
     def _made(self, context: Expression, depth: int = 0) -> Expression:
         """Give the call that makes a context: behind a name, or in a function that only returns it."""
-        bound = self.linker.guards.known(context.expr, context.scope)
+        bound = self.flows.guards.known(context.expr, context.scope)
         made = bound if isinstance(bound, Expression) else context
-        callee = self.linker.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
+        callee = self.flows.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
         if callee is None or callee.facts.is_generator or depth >= _ALIASES_DEPTH:
             return made
         values = [
             Expression(way.value, way.state.scope)
-            for way in self.linker.exit_points(callee)
+            for way in self.flows.exit_points(callee)
             if way.value is not None
         ]
         return self._made(values[0], depth + 1) if len(values) == 1 else made
@@ -171,7 +181,7 @@ class Protection:
             told = keyword.value.value if isinstance(keyword.value, m.Constant) else None
             if keyword.name == "local" and isinstance(told, bool):
                 return "local" if told else "global"
-        scopes = (self.linker.guards.rank_scope(value, scope) for value in call.arguments[:1])
+        scopes = (self.flows.guards.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
 
     def is_lock(self, context: Expression) -> bool:
@@ -179,12 +189,12 @@ class Protection:
 
         It may be made before, under a name, and be a lock on one of several ways.
         """
-        bound = self.linker.guards.known(context.expr, context.scope)
+        bound = self.flows.guards.known(context.expr, context.scope)
         made = expressions_of(bound) if isinstance(bound, (Expression, Conditional, Union)) else []
         return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
 
     def _is_lock(self, context: Expression) -> bool:
-        resolver = self.linker.resolver
+        resolver = self.flows.resolver
         expr, scope = context.expr, context.scope
         entity = resolver.symbol(expr.function if isinstance(expr, m.Call) else expr, scope)
         name = resolver.type_name(entity)
@@ -195,7 +205,7 @@ class Protection:
             return bool(entry.kind == "context")
         if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self.takes_lock(entity):
             return True
-        class_ = self.linker.resolver.class_of(entity)
+        class_ = self.flows.resolver.class_of(entity)
         enter = None if class_ is None else class_.method("__enter__")
         if enter is not None and self.takes_lock(enter):
             return True
@@ -203,11 +213,14 @@ class Protection:
 
     def takes_lock(self, function: LinkedFunction) -> bool:
         """Tell whether a context manager of the project takes a lock for its body."""
-        events = self.linker.call_sites(function)
-        contexts = {id(context): context for event in events for context in event.contexts}
+        call_sites = self.flows.call_sites(function)
+        contexts = {id(context): context for call_site in call_sites for context in call_site.contexts}
         if any(self.is_lock(context) for context in contexts.values()):
             return True
-        called = (self.linker.resolver.qualify(event.call.function, event.state.scope) for event in events)
+        called = (
+            self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
+            for call_site in call_sites
+        )
         entries = (self.catalog.find("lock", name) for name in called)
         return any(entry is not None and entry.kind != "within" for entry in entries)
 

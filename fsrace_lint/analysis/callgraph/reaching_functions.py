@@ -36,11 +36,11 @@ class ReachingFunctions(Record, frozen=True):
     names: Container[str]
 
 
-def reaching_functions(propagation: EntryStates, kinds: Iterable[str], depth: int) -> ReachingFunctions:
+def reaching_functions(entry_states: EntryStates, kinds: Iterable[str], depth: int) -> ReachingFunctions:
     """Find the functions that may lead to a call of what the catalog knows.
 
     Args:
-        propagation: Gives the ways into functions.
+        entry_states: Gives the ways into functions.
         kinds: The kinds of the catalog.
         depth: How many calls deep that is followed.
 
@@ -48,63 +48,63 @@ def reaching_functions(propagation: EntryStates, kinds: Iterable[str], depth: in
         The functions in which such a call stands, and those that call them, also by methods of
         base classes. Where few files are asked about, all: to find out takes longer than it saves.
     """
-    if propagation.linker.asks_few:
+    if entry_states.flows.asks_few:
         return ReachingFunctions(ALL, ALL)
     kinds = tuple(kinds)
-    catalog = propagation.catalog
-    known = propagation.mentions.names_of_library(n for kind in kinds for n in catalog.last_names[kind])
+    catalog = entry_states.catalog
+    known = entry_states.mentions.names_of_library(n for kind in kinds for n in catalog.last_names[kind])
     names = set(known)
-    found = dict.fromkeys(_calling(propagation, kinds, known))
+    found = dict.fromkeys(_calling(entry_states, kinds, known))
     newest = list(found)
-    unnamed = _calling_unnamed(propagation)
+    unnamed = _calling_unnamed(entry_states)
     for _ in range(depth):
         callers: dict[LinkedFunction, None] = {}
         for function in newest:
-            for edge in propagation.callers(function):
+            for edge in entry_states.callers(function):
                 if not edge.passed_as_callback:
-                    names.add(last_name(edge.event.call.function))
-                    callers[edge.event.function] = None
-            for event in unnamed.get(function, ()):
-                names.add(last_name(event.call.function))
-                callers[event.function] = None
+                    names.add(last_name(edge.call_site.call.function))
+                    callers[edge.call_site.function] = None
+            for call_site in unnamed.get(function, ()):
+                names.add(last_name(call_site.call.function))
+                callers[call_site.function] = None
         newest = [caller for caller in callers if caller not in found]
         found |= dict.fromkeys(newest)
     return ReachingFunctions(frozenset(found), frozenset(names))
 
 
 def _calling(
-    propagation: EntryStates, kinds: tuple[str, ...], known: frozenset[str]
+    entry_states: EntryStates, kinds: tuple[str, ...], known: frozenset[str]
 ) -> Iterator[LinkedFunction]:
     """Give the functions that call something of these kinds, or are decorated with it."""
-    resolver, catalog = propagation.linker.resolver, propagation.catalog
-    mentioning = {f: None for name in sorted(known) for f in propagation.mentions.calling(name)}
+    resolver, catalog = entry_states.flows.resolver, entry_states.catalog
+    mentioning = {f: None for name in sorted(known) for f in entry_states.mentions.calling(name)}
     for function in mentioning:
-        for event in propagation.linker.call_sites(function):
-            called = last_name(event.call.function)
+        for call_site in entry_states.flows.call_sites(function):
+            called = last_name(call_site.call.function)
             if called in known:
-                entity = resolver.symbol(event.call.function, event.state.scope)
+                entity = resolver.symbol(call_site.call.function, call_site.state.scope)
                 if catalog.is_any(kinds, resolver.type_name(entity) or f"*.{called}"):
                     yield function
                     break
-    yield from _decorated(propagation, known)
+    yield from _decorated(entry_states, known)
 
 
-def _decorated(propagation: EntryStates, names: Container[str]) -> Iterator[LinkedFunction]:
+def _decorated(entry_states: EntryStates, names: Container[str]) -> Iterator[LinkedFunction]:
     """Give the functions with a decorator that has one of these names; the code around them mentions it."""
-    for module in propagation.linker.table.modules:
+    for module in entry_states.flows.table.modules:
         for function in module.functions:
             if any(last_name(decorator) in names for decorator in function.facts.decorators):
                 yield function
 
 
-def _calling_unnamed(propagation: EntryStates) -> dict[LinkedFunction, list[CallSite]]:
+def _calling_unnamed(entry_states: EntryStates) -> dict[LinkedFunction, list[CallSite]]:
     """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
     found: dict[LinkedFunction, list[CallSite]] = {}
-    for function in propagation.mentions.calling(""):
-        for event in propagation.linker.call_sites(function):
-            called = event.call.function
+    for function in entry_states.mentions.calling(""):
+        for call_site in entry_states.flows.call_sites(function):
+            called = call_site.call.function
             if not isinstance(called, (m.Name, m.Attribute, m.Lambda)):
-                callee = propagation.linker.resolver.callee(event.call, event.state.scope)
+                callee = entry_states.flows.resolver.callee(call_site.call, call_site.state.scope)
                 if callee is not None:
-                    found.setdefault(callee, []).append(event)
+                    found.setdefault(callee, []).append(call_site)
     return found

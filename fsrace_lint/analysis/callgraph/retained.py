@@ -21,34 +21,34 @@ class Retained:
     """The flows of functions, with the files that each depends on."""
 
     def __init__(
-        self, linker: FunctionFlows, files: Mapping[LinkedFunction, int], dependencies: Dependencies
+        self, flows: FunctionFlows, files: Mapping[LinkedFunction, int], dependencies: Dependencies
     ) -> None:
         """Take what a linker has found.
 
         Args:
-            linker: It has found the flows.
+            flows: It has found the flows.
             files: The files that each of them depends on, as `Dependencies` says it.
             dependencies: What all files were searched for.
         """
-        self.state = Followed(linker, dependencies.searches)
+        self.state = Followed(flows, dependencies.searches)
         """The state of the project."""
-        settled = ((function, flow) for function, flow in linker.flows if not files[function] & UNSETTLED)
+        settled = ((function, flow) for function, flow in flows.flows if not files[function] & UNSETTLED)
         self.flows: dict[LinkedFunction, FlowResult | None] = dict(settled)
         self._files = {function: files[function] for function in self.flows}
         self._by_files: dict[int, list[LinkedFunction]] = {}
         for function, all_ in self._files.items():
             self._by_files.setdefault(all_, []).append(function)
 
-    def holding(self, linker: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
+    def holding(self, flows: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
         """Give the flows that hold for another state of the project.
 
         Args:
-            linker: Has linked it; the files that have not changed are the same objects.
+            flows: Has linked it; the files that have not changed are the same objects.
 
         Returns:
             The flows of functions in such files.
         """
-        touched = self.state.touched(linker)
+        touched = self.state.touched(flows)
         if touched is None:
             return {}
         holding = dict(self.flows)
@@ -60,16 +60,16 @@ class Retained:
         return holding
 
     def files_of(
-        self, functions: Iterable[LinkedFunction], linker: FunctionFlows
+        self, functions: Iterable[LinkedFunction], flows: FunctionFlows
     ) -> dict[LinkedFunction, int]:
         """Give the files that flows depend on, by their positions in another state of the project.
 
         Args:
             functions: The functions whose flows hold there.
-            linker: Has linked it.
+            flows: Has linked it.
 
         Returns:
             The bits of the files, by the functions.
         """
-        now = functools.cache(moved(self.state.aligned(linker.table.modules).kept))
+        now = functools.cache(moved(self.state.aligned(flows.table.modules).kept))
         return {function: now(self._files[function]) for function in functions}

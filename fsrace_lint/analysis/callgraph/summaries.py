@@ -39,12 +39,12 @@ class _Given(Record, frozen=True):
 class Summaries:
     """Summaries of functions, each made once."""
 
-    def __init__(self, linker: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.linker = linker
+        self.flows = flows
         self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
         self._firsts: dict[LinkedFunction, str | None] = {}
-        self._given: Memo[LinkedFunction, _Given] = Memo(_Given((), ()), circle=linker.circle)
+        self._given: Memo[LinkedFunction, _Given] = Memo(_Given((), ()), circle=flows.circle)
 
     def callback_processes(self, function: LinkedFunction, parameter: str | None) -> ProcessSet:
         """Tell who runs the function that a helper or a decorator is given.
@@ -59,7 +59,7 @@ class Summaries:
         """
         processes = BOTTOM
         for way in self.callback_call_chains(function, parameter):
-            processes |= functools.reduce(operator.and_, (event.state.processes for event in way))
+            processes |= functools.reduce(operator.and_, (call_site.state.processes for call_site in way))
         return processes or TOP
 
     def callback_call_chains(
@@ -69,20 +69,24 @@ class Summaries:
 
         Where another helper runs it in the end, the calls that hand it on come first.
         """
-        yield from ((event,) for event, name in self._given_to(function).called if parameter in {None, name})
-        for event, helper, further in self._receivers(function, parameter) if depth < _DEEPEST else ():
+        yield from (
+            (call_site,) for call_site, name in self._given_to(function).called if parameter in {None, name}
+        )
+        for call_site, helper, further in self._receivers(function, parameter) if depth < _DEEPEST else ():
             for way in self.callback_call_chains(helper, further, depth + 1):
-                yield event, *way
+                yield call_site, *way
 
     def _receivers(
         self, function: LinkedFunction, parameter: str | None
     ) -> Iterator[tuple[CallSite, LinkedFunction, str | None]]:
         """Give the calls by which a helper hands on what it is given, and what receives it there."""
-        for event, name, position, keyword in self._given_to(function).handed_on:
+        for call_site, name, position, keyword in self._given_to(function).handed_on:
             if name == parameter:
-                helper = as_function(self.linker.resolver.symbol(event.call.function, event.state.scope))
+                helper = as_function(
+                    self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+                )
                 if helper is not None and helper is not function:
-                    yield event, helper, received(helper, position, keyword)
+                    yield call_site, helper, received(helper, position, keyword)
 
     def _given_to(self, function: LinkedFunction) -> _Given:
         return self._given.get(function, lambda: self._find_given(function))
@@ -91,11 +95,11 @@ class Summaries:
         called: list[tuple[CallSite, str]] = []
         within = tuple(_with_nested(function))
         for inner in within:
-            for event in self.linker.call_sites(inner):
-                name = self._called_parameter(event, within)
+            for call_site in self.flows.call_sites(inner):
+                name = self._called_parameter(call_site, within)
                 if name is not None:
-                    called.append((event, name))
-        return _Given(tuple(called), tuple(_handed_on(self.linker.call_sites(function))))
+                    called.append((call_site, name))
+        return _Given(tuple(called), tuple(_handed_on(self.flows.call_sites(function))))
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""
@@ -104,14 +108,16 @@ class Summaries:
         return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
 
     def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
-        events = self.linker.call_sites(function)
-        return any(event.state.processes == TOP and self.waits(event, depth + 1) for event in events)
+        call_sites = self.flows.call_sites(function)
+        return any(
+            call_site.state.processes == TOP and self.waits(call_site, depth + 1) for call_site in call_sites
+        )
 
-    def waits(self, event: CallSite, depth: int = 0) -> bool:
+    def waits(self, call_site: CallSite, depth: int = 0) -> bool:
         """Tell whether a call is a barrier, the framework's or the project's own."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
-        name = self.linker.resolver.type_name(entity)
-        if self.linker.catalog.find("barrier", name or "*." + last_name(event.call.function)) is not None:
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+        name = self.flows.resolver.type_name(entity)
+        if self.flows.catalog.find("barrier", name or "*." + last_name(call_site.call.function)) is not None:
             return True
         callee = as_function(entity)
         return callee is not None and self.is_barrier(callee, depth)
@@ -131,7 +137,7 @@ class Summaries:
         taking_turns = self._find_turns(function)
         if taking_turns is not None:
             return taking_turns
-        waiting = [e.state.processes for e in self.linker.call_sites(function) if self.waits(e)]
+        waiting = [e.state.processes for e in self.flows.call_sites(function) if self.waits(e)]
         if any(processes == MAIN for processes in waiting) and any(
             not processes & MAIN for processes in waiting
         ):
@@ -143,20 +149,22 @@ class Summaries:
         """Find who gets to the body first where a context yields twice, with a barrier for all in between."""
         arms = [branch for branch in function.facts.body if isinstance(branch, m.If) and _yields(branch.body)]
         for one, other in itertools.pairwise(arms):
-            between = [e for e in self.linker.call_sites(function) if one.span < e.call.span < other.span]
-            for event in between:
-                if event.state.processes == TOP and self.waits(event):
-                    before, _ = self.linker.guards.partition(one.test, event.state.scope)
-                    after, _ = self.linker.guards.partition(other.test, event.state.scope)
+            between = [e for e in self.flows.call_sites(function) if one.span < e.call.span < other.span]
+            for call_site in between:
+                if call_site.state.processes == TOP and self.waits(call_site):
+                    before, _ = self.flows.guards.partition(one.test, call_site.state.scope)
+                    after, _ = self.flows.guards.partition(other.test, call_site.state.scope)
                     scopes = (scope for scope in ("global", "local") if before == FIRST[scope])
                     return None if after & MAIN else next(scopes, None)
         return None
 
-    def _called_parameter(self, event: CallSite, within: Container[LinkedFunction]) -> str | None:
+    def _called_parameter(self, call_site: CallSite, within: Container[LinkedFunction]) -> str | None:
         """Name the parameter of one of some functions that a call runs."""
-        called = event.call.function
+        called = call_site.call.function
         bound = (
-            self.linker.resolver.binding(called.id, event.state.scope) if isinstance(called, m.Name) else None
+            self.flows.resolver.binding(called.id, call_site.state.scope)
+            if isinstance(called, m.Name)
+            else None
         )
         return bound.parameter.name if isinstance(bound, Argument) and bound.function in within else None
 
@@ -166,13 +174,13 @@ def _yields(body: Iterable[m.Statement]) -> bool:
     return any(isinstance(each, m.Evaluate) and each.value == m.Opaque() for each in body)
 
 
-def _handed_on(events: Iterable[CallSite]) -> Iterator[_HandedOn]:
+def _handed_on(call_sites: Iterable[CallSite]) -> Iterator[_HandedOn]:
     """Give the arguments of calls that are parameters of the function around, by name."""
-    for event in events:
-        for position, keyword, value in arguments_of(event.call):
-            bound = event.state.scope.get(value.id) if isinstance(value, m.Name) else None
+    for call_site in call_sites:
+        for position, keyword, value in arguments_of(call_site.call):
+            bound = call_site.state.scope.get(value.id) if isinstance(value, m.Name) else None
             if isinstance(bound, Argument):
-                yield event, bound.parameter.name, position, keyword
+                yield call_site, bound.parameter.name, position, keyword
 
 
 def _with_nested(function: LinkedFunction) -> Iterator[LinkedFunction]:

@@ -24,33 +24,33 @@ _MOST: Final = 40
 class Followed:
     """A state of a project of which functions were followed."""
 
-    def __init__(self, linker: FunctionFlows, searches: Searches) -> None:
+    def __init__(self, flows: FunctionFlows, searches: Searches) -> None:
         """Take what a linker has linked, and what it has searched all files for."""
-        self.modules = linker.table.modules
+        self.modules = flows.table.modules
         """The files that were linked."""
         self.searches = searches
-        self._links = _targets(linker.also)
-        self._looked_at = linker.looked_at
+        self._links = _targets(flows.also)
+        self._looked_at = flows.looked_at
 
     def aligned(self, modules: Iterable[Module]) -> Alignment:
         """Find out where the files stood, and where they stand in another state."""
         return aligned([each.relative for each in self.modules], [each.relative for each in modules])
 
-    def touched(self, linker: FunctionFlows) -> int | None:
+    def touched(self, flows: FunctionFlows) -> int | None:
         """Give the files of which something else may be found in another state.
 
         Args:
-            linker: Has linked that; the files that have not changed are the same objects.
+            flows: Has linked that; the files that have not changed are the same objects.
 
         Returns:
             The bits of the files, by their positions in this state, or None where it may be anything.
         """
-        change = _Change(self, linker)
-        if change.size > _MOST or self._links != _targets(linker.also) or change.is_asked_for:
+        change = _Change(self, flows)
+        if change.size > _MOST or self._links != _targets(flows.also) or change.is_asked_for:
             return None
         touched = 0
         for then, now in change.changed:
-            touched |= bits_of(then, outline=self.modules[then].outline != linker.table.modules[now].outline)
+            touched |= bits_of(then, outline=self.modules[then].outline != flows.table.modules[now].outline)
         for then in change.outlined():
             touched |= bits_of(then, outline=True)
         for then in change.calling(self._looked_at):
@@ -61,8 +61,8 @@ class Followed:
 class _Change:
     """How a state of a project differs from one that was followed."""
 
-    def __init__(self, before: Followed, linker: FunctionFlows) -> None:
-        self._before, self._linker, self._modules = before, linker, linker.table.modules
+    def __init__(self, before: Followed, flows: FunctionFlows) -> None:
+        self._before, self._linker, self._modules = before, flows, flows.table.modules
         self._kept, self._gone, new = before.aligned(self._modules)
         self.changed = [
             (then, now) for then, now in self._kept if before.modules[then] is not self._modules[now]

@@ -27,17 +27,17 @@ class TrackedLinker(FunctionFlows):
 
     _flows: TrackedMemo[LinkedFunction, FlowResult | None]
 
-    def __init__(self, linker: FunctionFlows, retained: Retained | None) -> None:
+    def __init__(self, flows: FunctionFlows, retained: Retained | None) -> None:
         """Link the same modules as another one.
 
         Args:
-            linker: The other one.
+            flows: The other one.
             retained: What is known of an earlier state of the project.
         """
         self.dependencies = Dependencies()
-        modules, heads = linker.table.modules, linker.table.heads
+        modules, heads = flows.table.modules, flows.table.heads
         how: dict[str, Any] = {"asks_few": True, "heads": heads, "retained": retained}
-        super().__init__(modules, linker.catalog, linker.also, **how)
+        super().__init__(modules, flows.catalog, flows.also, **how)
 
     def _table(
         self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: NameIndex | None

@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 
-def is_infeasible(event: CallSite, callee: LinkedFunction, state: AbstractState) -> bool:
+def is_infeasible(call_site: CallSite, callee: LinkedFunction, state: AbstractState) -> bool:
     """Tell whether a call is never led to a state in the function called, by what it passes.
 
     That is a constant, or what was tested before the call and is there again: `if fast: save(fast=fast)`.
     """
-    otherwise = (_is_tested_otherwise(event, callee, literal) for literal in state.conditions)
-    return _is_refuted(event.call, callee, state) or any(otherwise)
+    otherwise = (_is_tested_otherwise(call_site, callee, literal) for literal in state.conditions)
+    return _is_refuted(call_site.call, callee, state) or any(otherwise)
 
 
-def _is_tested_otherwise(event: CallSite, callee: LinkedFunction, literal: PathCondition) -> bool:
+def _is_tested_otherwise(call_site: CallSite, callee: LinkedFunction, literal: PathCondition) -> bool:
     """Tell whether a parameter is passed what a test before the call has seen to come out otherwise."""
     test, truth = unnegated(literal.test, truth=literal.truth)
     bound = literal.scope.get(test.id) if isinstance(test, m.Name) else None
     if not isinstance(bound, Argument) or bound.function is not callee:
         return False
-    value, scope = passed(event.call, bound.parameter, callee), event.state.scope
+    value, scope = passed(call_site.call, bound.parameter, callee), call_site.state.scope
     if not isinstance(value, m.Name):
         return False
     before = (
         unnegated(each.test, truth=each.truth)
-        for each in event.state.conditions
+        for each in call_site.state.conditions
         if each.scope.get(value.id) is scope.get(value.id)
     )
     return (value, not truth) in before

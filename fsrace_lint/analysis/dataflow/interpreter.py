@@ -48,10 +48,12 @@ class Interpreter(TransferFunctions):
         """Follow the whole body."""
         end = self.block(self.function.facts.body, AbstractState(TOP, (), self.latest))
         if end is not None:
-            self.exits.append(ExitPoint(None, end, len(self.events)))
+            self.exits.append(ExitPoint(None, end, len(self.call_sites)))
         ways_out = tuple(self.exits), tuple(self.raises)
         alone = self.refuses_several and all(way.state.processes == MAIN for way in self.exits)
-        return FlowResult(tuple(self.events), *ways_out, self._final_scope(), tuple(self.rank_tests), alone)
+        return FlowResult(
+            tuple(self.call_sites), *ways_out, self._final_scope(), tuple(self.rank_tests), alone
+        )
 
     def _final_scope(self) -> Environment:
         if not self.exits:
@@ -106,7 +108,7 @@ class Interpreter(TransferFunctions):
     def _return(self, statement: m.Return, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(statement.value, state)
         if after is not None and not self.silent:
-            self.exits.append(ExitPoint(statement.value, after, len(self.events)))
+            self.exits.append(ExitPoint(statement.value, after, len(self.call_sites)))
         self.how_left = "return"
         return None
 
@@ -114,7 +116,7 @@ class Interpreter(TransferFunctions):
         after = self.evaluate(statement.value, state)
         self.can_fail(after)
         if after is not None and not self.silent and not self.nets:
-            self.raises.append(ExitPoint(statement.value, after, len(self.events)))
+            self.raises.append(ExitPoint(statement.value, after, len(self.call_sites)))
         self.how_left = "raise"
         return None
 
@@ -200,7 +202,7 @@ class Interpreter(TransferFunctions):
         del breaks[broken:], self.exits[exited:], self.raises[thrown:]
         self.block(statement.final, _amid(statement, state, state))
         self.can_fail(self._after_finally(statement.final, raised))
-        here = len(self.events)
+        here = len(self.call_sites)
         self.raises += [replace(way, position=here) for way in raising]
         for way in breaking:
             end = self._after_finally(statement.final, way)
@@ -231,7 +233,7 @@ class Interpreter(TransferFunctions):
             if ends[-1] is None and ends[0] is not None:
                 passed = _caught(statement, handler, ends[0], truth=False)
                 ends[0] = replace(
-                    ends[0], literals=(*ends[0].conditions, replace(passed, exit=self.how_left))
+                    ends[0], conditions=(*ends[0].conditions, replace(passed, exit=self.how_left))
                 )
         return join_all(ends, statement.binds)
 
@@ -240,7 +242,7 @@ class Interpreter(TransferFunctions):
         if state is None:
             return None
         literal = _caught(attempt, handler, state, truth=True)
-        return self.block(handler.body, replace(state, literals=(*state.conditions, literal)))
+        return self.block(handler.body, replace(state, conditions=(*state.conditions, literal)))
 
     def _after_finally(
         self, final: Sequence[m.Statement], after: AbstractState | None
@@ -362,9 +364,9 @@ def _declares_field(statement: m.Statement) -> bool:
 
 def _mark_exit(state: AbstractState, position: int, how: str) -> AbstractState:
     """Say how the other way left the code, of the test that was made at a position."""
-    literals = list(state.conditions)
-    literals[position] = replace(literals[position], exit=how)
-    return replace(state, literals=tuple(literals))
+    conditions = list(state.conditions)
+    conditions[position] = replace(conditions[position], exit=how)
+    return replace(state, conditions=tuple(conditions))
 
 
 def _implications(

@@ -63,7 +63,7 @@ class TransferFunctions:
         self._splits: dict[tuple[int, int], tuple[m.Expr, Environment, RankPartition]] = {}
         self.kind = semantics.kind
         self.survivors = semantics.returning_processes
-        self.events: list[CallSite] = []
+        self.call_sites: list[CallSite] = []
         self.nets: list[ExceptionContext] = []
         self.contexts: list[Expression] = []
         self.interrupted: list[AbstractState | None] = []
@@ -100,8 +100,8 @@ class TransferFunctions:
             processes &= implied
         if processes == BOTTOM:
             return None
-        literals = (*state.conditions, PathCondition(test, truth, state.scope, branch))
-        return replace(state, processes=processes, literals=literals)
+        conditions = (*state.conditions, PathCondition(test, truth, state.scope, branch))
+        return replace(state, processes=processes, conditions=conditions)
 
     def take_back(self, state: AbstractState | None, test: m.Expr, *, truth: bool) -> None:
         """Count a test that was just assumed no longer as one of a rank: who is not alone fails there."""
@@ -113,7 +113,7 @@ class TransferFunctions:
         """Give the place of a test that stands in no `if`: its call, else the call before it."""
         if isinstance(test, m.Call):
             return test.span
-        return self.events[-1].call.span if self.events else self.function.facts.span
+        return self.call_sites[-1].call.span if self.call_sites else self.function.facts.span
 
     def _implied(self, state: AbstractState, test: m.Expr, *, truth: bool) -> ProcessSet:
         """Who is left once a test rules out one side of an earlier `or`.
@@ -178,7 +178,7 @@ class TransferFunctions:
         self.can_fail(after)
         if not self.silent:
             around = tuple(self.nets), tuple(self.contexts), tuple(loop.over for loop in self.loops)
-            self.events.append(CallSite(self.function, expr, after, *around))
+            self.call_sites.append(CallSite(self.function, expr, after, *around))
         kind = self.kind(expr.function, after.scope)
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"

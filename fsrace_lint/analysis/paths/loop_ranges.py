@@ -25,12 +25,12 @@ class LoopRanges:
     """Tells what loops count, and what they find or have written out."""
 
     def __init__(
-        self, resolver: Resolver, guards: RankTests, catalog: Catalog, privacy: RankDependence
+        self, resolver: Resolver, guards: RankTests, catalog: Catalog, rank_dependence: RankDependence
     ) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
-        self.privacy = privacy
+        self.rank_dependence = rank_dependence
         self._listings = DirectoryListings(resolver, guards, catalog)
 
     def are_equal(self, element: IterationElement) -> bool:
@@ -52,7 +52,7 @@ class LoopRanges:
     def _is_equal(self, iterable: Expression) -> bool:
         """Tell whether each process goes over what is written out there, or found in one folder."""
         if self._listings.is_listing(iterable.expr, iterable.scope):
-            return not self.privacy.origins(iterable.expr, iterable.scope)
+            return not self.rank_dependence.origins(iterable.expr, iterable.scope)
         known = self.guards.known(iterable.expr, iterable.scope)
         expr = known.expr if isinstance(known, Expression) else iterable.expr
         return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)

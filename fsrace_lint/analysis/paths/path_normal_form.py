@@ -83,18 +83,18 @@ class PathNormalizer:
         resolver: Resolver,
         guards: RankTests,
         catalog: Catalog,
-        privacy: RankDependence,
+        rank_dependence: RankDependence,
         results: ReplicatedCalls,
     ) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
-        self.privacy = privacy
+        self.rank_dependence = rank_dependence
         self.results = results
         self.node_local = NodeLocal(resolver, guards, catalog)
         self.dealt = WorkItems(guards, catalog)
-        self._rounds = LoopRanges(resolver, guards, catalog, privacy)
+        self._rounds = LoopRanges(resolver, guards, catalog, rank_dependence)
         self._known: dict[tuple[int, Environment], tuple[m.Expr, AbstractPath | None]] = {}
 
     def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
@@ -151,7 +151,9 @@ class PathNormalizer:
                 return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
             case m.Boolean() if is_given(expr):
                 return (
-                    PathVariable(("or", id(expr), id(scope)), spell(expr), self.privacy.origins(expr, scope)),
+                    PathVariable(
+                        ("or", id(expr), id(scope)), spell(expr), self.rank_dependence.origins(expr, scope)
+                    ),
                 )
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self.pieces(value, scope, depth + 1)
@@ -179,7 +181,7 @@ class PathNormalizer:
         return PathVariable(
             ("expression", id(expr), id(scope)),
             spell(expr),
-            self.privacy.origins(expr, scope),
+            self.rank_dependence.origins(expr, scope),
             is_replicated=False,
             is_work_item=self.dealt.is_work_item(expr, scope),
             definition=Expression(expr, scope),
@@ -193,7 +195,8 @@ class PathNormalizer:
         """
         symbols = variables_of(key)
         origins = (
-            self.privacy.origins(expr, scope).union(*(each.rank_dependence for each in symbols)) or NO_ORIGINS
+            self.rank_dependence.origins(expr, scope).union(*(each.rank_dependence for each in symbols))
+            or NO_ORIGINS
         )
         numbered = self.dealt.is_numbered(expr)
         varies = numbered or any(symbol.is_work_item for symbol in symbols)
@@ -263,9 +266,9 @@ class PathNormalizer:
         return (name,) if before is None else (*before, "/", name)
 
     def _result(self, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...] | None:
-        origins = self.privacy.origins(call, scope)
+        origins = self.rank_dependence.origins(call, scope)
         function = self.resolver.callee(call, scope)
-        if self.privacy.sends(call):
+        if self.rank_dependence.sends(call):
             return (PathVariable(("call", id(call), id(scope)), spell(call), origins),)
         is_pure = function is None and self.results.is_pure(call, scope)
         known = self._given(call, scope, depth) if is_pure or function is not None else ()
@@ -295,7 +298,9 @@ class PathNormalizer:
         self, function: LinkedFunction, call: m.Call, known: tuple[_Given, ...], depth: int
     ) -> bool:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
-        ways = feasible_exits(call, function, self.privacy.exits(function)) if depth < _DEEPEST else ()
+        ways = (
+            feasible_exits(call, function, self.rank_dependence.exits(function)) if depth < _DEEPEST else ()
+        )
         forms = [
             None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
@@ -347,13 +352,13 @@ class PathNormalizer:
     def _variable(
         self, expr: m.Name | m.Attribute, scope: Environment, depth: int
     ) -> tuple[Piece, ...] | None:
-        if self.privacy.is_sent(expr, scope.function):
+        if self.rank_dependence.is_sent(expr, scope.function):
             return (PathVariable(("sent", id(scope.function), spell(expr)), spell(expr)),)
         binding = self.guards.known(expr, scope)
         if binding is not None and not self._is_setting(expr, binding, scope):
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):
-            own = self.privacy.of_property(expr, scope)
+            own = self.rank_dependence.of_property(expr, scope)
             if own:
                 return (PathVariable(("property", spell(expr)), spell(expr), own),)
             owner = self.resolver.symbol(expr.value, scope)
@@ -386,7 +391,7 @@ class PathNormalizer:
                 return self.pieces(value, scope, depth + 1)
             case Expression(expr=value, scope=scope):
                 key: tuple[object, ...] = ("value", id(value), id(scope))
-                origins = self.privacy.origins(value, scope)
+                origins = self.rank_dependence.origins(value, scope)
                 return (PathVariable(key, name, origins, is_replicated=False, definition=binding),)
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", id(function), parameter.name)
@@ -404,11 +409,11 @@ class PathNormalizer:
             ) if self._makes(call, scope):
                 return renamed(self.pieces(call, scope, depth + 1), name)
             case UnpackedPart(whole=Expression(expr=whole)) if not (
-                self.privacy.origins_of(binding) or isinstance(whole, m.Call)
+                self.rank_dependence.origins_of(binding) or isinstance(whole, m.Call)
             ):
                 return self.dealt.part(binding, expr)
             case _:
-                origins = self.privacy.origins_of(binding)
+                origins = self.rank_dependence.origins_of(binding)
                 options = self._options(binding, expr, depth + 1)
                 certain = (
                     self._rounds.are_equal(binding)

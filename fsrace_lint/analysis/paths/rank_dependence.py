@@ -50,7 +50,7 @@ class RankDependence:
         guards: RankTests,
         catalog: Catalog,
         exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
-        events: Callable[[LinkedFunction], tuple[CallSite, ...]],
+        call_sites: Callable[[LinkedFunction], tuple[CallSite, ...]],
     ) -> None:
         """Prepare for a project.
 
@@ -59,13 +59,13 @@ class RankDependence:
             guards: Reads its rank tests.
             catalog: What library names mean.
             exits: Gives the ways out of a function as far as they are known.
-            events: Gives the calls in a function.
+            call_sites: Gives the calls in a function.
         """
         self.resolver = resolver
         self.guards = guards
         self.catalog = catalog
         self.exits = exits
-        self.events = events
+        self.call_sites = call_sites
         self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
         self._sent: dict[LinkedFunction, frozenset[str]] = {}
@@ -146,7 +146,7 @@ class RankDependence:
 
     def _sent_in(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function gives to a broadcast."""
-        sending = [event.call for event in self.events(function) if self.sends(event.call)]
+        sending = [call_site.call for call_site in self.call_sites(function) if self.sends(call_site.call)]
         values = (given(call, each) for call in sending for each in _SENT)
         return frozenset(variable_of(value) for value in values if value is not None) - {""}
 

@@ -53,12 +53,15 @@ class ReplicatedCalls:
     """Tells which functions make the same of the same."""
 
     def __init__(
-        self, resolver: Resolver, catalog: Catalog, events: Callable[[LinkedFunction], tuple[CallSite, ...]]
+        self,
+        resolver: Resolver,
+        catalog: Catalog,
+        call_sites: Callable[[LinkedFunction], tuple[CallSite, ...]],
     ) -> None:
-        """Prepare for a project; `events` gives the calls in a function."""
+        """Prepare for a project; `call_sites` gives the calls in a function."""
         self.resolver = resolver
         self.catalog = catalog
-        self.events = events
+        self.call_sites = call_sites
         self._known: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
 
     def is_pure(self, call: m.Call, scope: Environment) -> bool:
@@ -84,15 +87,15 @@ class ReplicatedCalls:
         facts = function.facts
         if facts.is_generator or not self._telling.isdisjoint(facts.mentions):
             return False
-        return all(self._gives_the_same(event, depth) for event in self.events(function))
+        return all(self._gives_the_same(call_site, depth) for call_site in self.call_sites(function))
 
-    def _gives_the_same(self, event: CallSite, depth: int) -> bool:
-        callee = self.resolver.callee(event.call, event.state.scope)
+    def _gives_the_same(self, call_site: CallSite, depth: int) -> bool:
+        callee = self.resolver.callee(call_site.call, call_site.state.scope)
         if callee is not None:
             return self.follow(callee, depth + 1)
-        name = self._name(event.call, event.state.scope)
+        name = self._name(call_site.call, call_site.state.scope)
         effect = self.catalog.find("effect", name)
-        return _is_plain(name, event.call.function) if effect is None else effect.op in _LOOKING
+        return _is_plain(name, call_site.call.function) if effect is None else effect.op in _LOOKING
 
     def _name(self, call: m.Call, scope: Environment) -> str:
         return self.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"

@@ -24,26 +24,26 @@ class LockQueries(AccessQueries):
     def guarded(self, lock: Lock) -> Iterator[Access]:
         """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
         function = lock.access.call_site.function
-        acts = dict.fromkeys((*self._found.direct(function), *self._found.instantiated(function)))
-        return (site for site in acts if self._locks.is_held(lock, site.call_site))
+        operations = dict.fromkeys((*self._found.direct(function), *self._found.instantiated(function)))
+        return (access for access in operations if self._locks.is_held(lock, access.call_site))
 
-    def locks_what_it_opens(self, site: Access) -> bool:
+    def locks_what_it_opens(self, access: Access) -> bool:
         """Tell whether an act opens a file that its function, or its class, then locks."""
-        locks = self._locks.of_class(site.leaf_call.function)
-        return any(lock.opened is not None and lock.opened.call is site.leaf_call.call for lock in locks)
+        locks = self._locks.of_class(access.leaf_call.function)
+        return any(lock.opened is not None and lock.opened.call is access.leaf_call.call for lock in locks)
 
-    def is_lock_file(self, site: Access) -> bool:
+    def is_lock_file(self, access: Access) -> bool:
         """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
-        return (site.path is not None and site.path.names_a_lock) or self.locks_what_it_opens(site)
+        return (access.path is not None and access.path.names_a_lock) or self.locks_what_it_opens(access)
 
-    def is_only_locked(self, site: Access) -> bool:
+    def is_only_locked(self, access: Access) -> bool:
         """Tell whether a lock is held where something is made, and was not when it was found missing."""
-        probe, held = self.probe_of_itself(site), self.propagation.protection.held
-        if probe is None or not site.locked:
-            return site.locked
-        events = self.linker.call_sites(site.call_site.function)
-        tests = [held(event) for event in events if probe.span.covers(event.call.span)]
-        return not tests or any(lock not in test for test in tests for lock in held(site.call_site))
+        probe, held = self.probe_of_itself(access), self.entry_states.protection.held
+        if probe is None or not access.locked:
+            return access.locked
+        call_sites = self.flows.call_sites(access.call_site.function)
+        tests = [held(call_site) for call_site in call_sites if probe.span.covers(call_site.call.span)]
+        return not tests or any(lock not in test for test in tests for lock in held(access.call_site))
 
     def deleted_locks(self) -> Iterator[tuple[Lock, Access]]:
         """Give the locks whose files are deleted, and the deletes."""

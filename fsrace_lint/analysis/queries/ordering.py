@@ -32,31 +32,31 @@ class OrderingQueries(AccessQueries):
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
         yield from self.each_acting(self._divergences.of)
 
-    def is_met_between(self, probe: ExistenceCheck, site: Access) -> bool:
+    def is_met_between(self, probe: ExistenceCheck, access: Access) -> bool:
         """Tell whether processes meet after a test and before a site in one function."""
-        steps = self.sequences.of(site.call_site.function)
-        return any(step.sync_point and probe.span < step.span < site.span for step in steps)
+        steps = self.sequences.of(access.call_site.function)
+        return any(step.sync_point and probe.span < step.span < access.span for step in steps)
 
-    def meets_at(self, site: Access) -> bool:
+    def meets_at(self, access: Access) -> bool:
         """Tell whether the call that a site is seen from leads to what all processes must call."""
-        steps = self.sequences.of(site.call_site.function)
-        return any(step.sync_point and step.call_site is site.call_site for step in steps)
+        steps = self.sequences.of(access.call_site.function)
+        return any(step.sync_point and step.call_site is access.call_site for step in steps)
 
-    def is_used_before(self, site: Access) -> bool:
+    def is_used_before(self, access: Access) -> bool:
         """Tell whether what a site deletes or moves is read before it, also in what its function calls."""
-        path = site.path
-        steps = () if path is None else self.sequences.of(site.call_site.function)
+        path = access.path
+        steps = () if path is None else self.sequences.of(access.call_site.function)
         earlier = itertools.takewhile(
-            lambda step: (step.call_site, step.leaf_call) != (site.call_site, site.leaf_call), steps
+            lambda step: (step.call_site, step.leaf_call) != (access.call_site, access.leaf_call), steps
         )
         read = (step.path for step in earlier if step.op in ASKING - LOOKING)
         return path is not None and any(each is not None and each.is_within(path) for each in read)
 
-    def is_only_way_to(self, site: Access) -> bool:
+    def is_only_way_to(self, access: Access) -> bool:
         """Tell whether only the call that a site is seen from leads to it, and stands in the same file."""
-        for event, then in itertools.pairwise(site.inlined_chain):
-            ways = [edge.event for edge in self.propagation.callers(then.function)]
-            if ways != [event] or event.function.module is not then.function.module:
+        for call_site, then in itertools.pairwise(access.inlined_chain):
+            ways = [edge.call_site for edge in self.entry_states.callers(then.function)]
+            if ways != [call_site] or call_site.function.module is not then.function.module:
                 return False
         return True
 
@@ -68,9 +68,9 @@ class OrderingQueries(AccessQueries):
         """Give the reads of what was there, and what code of the project takes away."""
         yield from self.each_acting(self._vanishings.of)
 
-    def listing_of(self, site: Access) -> DirectoryListing | None:
+    def listing_of(self, access: Access) -> DirectoryListing | None:
         """Give the call by which a process has found a path in a folder, where others find it as well."""
-        listing = self._vanishings.listing(site.operation.path, site.leaf_call.state.scope)
+        listing = self._vanishings.listing(access.operation.path, access.leaf_call.state.scope)
         shared = listing is not None and listing.folder is not None and not listing.folder.rank_dependent
         return listing if shared else None
 
@@ -79,11 +79,11 @@ class OrderingQueries(AccessQueries):
 
         Not those that were tested once more, nor those of which it is evident that all processes do them.
         """
-        for site in self.accesses("delete"):
-            listing = self.listing_of(site)
-            by_all = site.certain and site.evidence is Evidence.EVIDENT
-            if listing is not None and not by_all and self.probe_of(site) is None:
-                yield listing, site
+        for access in self.accesses("delete"):
+            listing = self.listing_of(access)
+            by_all = access.certain and access.evidence is Evidence.EVIDENT
+            if listing is not None and not by_all and self.probe_of(access) is None:
+                yield listing, access
 
     def per_node(self) -> Iterator[PerNodeAccess]:
         """Give what one process of each node does where nodes may share the path, file by file."""
@@ -97,9 +97,9 @@ class OrderingQueries(AccessQueries):
         """Give the waits for a path by looking again and again, file by file in the order of the code."""
         yield from self.each(self._polls.of)
 
-    def is_awaited(self, site: Access) -> bool:
+    def is_awaited(self, access: Access) -> bool:
         """Tell whether processes wait for the file of a site before they make it: then they share it."""
-        root = site.leaf_access
+        root = access.leaf_access
         return any(
             poll.is_for_presence
             and root.comes_after(poll.access)
@@ -113,8 +113,8 @@ class OrderingQueries(AccessQueries):
 
     def tests_before_init(self, *ops: Op) -> Iterator[TestBeforeInit]:
         """Give the sites that only the first process should reach, and all reach for want of a group."""
-        for site in self.accesses(*ops):
-            vain = self._groups.vain_test(site)
+        for access in self.accesses(*ops):
+            vain = self._groups.vain_test(access)
             if vain is not None:
                 yield vain
 
@@ -127,8 +127,12 @@ class OrderingQueries(AccessQueries):
         Returns:
             The tests for the first process of the job, and the barriers; none where no call stands there.
         """
-        events = (event for event in self.each(self.linker.call_sites) if event.call.span == span)
-        idioms = ((self._idioms.tests(event), self._idioms.barriers(event)) for event in events)
+        call_sites = (
+            call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span
+        )
+        idioms = (
+            (self._idioms.tests(call_site), self._idioms.barriers(call_site)) for call_site in call_sites
+        )
         return tuple(tuple(dict.fromkeys(found)) for found in next(idioms, ((), ())))
 
     def never_entered(self) -> Iterator[Misuse]:

@@ -38,19 +38,19 @@ class Project(FileQueries, LockQueries, OrderingQueries):
         for module in self.targets:
             for function in module.functions:
                 direct = self._found.direct(function)
-                seen = (site for site in self._found.instantiated(function) if site not in direct)
-                at_calls = (site for site in seen if site.operation.op in JUDGED_AT_CALLS)
-                for site in sorted((*direct, *at_calls), key=lambda site: site.span):
-                    if site.span not in reported:
-                        yield site, self._reason(site)
+                seen = (access for access in self._found.instantiated(function) if access not in direct)
+                at_calls = (access for access in seen if access.op in JUDGED_AT_CALLS)
+                for access in sorted((*direct, *at_calls), key=lambda access: access.span):
+                    if access.span not in reported:
+                        yield access, self._reason(access)
 
-    def _reason(self, site: Access) -> Reason:
-        reason = self._silences.reason(site)
-        if reason.is_weak and site.operation.op == "write" and self.is_lock_file(site):
-            return Reason("lock", f"{site.path_source} is a lock, or is locked once it is open")
-        if reason.is_weak and site.operation.op in JUDGED_AT_CALLS and self._found.is_parametric(site):
-            event = self.propagation.callers(site.call_site.function)[0].event
-            place = Place(event.function.module.path, event.call.span)
+    def _reason(self, access: Access) -> Reason:
+        reason = self._silences.reason(access)
+        if reason.is_weak and access.op == "write" and self.is_lock_file(access):
+            return Reason("lock", f"{access.path_source} is a lock, or is locked once it is open")
+        if reason.is_weak and access.op in JUDGED_AT_CALLS and self._found.is_parametric(access):
+            call_site = self.entry_states.callers(access.call_site.function)[0].call_site
+            place = Place(call_site.function.module.path, call_site.call.span)
             return Reason("callers", "its path is decided where it is called, and judged there", place)
         return reason
 
@@ -62,4 +62,4 @@ class Project(FileQueries, LockQueries, OrderingQueries):
 
     def statistics(self) -> dict[str, int]:
         """Count what was linked and what could not be resolved."""
-        return self.linker.counts()
+        return self.flows.counts()

@@ -44,85 +44,85 @@ _COMPARING: Final[dict[str, Callable[[Any, Any], object]]] = {
 class BeforeInit:
     """Finds what is guarded by tests that every process passes, because there is no group yet."""
 
-    def __init__(self, propagation: EntryStates) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.propagation = propagation
-        self.linker = propagation.linker
-        self.catalog = propagation.catalog
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
+        self.catalog = entry_states.catalog
         self._exists = False
         self._may_creates: dict[tuple[LinkedFunction, int], bool] = {}
         self._creating: dict[tuple[LinkedFunction, int], bool] = {}
 
-    def vain_test(self, site: Access) -> TestBeforeInit | None:
+    def vain_test(self, access: Access) -> TestBeforeInit | None:
         """Find the test that is meant to keep all processes but one from a site, and keeps none.
 
         Returns:
             The test; None where it works, or another does, or it is not sure that there is
             no group yet.
         """
-        event = site.call_site
-        literals = event.state.conditions
-        vain = [literal for literal in literals if self._is_passed_by_all(literal)]
-        if not vain or self._reached_without(event, vain) != TOP:
+        call_site = access.call_site
+        conditions = call_site.state.conditions
+        vain = [literal for literal in conditions if self._is_passed_by_all(literal)]
+        if not vain or self._reached_without(call_site, vain) != TOP:
             return None
-        created = self._created_after(event, 0)
-        if created is None or self.may_exist(event):
+        created = self._created_after(call_site, 0)
+        if created is None or self.may_exist(call_site):
             return None
         test, creator = vain[-1], spell(created.call.function)
-        return TestBeforeInit(site, spell(test.test), test.truth, creator, place_of(created))
+        return TestBeforeInit(access, spell(test.test), test.truth, creator, place_of(created))
 
-    def is_vain(self, test: m.Expr, event: CallSite) -> bool:
+    def is_vain(self, test: m.Expr, call_site: CallSite) -> bool:
         """Tell whether all processes would pass a test at a call, for they have no group there yet."""
-        found = self._value(test, event.state.scope, 0)
-        return found is not _UNKNOWN and bool(found) and self.is_too_early(event)
+        found = self._value(test, call_site.state.scope, 0)
+        return found is not _UNKNOWN and bool(found) and self.is_too_early(call_site)
 
-    def is_too_early(self, event: CallSite) -> bool:
+    def is_too_early(self, call_site: CallSite) -> bool:
         """Tell whether the process group is there only after a call."""
-        return not self.may_exist(event) and self._created_after(event, 0) is not None
+        return not self.may_exist(call_site) and self._created_after(call_site, 0) is not None
 
     def _is_passed_by_all(self, literal: PathCondition) -> bool:
         """Tell whether a test picks processes, and picks all while there is no group."""
-        if runs(self.propagation.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:
+        if runs(self.entry_states.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:
             return False
         found = self._value(literal.test, literal.scope, 0)
         return found is not _UNKNOWN and bool(found) == literal.truth
 
-    def _reached_without(self, event: CallSite, vain: list[PathCondition]) -> int:
+    def _reached_without(self, call_site: CallSite, vain: list[PathCondition]) -> int:
         """Tell who comes to a call if some tests keep nobody away; nobody where more than tests decides."""
         every, others = TOP, TOP
-        for literal in event.state.conditions:
-            decided = self.propagation.deciding(literal)
+        for literal in call_site.state.conditions:
+            decided = self.entry_states.deciding(literal)
             every &= decided
             others &= TOP if literal in vain else decided
-        function = event.function
-        alone = self.propagation.decorated(function) & self.propagation.entry_state(function).processes
-        return others & alone if every == self.propagation.processes(event) else 0
+        function = call_site.function
+        alone = self.entry_states.decorated(function) & self.entry_states.entry_state(function).processes
+        return others & alone if every == self.entry_states.processes(call_site) else 0
 
-    def _created_after(self, event: CallSite, depth: int) -> CallSite | None:
+    def _created_after(self, call_site: CallSite, depth: int) -> CallSite | None:
         """Find the call after another, in its function or in all its callers, that creates the group."""
-        events = self.linker.call_sites(event.function)
-        for later in events[events.index(event) + 1 :]:
+        call_sites = self.flows.call_sites(call_site.function)
+        for later in call_sites[call_sites.index(call_site) + 1 :]:
             if self._creates(later, 0) and not mutually_exclusive(
-                later.state.conditions, event.state.conditions
+                later.state.conditions, call_site.state.conditions
             ):
                 return later
-        edges = self.propagation.callers(event.function) if depth < _CALLERS_DEPTH else ()
+        edges = self.entry_states.callers(call_site.function) if depth < _CALLERS_DEPTH else ()
         if not edges or any(edge.passed_as_callback for edge in edges):
             return None
-        created = [self._created_after(edge.event, depth + 1) for edge in edges]
+        created = [self._created_after(edge.call_site, depth + 1) for edge in edges]
         return created[0] if all(call is not None for call in created) else None
 
-    def may_exist(self, event: CallSite, depth: int = 0) -> bool:
+    def may_exist(self, call_site: CallSite, depth: int = 0) -> bool:
         """Tell whether a call before another, in its function or in a caller, may have created the group."""
-        events = self.linker.call_sites(event.function)
-        if any(self._may_create(earlier, 0) for earlier in events[: events.index(event)]):
+        call_sites = self.flows.call_sites(call_site.function)
+        if any(self._may_create(earlier, 0) for earlier in call_sites[: call_sites.index(call_site)]):
             return True
-        edges = self.propagation.callers(event.function) if depth < _CALLERS_DEPTH else ()
-        return any(self.may_exist(edge.event, depth + 1) for edge in edges if edge.spawn is None)
+        edges = self.entry_states.callers(call_site.function) if depth < _CALLERS_DEPTH else ()
+        return any(self.may_exist(edge.call_site, depth + 1) for edge in edges if edge.spawn is None)
 
-    def _may_create(self, event: CallSite, depth: int) -> bool:
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
-        if self.catalog.find("launch", self.linker.resolver.type_name(entity)) is not None:
+    def _may_create(self, call_site: CallSite, depth: int) -> bool:
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+        if self.catalog.find("launch", self.flows.resolver.type_name(entity)) is not None:
             return True
         callee = as_function(entity)
         return callee is not None and depth < _HELPERS_DEPTH and self._may_create_in(callee, depth + 1)
@@ -130,26 +130,26 @@ class BeforeInit:
     def _may_create_in(self, function: LinkedFunction, depth: int) -> bool:
         key = function, depth
         if key not in self._may_creates:
-            events = self.linker.call_sites(function)
-            self._may_creates[key] = any(self._may_create(event, depth) for event in events)
+            call_sites = self.flows.call_sites(function)
+            self._may_creates[key] = any(self._may_create(call_site, depth) for call_site in call_sites)
         return self._may_creates[key]
 
-    def _creates(self, event: CallSite, depth: int) -> bool:
+    def _creates(self, call_site: CallSite, depth: int) -> bool:
         """Tell whether a call creates the process group, and not only if there is none."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
-        launch = self.catalog.find("launch", self.linker.resolver.type_name(entity))
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+        launch = self.catalog.find("launch", self.flows.resolver.type_name(entity))
         if launch is not None:
             creates = bool(launch.creates_group)
         else:
             callee = as_function(entity)
             creates = callee is not None and depth < _HELPERS_DEPTH and self._creates_in(callee, depth + 1)
-        return creates and not any(map(self._asks_for_the_group, event.state.conditions))
+        return creates and not any(map(self._asks_for_the_group, call_site.state.conditions))
 
     def _creates_in(self, function: LinkedFunction, depth: int) -> bool:
         key = function, depth
         if key not in self._creating:
-            events = self.linker.call_sites(function)
-            self._creating[key] = any(self._creates(event, depth) for event in events)
+            call_sites = self.flows.call_sites(function)
+            self._creating[key] = any(self._creates(call_site, depth) for call_site in call_sites)
         return self._creating[key]
 
     def _asks_for_the_group(self, literal: PathCondition) -> bool:
@@ -183,7 +183,7 @@ class BeforeInit:
                     sign, self._value(left, scope, depth + 1), self._value(right, scope, depth + 1)
                 )
             case m.Call(function=function, arguments=(inner_expr,)) if (
-                self.linker.resolver.qualify(function, scope) in TRANSPARENT
+                self.flows.resolver.qualify(function, scope) in TRANSPARENT
             ):
                 return self._value(inner_expr, scope, depth + 1)
             case m.Name() | m.Attribute() | m.Call():
@@ -193,11 +193,11 @@ class BeforeInit:
 
     def _asked(self, expr: m.Name | m.Attribute | m.Call, scope: Environment, depth: int) -> object:
         """Give what a name stands for, or what a call answers."""
-        known = None if isinstance(expr, m.Call) else self.linker.guards.known(expr, scope)
+        known = None if isinstance(expr, m.Call) else self.flows.guards.known(expr, scope)
         if known is not None:
             return self._bound(known, depth + 1)
         target = expr.function if isinstance(expr, m.Call) else expr
-        entity = self.linker.resolver.symbol(target, scope)
+        entity = self.flows.resolver.symbol(target, scope)
         name = qualified_name(entity)
         for kind, answer in (("guard", True), ("rank", 0)):
             entry = self.catalog.find(kind, name)
@@ -226,7 +226,7 @@ class BeforeInit:
         """Give what a function returns by the way that is taken while there is no group."""
         if function.facts.is_generator:
             return _UNKNOWN
-        for way in self.linker.exit_points(function):
+        for way in self.flows.exit_points(function):
             tests = [(self._value(test.test, test.scope, depth), test.truth) for test in way.state.conditions]
             if any(found is not _UNKNOWN and bool(found) != truth for found, truth in tests):
                 continue

@@ -47,10 +47,10 @@ _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator",
 class SequenceItem(AtCall, Record, frozen=True, eq=False):
     """One thing that happens in a function: an act, or a meeting of all processes.
 
-    `event` is the call in the function whose sequence it belongs to, `origin` the
+    `call_site` is the call in the function whose sequence it belongs to, `leaf_call` the
     one that does it. `comers` are those that come to the call, of all that enter the
-    function, and `processes` those of them that do it; `literals` is what was tested
-    before it, from `event` down to `origin`. A meeting has its `meeting`, by which
+    function, and `processes` those of them that do it; `conditions` is what was tested
+    before it, from `call_site` down to `leaf_call`. A meeting has its `sync_point`, by which
     all must call the same; it is `certain` where nothing decides over it but whether
     there are several processes at all. `held` are the locks that are held there.
     """
@@ -73,7 +73,7 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
     @property
     def op(self) -> Op | None:
         """What it does; None for a meeting."""
-        return None if self.operation is None else self.operation.op
+        return None if self.operation is None else self.op
 
     @property
     def is_for_main(self) -> bool:
@@ -84,12 +84,12 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
 class EventSequences:
     """The sequences of a project's functions, each found once."""
 
-    def __init__(self, sites: Accesses, differences: TaintAnalysis) -> None:
+    def __init__(self, accesses: Accesses, differences: TaintAnalysis) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.sites = sites
-        self.linker = sites.linker
-        self.catalog = sites.linker.catalog
-        self.propagation = sites.propagation
+        self.accesses = accesses
+        self.flows = accesses.flows
+        self.catalog = accesses.flows.catalog
+        self.entry_states = accesses.entry_states
         self.differences = differences
         self._found: Followed[LinkedFunction, tuple[SequenceItem, ...]] = Followed((), _DEEPEST)
         self._standing: dict[LinkedFunction, tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]] = {}
@@ -116,49 +116,61 @@ class EventSequences:
     def _items(self, function: LinkedFunction) -> tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]:
         """Give the steps that stand in a function, and the calls in it of others that may have some."""
         if function not in self._standing:
-            events = self.linker.call_sites(function)
-            self._standing[function] = tuple(item for event in events for item in self._read(event))
+            call_sites = self.flows.call_sites(function)
+            self._standing[function] = tuple(
+                item for call_site in call_sites for item in self._read(call_site)
+            )
         return self._standing[function]
 
-    def _read(self, event: CallSite) -> Iterator[SequenceItem | tuple[CallSite, LinkedFunction]]:
-        called = last_name(event.call.function)
+    def _read(self, call_site: CallSite) -> Iterator[SequenceItem | tuple[CallSite, LinkedFunction]]:
+        called = last_name(call_site.call.function)
         if called not in self._leading.names:
             return
-        scope = event.state.scope
-        meeting, certain = self._meeting(event)
-        if meeting:
-            yield replace(self._here(event), meeting=meeting, certain=certain)
+        scope = call_site.state.scope
+        sync_point, certain = self._meeting(call_site)
+        if sync_point:
+            yield replace(self._here(call_site), sync_point=sync_point, certain=certain)
             return
-        act = self.sites.operation(event)
-        if act is not None:
-            done = replace(self._here(event), act=act, processes=self.sites.surroundings.acting(act, event))
-            yield replace(done, path=self.linker.paths.normalize(act.path, scope))
-            if act.op == "rename" and act.target is not None:
-                made = replace(act, op="create", path=act.target, target=None)
-                yield replace(done, act=made, path=self.linker.paths.normalize(act.target, scope))
+        operation = self.accesses.operation(call_site)
+        if operation is not None:
+            done = replace(
+                self._here(call_site),
+                operation=operation,
+                processes=self.accesses.surroundings.acting(operation, call_site),
+            )
+            yield replace(done, path=self.flows.paths.normalize(operation.path, scope))
+            if operation.op == "rename" and operation.target is not None:
+                made = replace(operation, op="create", path=operation.target, target=None)
+                yield replace(done, operation=made, path=self.flows.paths.normalize(operation.target, scope))
             return
-        callee = self.linker.resolver.callee(event.call, scope)
-        if callee is not None and callee is not event.function and not callee.facts.is_generator:
-            yield event, callee
-            after = self.propagation.meets_after(callee)
+        callee = self.flows.resolver.callee(call_site.call, scope)
+        if callee is not None and callee is not call_site.function and not callee.facts.is_generator:
+            yield call_site, callee
+            after = self.entry_states.meets_after(callee)
             if after:
-                yield replace(self._here(event), meeting=after)
+                yield replace(self._here(call_site), sync_point=after)
 
-    def _here(self, event: CallSite) -> SequenceItem:
-        protection = self.propagation.protection
-        processes = self.propagation.processes(event)
-        literals, held = event.state.conditions, protection.held(event)
+    def _here(self, call_site: CallSite) -> SequenceItem:
+        protection = self.entry_states.protection
+        processes = self.entry_states.processes(call_site)
+        conditions, held = call_site.state.conditions, protection.held(call_site)
         return SequenceItem(
-            event, event, processes, processes, literals, held, protection.serializing_context(event)
+            call_site,
+            call_site,
+            processes,
+            processes,
+            conditions,
+            held,
+            protection.serializing_context(call_site),
         )
 
-    def _inlined(self, event: CallSite, callee: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
+    def _inlined(self, call_site: CallSite, callee: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
         """Give what happens in a function, as it looks from a call of it."""
         steps = self.of(callee, depth + 1)
         if not steps:
             return
-        here = self._here(event)
-        allowed = here.processes & self.propagation.decorated(callee)
+        here = self._here(call_site)
+        allowed = here.processes & self.entry_states.decorated(callee)
         ruled_out: dict[CallSite, bool] = {}
         for step in steps:
             if step.call_site not in ruled_out:
@@ -167,35 +179,35 @@ class EventSequences:
                 continue
             yield replace(
                 step,
-                event=here.call_site,
+                call_site=here.call_site,
                 comers=here.arriving,
                 processes=step.processes & allowed,
-                literals=(*here.conditions, *step.conditions),
+                conditions=(*here.conditions, *step.conditions),
                 held=(*here.held, *step.held),
                 first=step.serialized_by or here.serialized_by,
-                path=self.sites.substituted(step.path, here.call_site, callee),
+                path=self.accesses.substituted(step.path, here.call_site, callee),
                 certain=step.certain and (not step.sync_point or self._is_certain(step)),
             )
 
-    def _is_ruled_out(self, inner: CallSite, event: CallSite, callee: LinkedFunction) -> bool:
+    def _is_ruled_out(self, inner: CallSite, call_site: CallSite, callee: LinkedFunction) -> bool:
         """Tell whether a call passes a constant by which it never comes to another in the function."""
-        if is_infeasible(event, callee, inner.state):
+        if is_infeasible(call_site, callee, inner.state):
             return True
         first = self.catalog.find("first", self.name_of(inner))
         if first is None or not first.rank:
             return False
         rank = given_for(inner.call, argument(first.rank))
-        value = None if rank is None else constant_passed(rank, event.call, callee)
+        value = None if rank is None else constant_passed(rank, call_site.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 
-    def name_of(self, event: CallSite) -> str:
+    def name_of(self, call_site: CallSite) -> str:
         """Name what is called as the catalog does."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
-        return self.linker.resolver.type_name(entity) or f"*.{last_name(event.call.function)}"
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+        return self.flows.resolver.type_name(entity) or f"*.{last_name(call_site.call.function)}"
 
-    def _meeting(self, event: CallSite) -> tuple[str, bool]:
+    def _meeting(self, call_site: CallSite) -> tuple[str, bool]:
         """Name what a call waits for the others in, empty where it does not; and whether it always does."""
-        name, called = self.name_of(event), last_name(event.call.function)
+        name, called = self.name_of(call_site), last_name(call_site.call.function)
         once, first = self.catalog.find("run-once", name), self.catalog.find("first", name)
         saver: CollectiveSaver | None = self.catalog.find("collective-saver", name)
         if once is not None and once.barrier:
@@ -203,21 +215,25 @@ class EventSequences:
         if first is not None:
             return called if first.waits == "barrier" else "", True
         if saver is not None:
-            ordinary = bool(saver.unless) and holds(saver.unless, event.call)
+            ordinary = bool(saver.unless) and holds(saver.unless, call_site.call)
             return "" if ordinary else called, saver.when == "always"
         collective = self.catalog.find("collective", name)
         always = collective is None or bool(collective.when == "always")
-        meets = self.catalog.is_any(SYNCHRONIZING, name) and (always or not _gives_loaders(event.call))
+        meets = self.catalog.is_any(SYNCHRONIZING, name) and (always or not _gives_loaders(call_site.call))
         return called if meets else "", always
 
     def access(self, step: SequenceItem) -> Access | None:
         """Give the site of what happens in a function; None for what is no act."""
-        act, seen = step.operation, self.sites.access_with_path
-        return None if act is None else seen(act, step.call_site, step.leaf_call, step.path, step.processes)
+        operation, seen = step.operation, self.accesses.access_with_path
+        return (
+            None
+            if operation is None
+            else seen(operation, step.call_site, step.leaf_call, step.path, step.processes)
+        )
 
-    def is_save(self, event: CallSite) -> bool:
+    def is_save(self, call_site: CallSite) -> bool:
         """Tell whether a call saves what all processes hold, each its part, under one path."""
-        return self.catalog.find("collective-saver", self.name_of(event)) is not None
+        return self.catalog.find("collective-saver", self.name_of(call_site)) is not None
 
     def _is_certain(self, step: SequenceItem) -> bool:
         """Tell whether nothing decides over a meeting but whether there are several processes."""
@@ -227,12 +243,12 @@ class EventSequences:
         """Tell whether a test asks for several processes, or only what kind of object there is."""
         if isinstance(literal.test, m.Call) and last_name(literal.test.function) in _KINDS:
             return True
-        return self.linker.guards.partition(literal.test, literal.scope) != (TOP, TOP)
+        return self.flows.guards.partition(literal.test, literal.scope) != (TOP, TOP)
 
     @functools.cached_property
     def _leading(self) -> ReachingFunctions:
         """The functions that may lead to an act or a meeting, as far as that is followed."""
-        return reaching_functions(self.propagation, _LEADING, _DEEPEST + 1)
+        return reaching_functions(self.entry_states, _LEADING, _DEEPEST + 1)
 
 
 def _gives_loaders(call: m.Call) -> bool:

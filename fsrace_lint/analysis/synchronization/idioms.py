@@ -34,104 +34,104 @@ _CONSTANT: Final = frozenset({"True", "False", "None", "int", "str", "bool", "le
 class Idioms:
     """Finds the tests and the barriers of a file that a call could use as they stand."""
 
-    def __init__(self, propagation: EntryStates, groups: BeforeInit) -> None:
+    def __init__(self, entry_states: EntryStates, groups: BeforeInit) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.propagation = propagation
-        self.linker = propagation.linker
-        self.catalog: Catalog = propagation.catalog
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
+        self.catalog: Catalog = entry_states.catalog
         self.groups = groups
 
-    def tests(self, event: CallSite) -> Iterator[str]:
+    def tests(self, call_site: CallSite) -> Iterator[str]:
         """Give the tests by which a file picks the first process, where they would do so at a call too.
 
         Args:
-            event: The call.
+            call_site: The call.
 
         Yields:
             The tests as the source spells them, those of the function of the call first; then
             what the objects and modules that the call can see offer for it.
         """
-        for function in self._nearest(event):
+        for function in self._nearest(call_site):
             for test in _tests(function.facts.body):
-                if self._is_known(test, event, function) and self._picks(test, event):
+                if self._is_known(test, call_site, function) and self._picks(test, call_site):
                     yield spell(test)
-        for owner, entry in self._offering(event):
+        for owner, entry in self._offering(call_site):
             if entry.first:
                 yield f"{owner}.{entry.first}"
 
-    def barriers(self, event: CallSite) -> Iterator[str]:
+    def barriers(self, call_site: CallSite) -> Iterator[str]:
         """Give the calls by which a file makes all processes wait, where they would do so at a call too."""
-        for function in self._nearest(event):
-            for other in self.linker.call_sites(function):
+        for function in self._nearest(call_site):
+            for other in self.flows.call_sites(function):
                 call = other.call
-                waits = self.propagation.summaries.waits(replace(event, call=call))
-                if waits and _is_bare(call) and self._is_known(call, event, function):
+                waits = self.entry_states.summaries.waits(replace(call_site, call=call))
+                if waits and _is_bare(call) and self._is_known(call, call_site, function):
                     yield spell(call)
-        for owner, entry in self._offering(event):
+        for owner, entry in self._offering(call_site):
             if entry.barrier:
                 yield f"{owner}.{entry.barrier}"
 
-    def _nearest(self, event: CallSite) -> list[LinkedFunction]:
+    def _nearest(self, call_site: CallSite) -> list[LinkedFunction]:
         """Give the functions of the file: that of the call, those of its class, the others."""
-        own = event.function
+        own = call_site.function
         return sorted(
             own.module.functions,
             key=lambda function: (function is not own, own.owner is None or function.owner is not own.owner),
         )
 
-    def _picks(self, test: m.Expr, event: CallSite) -> bool:
+    def _picks(self, test: m.Expr, call_site: CallSite) -> bool:
         """Tell whether a test picks the first process at a call, and the process group exists by then."""
-        if self.linker.guards.partition(test, event.state.scope) != is_first("global"):
+        if self.flows.guards.partition(test, call_site.state.scope) != is_first("global"):
             return False
-        return not self.groups.is_vain(test, event)
+        return not self.groups.is_vain(test, call_site)
 
-    def _is_known(self, expr: m.Expr, event: CallSite, spelled_in: LinkedFunction) -> bool:
+    def _is_known(self, expr: m.Expr, call_site: CallSite, spelled_in: LinkedFunction) -> bool:
         """Tell whether the names of an expression mean at a call what they mean where it stands."""
         if any(isinstance(part, (m.Opaque, m.Lambda, m.Comprehension)) for part in within(expr)):
             return False
         names = (part.id for part in within(expr) if isinstance(part, m.Name))
-        return all(self._is_same(name, event, spelled_in) for name in names)
+        return all(self._is_same(name, call_site, spelled_in) for name in names)
 
-    def _is_same(self, name: str, event: CallSite, spelled_in: LinkedFunction) -> bool:
-        if name in _CONSTANT or spelled_in is event.function:
+    def _is_same(self, name: str, call_site: CallSite, spelled_in: LinkedFunction) -> bool:
+        if name in _CONSTANT or spelled_in is call_site.function:
             return True
-        resolver = self.linker.resolver
-        final = self.linker.final_environment(spelled_in)
-        bound = resolver.binding(name, event.state.scope)
+        resolver = self.flows.resolver
+        final = self.flows.final_environment(spelled_in)
+        bound = resolver.binding(name, call_site.state.scope)
         there = None if final is None else resolver.binding(name, final)
         if isinstance(bound, Argument):
             related = isinstance(there, Argument) and there.parameter == bound.parameter
-            return related and spelled_in.owner is event.function.owner
+            return related and spelled_in.owner is call_site.function.owner
         if bound is not None or there is not None:
             return bound is there
-        return resolver.member(event.function.module, name) is not None
+        return resolver.member(call_site.function.module, name) is not None
 
-    def _offering(self, event: CallSite) -> Iterator[tuple[str, Idiom]]:
+    def _offering(self, call_site: CallSite) -> Iterator[tuple[str, Idiom]]:
         """Give the names that a call can see, and what the catalog says they offer."""
-        resolver, scope = self.linker.resolver, event.state.scope
-        for name in self._visible(event):
+        resolver, scope = self.flows.resolver, call_site.state.scope
+        for name in self._visible(call_site):
             expr: m.Expr = m.Name(name)
             if "." in name:
                 owner, _, last = name.partition(".")
                 expr = m.Attribute(m.Name(owner), last)
             entity = resolver.symbol(expr, scope)
             entry = None if _is_class(entity) else self.catalog.find("idiom", resolver.type_name(entity))
-            if entry is not None and (not entry.needs_group or self.groups.may_exist(event)):
+            if entry is not None and (not entry.needs_group or self.groups.may_exist(call_site)):
                 yield name, entry
 
-    def _visible(self, event: CallSite) -> Iterator[str]:
+    def _visible(self, call_site: CallSite) -> Iterator[str]:
         """Give the names that a call sees: of its function, its object, what is around it, its file."""
-        function: LinkedFunction | None = event.function
-        first = next(iter(event.function.parameters), None)
-        if event.function.owner is not None and first is not None:
-            methods = event.function.owner.methods.values()
+        function: LinkedFunction | None = call_site.function
+        first = next(iter(call_site.function.parameters), None)
+        if call_site.function.owner is not None and first is not None:
+            methods = call_site.function.owner.methods.values()
             yield from (f"{first}.{name}" for method in methods for name in method.facts.attributes)
         while function is not None:
-            local = function is event.function
+            local = function is call_site.function
             names = (*function.parameters, *bound_in(function.facts))
-            yield from (n for n in names if "." not in n and (not local or event.state.scope.get(n)))
+            yield from (n for n in names if "." not in n and (not local or call_site.state.scope.get(n)))
             function = function.enclosing
-        yield from event.function.module.imports
+        yield from call_site.function.module.imports
 
 
 def _is_class(entity: Symbol | None) -> bool:

@@ -36,17 +36,17 @@ _DATA: Final = (m.Constant, m.Format, m.Sequence, m.Compare, m.Binary, m.Not, m.
 class MisusedHelpers:
     """Finds such calls in functions."""
 
-    def __init__(self, propagation: EntryStates, sites: Accesses) -> None:
+    def __init__(self, entry_states: EntryStates, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.sites = sites
-        self.propagation = propagation
-        self.linker = propagation.linker
-        self.catalog = propagation.catalog
+        self.accesses = accesses
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
+        self.catalog = entry_states.catalog
 
     @functools.cached_property
     def _any(self) -> frozenset[str] | None:
         """The names of all functions and classes, where nobody has looked which of them make a context."""
-        return self.propagation.mentions.denoting if self.linker.asks_few else None
+        return self.entry_states.mentions.denoting if self.flows.asks_few else None
 
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it."""
@@ -55,17 +55,17 @@ class MisusedHelpers:
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
         known = (self._contexts, self._any or ())
         bare = {id(call) for call, name in called if any(name in names for names in known)}
-        for event in self.linker.call_sites(function) if bare else ():
-            what = self._entering(event) if id(event.call) in bare else ""
+        for call_site in self.flows.call_sites(function) if bare else ():
+            what = self._entering(call_site) if id(call_site.call) in bare else ""
             if what:
-                yield Misuse(event, self._evidence(event), what)
+                yield Misuse(call_site, self._evidence(call_site), what)
 
-    def _entering(self, event: CallSite) -> str:
+    def _entering(self, call_site: CallSite) -> str:
         """Tell what entering a context does for several processes; nothing where it is no such context."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         if isinstance(entity, LinkedFunction) and not _makes_context(entity):
             return ""
-        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        name = qualified_name(entity) or f"*.{last_name(call_site.call.function)}"
         first = self.catalog.find("first", name)
         if first is not None:
             return "" if first.runs_given else "lets the first process go before the others"
@@ -76,51 +76,51 @@ class MisusedHelpers:
 
     def _entering_own(self, entity: Symbol | None) -> str:
         """Tell the same of a context that the project makes itself."""
-        class_ = self.linker.resolver.class_of(entity)
+        class_ = self.flows.resolver.class_of(entity)
         if class_ is not None and class_ is entity:
             enter, init = class_.method("__enter__"), class_.method("__init__")
-            takes = enter is not None and self.propagation.protection.takes_lock(enter)
-            early = init is not None and self.propagation.protection.takes_lock(init)
+            takes = enter is not None and self.entry_states.protection.takes_lock(enter)
+            early = init is not None and self.entry_states.protection.takes_lock(init)
             return "locks" if takes and not early else ""
         if not isinstance(entity, LinkedFunction):
             return ""
-        if self.propagation.summaries.first_scope(entity) is not None:
+        if self.entry_states.summaries.first_scope(entity) is not None:
             return "lets the first process go before the others"
-        if self.propagation.protection.takes_lock(entity):
+        if self.entry_states.protection.takes_lock(entity):
             return "locks"
-        waits = any(map(self.propagation.summaries.waits, self.linker.call_sites(entity)))
+        waits = any(map(self.entry_states.summaries.waits, self.flows.call_sites(entity)))
         return "waits for the other processes" if waits else ""
 
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
-        if not self.linker.asks_few and function not in self._handing:
+        if not self.flows.asks_few and function not in self._handing:
             return
-        for event in self.linker.call_sites(function):
-            for position, name, value in arguments_of(event.call):
-                if not isinstance(value, m.Call) or not self._runs_once(event, position, name):
+        for call_site in self.flows.call_sites(function):
+            for position, name, value in arguments_of(call_site.call):
+                if not isinstance(value, m.Call) or not self._runs_once(call_site, position, name):
                     continue
-                if self._gives_no_function(value, event.state.scope):
+                if self._gives_no_function(value, call_site.state.scope):
                     called = spell(value.function)
-                    yield Misuse(event, self._evidence(event), called, argument=spell(value))
+                    yield Misuse(call_site, self._evidence(call_site), called, argument=spell(value))
 
     @functools.cached_property
     def _contexts(self) -> frozenset[str]:
         """The last names of what may make a context: a framework's, or the project's own."""
         names = {name for kind in ("first", "lock") for name in self.catalog.last_names[kind]}
         if self._any is not None:
-            return self.propagation.mentions.names_of_library(names)
-        for module in self.linker.table.modules:
+            return self.entry_states.mentions.names_of_library(names)
+        for module in self.flows.table.modules:
             names.update(function.facts.name for function in module.functions if _makes_context(function))
             names.update(class_.facts.name for class_ in module.classes)
-        return self.propagation.mentions.names_for(names)
+        return self.entry_states.mentions.names_for(names)
 
     @functools.cached_property
     def _handing(self) -> frozenset[LinkedFunction]:
         """The functions that may hand something to what runs it once."""
-        mentions = self.propagation.mentions
+        mentions = self.entry_states.mentions
         known = self.catalog.last_names["run-once"] | self.catalog.last_names["decorator"]
         found = {function for name in mentions.names_of_library(known) for function in mentions.of_name(name)}
-        waiting = [f for module in self.linker.table.modules for f in module.functions if f.facts.runs]
+        waiting = [f for module in self.flows.table.modules for f in module.functions if f.facts.runs]
         helpers = dict.fromkeys(waiting)
         while waiting:
             helper = waiting.pop()
@@ -136,32 +136,32 @@ class MisusedHelpers:
 
     def _is_once(self, helper: LinkedFunction) -> bool:
         """Tell whether a function runs what it is given in one process of the job, or of each node."""
-        given = self.propagation.summaries.callback_processes
+        given = self.entry_states.summaries.callback_processes
         return any(runs(given(helper, name)) in _ONCE for name in helper.parameters)
 
-    def _evidence(self, event: CallSite) -> Evidence:
-        return self.sites.evidences.trace(event).evidence
+    def _evidence(self, call_site: CallSite) -> Evidence:
+        return self.accesses.evidences.trace(call_site).evidence
 
-    def _runs_once(self, event: CallSite, position: int | None, keyword: str | None) -> bool:
+    def _runs_once(self, call_site: CallSite, position: int | None, keyword: str | None) -> bool:
         """Tell whether a call runs what it is given here in one process of the job, or of each node."""
-        entity = self.linker.resolver.symbol(event.call.function, event.state.scope)
-        name = qualified_name(entity) or f"*.{last_name(event.call.function)}"
+        entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+        name = qualified_name(entity) or f"*.{last_name(call_site.call.function)}"
         if self.catalog.is_any(("run-once", "decorator"), name):
             return position == 0 or keyword in _FUNCTION_KEYWORDS
         helper = as_function(entity)
         parameter = None if helper is None else received(helper, position, keyword)
         if helper is None or parameter is None:
             return False
-        return runs(self.propagation.summaries.callback_processes(helper, parameter)) in _ONCE
+        return runs(self.entry_states.summaries.callback_processes(helper, parameter)) in _ONCE
 
     def _gives_no_function(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether a call has done its work when it returns, and returns nothing that can be called."""
-        callee = self.linker.resolver.symbol(call.function, scope)
+        callee = self.flows.resolver.symbol(call.function, scope)
         if isinstance(callee, LinkedFunction):
-            ways = () if callee.facts.is_generator else self.linker.exit_points(callee)
+            ways = () if callee.facts.is_generator else self.flows.exit_points(callee)
             return bool(ways) and all(way.value is None or isinstance(way.value, _DATA) for way in ways)
-        act = self.sites.effects.operation(call, scope)
-        return act is not None and act.op not in LOOKING
+        operation = self.accesses.effects.operation(call, scope)
+        return operation is not None and operation.op not in LOOKING
 
 
 def _makes_context(function: LinkedFunction) -> bool:

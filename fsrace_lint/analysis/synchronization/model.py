@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Lock(Record, frozen=True, eq=False):
     """A call that makes or takes a lock between processes.
 
-    `site` is that call, as an act on the file that is the lock. `waits` says that
+    `access` is that call, as an act on the file that is the lock. `waits` says that
     nothing limits the time for which it waits, `is_marker` that it is held while the
     file is there, `opened` by which call the file was opened that is locked.
     """
@@ -29,11 +29,11 @@ class Lock(Record, frozen=True, eq=False):
     @property
     def named(self) -> str:
         """The lock for a message: by its file, or by the call that takes it and is done with it."""
-        site = self.access
+        access = self.access
         return (
-            f"of {site.path_source}"
-            if site.operation.path is site.call_site.call.function
-            else site.path_source
+            f"of {access.path_source}"
+            if access.operation.path is access.call_site.call.function
+            else access.path_source
         )
 
     @property
@@ -61,7 +61,7 @@ class Misuse(AtCall, Record, frozen=True, eq=False):
 class TestBeforeInit(Record, frozen=True, eq=False):
     """A test that is to let one process do something, and lets all, for there is no process group yet.
 
-    `site` is what they all do, `creator` the call that creates the group, at `created`.
+    `access` is what they all do, `creator` the call that creates the group, at `created`.
     """
 
     access: Access

@@ -30,9 +30,9 @@ _DEPTH_OF_DISKS: Final = 2
 class Absence(Record, frozen=True, eq=False):
     """A path that one process of the job makes, and that others use where it is not.
 
-    `site` is the act of the one, `use` that of the others. The kind is `first` where
-    the others do the same as `site` after it, all of those of another node at once,
-    and `sent` where `site` sends them the path of what is new on one node.
+    `access` is the act of the one, `use` that of the others. The kind is `first` where
+    the others do the same as `access` after it, all of those of another node at once,
+    and `sent` where `access` sends them the path of what is new on one node.
     `is_known` is false where nothing tells that nodes have the path for themselves,
     as they may have the data and caches of a job.
     """
@@ -46,12 +46,12 @@ class Absence(Record, frozen=True, eq=False):
 class NodeVisibility:
     """Finds what is missing on all nodes but the first."""
 
-    def __init__(self, sites: Accesses, sequences: EventSequences) -> None:
+    def __init__(self, accesses: Accesses, sequences: EventSequences) -> None:
         """Prepare for a project."""
-        self.sites = sites
+        self.accesses = accesses
         self.sequences = sequences
-        self.storage = sites.storage
-        self.propagation = sites.propagation
+        self.storage = accesses.storage
+        self.entry_states = accesses.entry_states
         self._on_one_node: dict[LinkedFunction, bool] = {}
         self._taken: dict[LinkedFunction, frozenset[m.Expr]] = {}
 
@@ -59,24 +59,24 @@ class NodeVisibility:
         """Give what a function makes on one node and uses on all, in the order of the code."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
-            is_made = step.path is not None and step.operation is not None and step.operation.op not in ASKING
-            site = self.sequences.access(step) if is_made else None
-            if site is None or not self._may_be_on_a_node(site):
+            is_made = step.path is not None and step.operation is not None and step.op not in ASKING
+            access = self.sequences.access(step) if is_made else None
+            if access is None or not self._may_be_on_a_node(access):
                 continue
-            use = self._use(site, steps[position + 1 :])
-            is_missed = use is not None or site.operation.op in _FETCHING or self._is_said(site)
-            if not is_missed or not _is_for_one_node(site):
+            use = self._use(access, steps[position + 1 :])
+            is_missed = use is not None or access.op in _FETCHING or self._is_said(access)
+            if not is_missed or not _is_for_one_node(access):
                 continue
-            is_here, known = site.call_site is site.leaf_call, site.reach is Reach.NODE
-            if not (is_here if known else self._is_taken_for_local(site)):
+            is_here, known = access.call_site is access.leaf_call, access.reach is Reach.NODE
+            if not (is_here if known else self._is_taken_for_local(access)):
                 continue
-            comes_first = site.serialized_by == "global" and site.runs is not Runs.ONE
-            if comes_first and (self._is_said(site) if known else site.operation.op in _FETCHING):
-                yield Absence(site, site, "first", known)
-            elif use is None or not is_here or site.runs is not Runs.ONE:
+            comes_first = access.serialized_by == "global" and access.runs is not Runs.ONE
+            if comes_first and (self._is_said(access) if known else access.op in _FETCHING):
+                yield Absence(access, access, "first", known)
+            elif use is None or not is_here or access.runs is not Runs.ONE:
                 continue
-            elif not self._is_made_by_others(site, steps) and self._has_its_own(site):
-                yield Absence(site, use, is_known=known)
+            elif not self._is_made_by_others(access, steps) and self._has_its_own(access):
+                yield Absence(access, use, is_known=known)
         yield from self._sent(function)
 
     def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
@@ -88,17 +88,17 @@ class NodeVisibility:
                 continue
             told.add(call)
             for value in call.arguments if self._is_for_all(call, function) else ():
-                path = self.sites.linker.paths.normalize(value, scope)
+                path = self.accesses.flows.paths.normalize(value, scope)
                 own = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
                 is_new = own != [] and all(symbol.local and symbol.rank_dependence == _NEW for symbol in own)
                 if is_new and not self._is_one_node(function):
-                    act = Operation("name", value, spell(call.function), tolerant=False)
-                    site = self.sites.access_at(act, step.call_site, scope)
-                    yield Absence(site, site, "sent", is_known=False)
+                    operation = Operation("name", value, spell(call.function), tolerant=False)
+                    access = self.accesses.access_at(operation, step.call_site, scope)
+                    yield Absence(access, access, "sent", is_known=False)
 
     def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
         """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
-        is_sent = last_name(call.function) in self.sites.linker.privacy.sources
+        is_sent = last_name(call.function) in self.accesses.flows.rank_dependence.sources
         return is_sent or call in self._of_one(function)
 
     def _of_one(self, function: LinkedFunction) -> frozenset[m.Expr]:
@@ -109,79 +109,82 @@ class NodeVisibility:
             self._taken[function] = frozenset(i.value for i in items if isinstance(i.index, m.Constant))
         return self._taken[function]
 
-    def _has_its_own(self, site: Access) -> bool:
+    def _has_its_own(self, access: Access) -> bool:
         """Tell whether each node has the path for itself: it is said, or the processes are on several."""
-        return self._is_said(site) or not self._is_one_node(site.call_site.function)
+        return self._is_said(access) or not self._is_one_node(access.call_site.function)
 
-    def _may_be_on_a_node(self, site: Access) -> bool:
+    def _may_be_on_a_node(self, access: Access) -> bool:
         """Tell whether a path may be one that only the processes of a node share, by what it is called."""
-        shared = self.sites.surroundings.shared_by(site.path, site.path_source)
-        return shared is Reach.NODE or self._is_of_data(site)
+        shared = self.accesses.surroundings.shared_by(access.path, access.path_source)
+        return shared is Reach.NODE or self._is_of_data(access)
 
-    def _is_of_data(self, site: Access) -> bool:
+    def _is_of_data(self, access: Access) -> bool:
         """Tell whether a path is of a cache or of data, and no setting says who shares it."""
-        if self.storage.filesystem != "auto" or self.storage.named(site.path, site.path_source) is not None:
+        if (
+            self.storage.filesystem != "auto"
+            or self.storage.named(access.path, access.path_source) is not None
+        ):
             return False
-        texts = (site.path_source, "" if site.path is None else site.path.text, site.callee)
-        is_cached = (
-            site.operation.op in {"write", "copy"} and purpose(texts, (site.function,)) is Purpose.CACHE
-        )
-        return is_cached or site.operation.op in _FETCHING
+        texts = (access.path_source, "" if access.path is None else access.path.text, access.callee)
+        is_cached = access.op in {"write", "copy"} and purpose(texts, (access.function,)) is Purpose.CACHE
+        return is_cached or access.op in _FETCHING
 
-    def _is_taken_for_local(self, site: Access) -> bool:
+    def _is_taken_for_local(self, access: Access) -> bool:
         """Tell whether each node may have what is cached or fetched for itself."""
-        if site.reach is not Reach.SHARED or site.locked or not self._is_of_data(site):
+        if access.reach is not Reach.SHARED or access.locked or not self._is_of_data(access):
             return False
-        return not self._is_one_node(site.call_site.function)
+        return not self._is_one_node(access.call_site.function)
 
-    def _use(self, site: Access, after: tuple[SequenceItem, ...]) -> Access | None:
+    def _use(self, access: Access, after: tuple[SequenceItem, ...]) -> Access | None:
         """Find where other processes read or list what a site makes."""
         for step in after:
-            if step.operation is None or step.operation.op not in ASKING - {"probe"}:
+            if step.operation is None or step.op not in ASKING - {"probe"}:
                 continue
             use = self.sequences.access(step)
-            if use is not None and _needs(use, site) and self._are_others(step):
+            if use is not None and _needs(use, access) and self._are_others(step):
                 return use
         return None
 
-    def _is_made_by_others(self, site: Access, steps: tuple[SequenceItem, ...]) -> bool:
+    def _is_made_by_others(self, access: Access, steps: tuple[SequenceItem, ...]) -> bool:
         """Tell whether other processes make the same path, each node its own."""
-        made = (step for step in steps if step.operation is not None and step.operation.op not in ASKING)
+        made = (step for step in steps if step.operation is not None and step.op not in ASKING)
         return any(
             step.path is not None
-            and site.path is not None
-            and step.path.is_within(site.path)
+            and access.path is not None
+            and step.path.is_within(access.path)
             and self._are_others(step)
             for step in made
         )
 
     def _are_others(self, step: SequenceItem) -> bool:
-        context = self.propagation.entry_state(step.call_site.function)
+        context = self.entry_states.entry_state(step.call_site.function)
         return bool(step.processes & context.processes & ~MAIN)
 
-    def _is_said(self, site: Access) -> bool:
+    def _is_said(self, access: Access) -> bool:
         """Tell whether the settings say that each node has the path for itself."""
-        named = self.storage.named(site.path, site.path_source)
+        named = self.storage.named(access.path, access.path_source)
         return self.storage.filesystem == "local" if named is None else not named
 
     def _is_one_node(self, function: LinkedFunction) -> bool:
         """Tell whether the processes of a function are started by one that runs on the same node."""
         if function not in self._on_one_node:
-            above = self.propagation.upward(function, self.propagation.callers)
-            edges = (edge for caller in above for edge in self.propagation.callers(caller))
+            above = self.entry_states.upward(function, self.entry_states.callers)
+            edges = (edge for caller in above for edge in self.entry_states.callers(caller))
             self._on_one_node[function] = any(edge.starts_several for edge in edges)
         return self._on_one_node[function]
 
 
-def _is_for_one_node(site: Access) -> bool:
+def _is_for_one_node(access: Access) -> bool:
     """Tell whether one process of the job does something, or does it first."""
-    return site.call_site is site.leaf_call if site.runs is Runs.ONE else site.serialized_by == "global"
+    return (
+        access.call_site is access.leaf_call if access.runs is Runs.ONE else access.serialized_by == "global"
+    )
 
 
-def _needs(use: Access, site: Access) -> bool:
+def _needs(use: Access, access: Access) -> bool:
     """Tell whether a use is of what a site makes, or of the folder in which it does, but for a whole disk."""
-    if use.path is None or site.path is None:
+    if use.path is None or access.path is None:
         return False
-    folder = len(site.path.components) - 1
-    is_folder = site.path.is_within(use.path) and len(use.path.components) == folder > _DEPTH_OF_DISKS
-    return use.path.is_within(site.path) or is_folder
+    folder = len(access.path.components) - 1
+    is_folder = access.path.is_within(use.path) and len(use.path.components) == folder > _DEPTH_OF_DISKS
+    return use.path.is_within(access.path) or is_folder

@@ -51,12 +51,12 @@ class PerNodeAccess(Record, frozen=True, eq=False):
 class PerNode:
     """Finds the acts that one process of each node does."""
 
-    def __init__(self, sites: Accesses) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         """Prepare for a project."""
-        self.sites = sites
-        self.linker = sites.linker
-        self.storage = sites.storage
-        self.propagation = sites.propagation
+        self.accesses = accesses
+        self.flows = accesses.flows
+        self.storage = accesses.storage
+        self.entry_states = accesses.entry_states
 
     def of(self, function: LinkedFunction) -> Iterator[PerNodeAccess]:
         """Give such acts of a function.
@@ -66,78 +66,83 @@ class PerNode:
         Nothing is said of what a framework calls once a node by itself, nor of what a
         test wants for each node: `save_on_each_node`, `node_rank == 0`.
         """
-        chosen = dict.fromkeys(self.sites.rank_selected(function))
-        every = dict.fromkeys((*self.sites.all_accesses(function), *chosen))
-        for site in sorted(every, key=lambda site: site.span):
-            by = self._chosen_by(site)
-            stands_here = _is_named_here(site) if by == "path" else site in chosen
-            if by is not None and stands_here and not site.locked and not self._is_meant(site):
-                known, plain = self._is_known_shared(site), self._is_plain(site, by)
-                yield PerNodeAccess(site, known, plain, by, self._is_made_anew(site))
+        chosen = dict.fromkeys(self.accesses.rank_selected(function))
+        every = dict.fromkeys((*self.accesses.all_accesses(function), *chosen))
+        for access in sorted(every, key=lambda access: access.span):
+            by = self._chosen_by(access)
+            stands_here = _is_named_here(access) if by == "path" else access in chosen
+            if by is not None and stands_here and not access.locked and not self._is_meant(access):
+                known, plain = self._is_known_shared(access), self._is_plain(access, by)
+                yield PerNodeAccess(access, known, plain, by, self._is_made_anew(access))
 
-    def _is_made_anew(self, site: Access) -> bool:
+    def _is_made_anew(self, access: Access) -> bool:
         """Tell whether something is made, later in the same function, where a site removes all there is."""
-        if not (site.operation.op == "delete" and site.operation.tree) or site.path is None:
+        if not (access.op == "delete" and access.operation.tree) or access.path is None:
             return False
         later = (
-            other for other in self.sites.all_accesses(site.call_site.function) if other.comes_after(site)
+            other
+            for other in self.accesses.all_accesses(access.call_site.function)
+            if other.comes_after(access)
         )
-        made = (other.path for other in later if other.operation.op != "delete")
-        return any(path is not None and path.is_within(site.path) for path in made)
+        made = (other.path for other in later if other.op != "delete")
+        return any(path is not None and path.is_within(access.path) for path in made)
 
-    def _chosen_by(self, site: Access) -> By | None:
+    def _chosen_by(self, access: Access) -> By | None:
         """Tell what picks one process of each node; None where more do it, or on a path of one node."""
-        path = site.path
+        path = access.path
         private = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
-        if site.reach is Reach.PRIVATE:
-            if path is None or self.sites.surroundings.shared_by(path, site.path_source) is not Reach.SHARED:
+        if access.reach is Reach.PRIVATE:
+            if (
+                path is None
+                or self.accesses.surroundings.shared_by(path, access.path_source) is not Reach.SHARED
+            ):
                 return None
             if private and all(symbol.is_local_rank for symbol in private):
-                return "path" if site.runs_several else None
+                return "path" if access.runs_several else None
             if not private or path.rank_dependence != _BY_CLOCK:
                 return None
-        elif site.reach is not Reach.SHARED:
+        elif access.reach is not Reach.SHARED:
             return None
-        if site.runs is Runs.PER_NODE:
+        if access.runs is Runs.PER_NODE:
             return "test"
-        is_one = site.runs is Runs.ONE and any(map(self._counts_filesystem, _tests(site)))
+        is_one = access.runs is Runs.ONE and any(map(self._counts_filesystem, _tests(access)))
         return "filesystem" if is_one else None
 
     def _counts_filesystem(self, literal: Tested) -> bool:
         """Tell whether a test compares a rank that counts processes once a filesystem, if so configured."""
         if not isinstance(literal.test, m.Compare):
             return False
-        return self.linker.guards.rank_scope(literal.test.left, literal.scope) == "filesystem"
+        return self.flows.guards.rank_scope(literal.test.left, literal.scope) == "filesystem"
 
-    def _is_meant(self, site: Access) -> bool:
+    def _is_meant(self, access: Access) -> bool:
         """Tell whether one act for each node is what the program wants."""
-        names = {name for literal in _tests(site) for name in _identifiers(literal.test)}
+        names = {name for literal in _tests(access) for name in _identifiers(literal.test)}
         if _names_node(*(name for name in names if _COUNT.search(name) is None)):
             return True
-        above = self.propagation.upward(site.call_site.function, self.propagation.callers)
-        hooks = (self.propagation.hooks.of(function) for function in above)
+        above = self.entry_states.upward(access.call_site.function, self.entry_states.callers)
+        hooks = (self.entry_states.hooks.of(function) for function in above)
         return any(hook is not None and hook.runs == "local" for hook in hooks)
 
-    def _is_known_shared(self, site: Access) -> bool:
+    def _is_known_shared(self, access: Access) -> bool:
         """Tell whether the settings say that all nodes share the path."""
-        named = self.storage.named(site.path, site.path_source)
+        named = self.storage.named(access.path, access.path_source)
         return self.storage.filesystem == "shared" if named is None else named
 
-    def _is_plain(self, site: Access, by: By) -> bool:
-        names = (site.function, site.leaf_call.function.facts.name)
-        made = (site.path_source, "" if site.path is None else site.path.text, site.callee)
-        texts = made if site.operation.target is None else (spell(site.operation.target),)
+    def _is_plain(self, access: Access, by: By) -> bool:
+        names = (access.function, access.leaf_call.function.facts.name)
+        made = (access.path_source, "" if access.path is None else access.path.text, access.callee)
+        texts = made if access.operation.target is None else (spell(access.operation.target),)
         is_result = purpose(texts, names) is Purpose.RESULT
         doubtful = by != "filesystem" and (
-            self._is_joined(site) or any(map(self._is_also_global, _tests(site)))
+            self._is_joined(access) or any(map(self._is_also_global, _tests(access)))
         )
-        return is_result and not doubtful and not _names_node(site.callee, *names)
+        return is_result and not doubtful and not _names_node(access.callee, *names)
 
-    def _is_joined(self, site: Access) -> bool:
+    def _is_joined(self, access: Access) -> bool:
         """Tell whether one of each node comes here on one way, one of all on another: a setting says so."""
-        state = site.call_site.state
+        state = access.call_site.state
         return state.processes != TOP and all(
-            self.propagation.deciding(each) == TOP for each in state.conditions
+            self.entry_states.deciding(each) == TOP for each in state.conditions
         )
 
     def _is_also_global(self, literal: Tested) -> bool:
@@ -146,21 +151,21 @@ class PerNode:
         `is_main_process` does, if it goes by the environment before there is a
         process group, and by the rank in it afterwards.
         """
-        by_node = runs(self.propagation.deciding(literal)) is Runs.PER_NODE
+        by_node = runs(self.entry_states.deciding(literal)) is Runs.PER_NODE
         if by_node and any(map(self._is_global, self._chosen_in(literal))):
             return True
         for call in calls_of(literal.test):
-            callee = self.linker.resolver.callee(call, literal.scope)
-            ways = () if callee is None else self.linker.exit_points(callee)
+            callee = self.flows.resolver.callee(call, literal.scope)
+            ways = () if callee is None else self.flows.exit_points(callee)
             values = [(way.value, way.state.scope) for way in ways if way.value is not None]
-            if any(self.linker.guards.partition(value, scope)[0] == MAIN for value, scope in values):
+            if any(self.flows.guards.partition(value, scope)[0] == MAIN for value, scope in values):
                 return True
         return False
 
     def _chosen_in(self, literal: Tested) -> Iterator[Expression]:
         """Give what the names in a test stand for, where another test chooses that."""
         named = (part for part in within(literal.test) if isinstance(part, (m.Name, m.Attribute)))
-        for binding in (self.linker.guards.known(name, literal.scope) for name in named):
+        for binding in (self.flows.guards.known(name, literal.scope) for name in named):
             if isinstance(binding, Conditional):
                 yield from expressions_of(binding)
             elif isinstance(binding, Expression) and isinstance(binding.expr, m.Conditional):
@@ -169,14 +174,14 @@ class PerNode:
                 )
 
     def _is_global(self, value: Expression) -> bool:
-        guards = self.linker.guards
+        guards = self.flows.guards
         is_rank = guards.rank_scope(value.expr, value.scope) == "global"
         return is_rank or guards.partition(value.expr, value.scope)[0] == MAIN
 
 
-def _is_named_here(site: Access) -> bool:
+def _is_named_here(access: Access) -> bool:
     """Tell whether the local rank is put into a path here, and not in a function called."""
-    path = None if site.callee_access is None else site.callee_access.path
+    path = None if access.callee_access is None else access.callee_access.path
     return path is None or not any(symbol.is_local_rank for symbol in path.variables())
 
 
@@ -186,8 +191,8 @@ def _identifiers(expr: m.Expr) -> Iterator[str]:
     yield from (part.id if isinstance(part, m.Name) else part.name for part in names)
 
 
-def _tests(site: Access) -> tuple[Tested, ...]:
-    return (*site.call_site.state.conditions, *site.leaf_call.state.conditions)
+def _tests(access: Access) -> tuple[Tested, ...]:
+    return (*access.call_site.state.conditions, *access.leaf_call.state.conditions)
 
 
 def _names_node(*texts: str) -> bool:

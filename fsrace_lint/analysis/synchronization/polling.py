@@ -35,10 +35,10 @@ _LOCK: Final = re.compile(r"lock", re.IGNORECASE)
 class Poll(Record, frozen=True, eq=False):
     """A wait for a path by looking again and again.
 
-    `site` is where it looks, or where a helper is handed the look. `is_for_presence`
+    `access` is where it looks, or where a helper is handed the look. `is_for_presence`
     is false where it waits until the path is gone. `limit` tells how long it waits
     at most, and `is_ordered` that all processes met before it, with nothing made since.
-    `looked` is the call that looked before the loop began; `at_call` says that `site`
+    `looked` is the call that looked before the loop began; `at_call` says that `access`
     is the call of a function that waits for the path it is handed, `is_named` that a part of the
     file's name is written out, here or where the path is handed over. `is_left` says that the function
     makes the path itself, under a name that is written out, and never removes it.
@@ -86,13 +86,13 @@ class _Waiter(Record, frozen=True):
 class Polling:
     """Finds the polls of functions."""
 
-    def __init__(self, linker: FunctionFlows, sites: Accesses) -> None:
+    def __init__(self, flows: FunctionFlows, accesses: Accesses) -> None:
         """Prepare for a project."""
-        self.linker = linker
-        self.sites = sites
-        self.limits = WaitLimits(linker)
-        self.mentions = sites.propagation.mentions
-        self._sleeps = linker.catalog.last_names["sleep"]
+        self.flows = flows
+        self.accesses = accesses
+        self.limits = WaitLimits(flows)
+        self.mentions = accesses.entry_states.mentions
+        self._sleeps = flows.catalog.last_names["sleep"]
         self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
         self._waiting: dict[LinkedFunction, _Waiter | None] = {}
 
@@ -104,12 +104,12 @@ class Polling:
         handed = self._may_hand(function)
         if not loops and not handed:
             return
-        events = {id(event.call): event for event in self.linker.call_sites(function)}
+        call_sites = {id(call_site.call): call_site for call_site in self.flows.call_sites(function)}
         for loop in loops:
-            if self._is_waiting(loop, events):
-                yield from self._of_loop(loop, events)
-        for event in events.values() if handed else ():
-            yield from self._of_call(event)
+            if self._is_waiting(loop, call_sites):
+                yield from self._of_loop(loop, call_sites)
+        for call_site in call_sites.values() if handed else ():
+            yield from self._of_call(call_site)
 
     def _may_sleep(self, loop: Loop) -> bool:
         """Tell whether a loop calls what has the name of a sleep."""
@@ -122,7 +122,7 @@ class Polling:
         """
         if not function.facts.called:
             return False
-        if self.linker.asks_few:
+        if self.flows.asks_few:
             return True
         return function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
 
@@ -136,122 +136,135 @@ class Polling:
     @functools.cached_property
     def _polling(self) -> frozenset[str]:
         """The last names of what the catalog knows to wait for a file by itself."""
-        catalog = self.linker.catalog
+        catalog = self.flows.catalog
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
         return self.mentions.names_of_library(name.rpartition(".")[2] for name in polling)
 
-    def _is_waiting(self, loop: Loop, events: dict[int, CallSite]) -> bool:
+    def _is_waiting(self, loop: Loop, call_sites: dict[int, CallSite]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
-        called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
-        acts = [self.sites.effects.operation(event.call, event.state.scope) for event in called]
-        if any(act is not None and act.op not in ASKING for act in acts):
+        called = [call_sites[id(call)] for call in calls_in(loop.body) if id(call) in call_sites]
+        operations = [
+            self.accesses.effects.operation(call_site.call, call_site.state.scope) for call_site in called
+        ]
+        if any(operation is not None and operation.op not in ASKING for operation in operations):
             return False
         if isinstance(loop, m.For) and any(isinstance(inner, m.Try) for inner in all_in(loop.body)):
             return False
-        return _is_idle(loop) or any(self.limits.is_sleep(event) for event in called)
+        return _is_idle(loop) or any(self.limits.is_sleep(call_site) for call_site in called)
 
-    def _of_loop(self, loop: Loop, events: dict[int, CallSite]) -> Iterator[Poll]:
+    def _of_loop(self, loop: Loop, call_sites: dict[int, CallSite]) -> Iterator[Poll]:
         for call, truth in asked_by(loop):
-            event = events.get(id(call))
-            act = None if event is None else self._look(call, event.state.scope)
-            if event is not None and act is not None:
-                limit = self.limits.of(loop, events, call)
-                poll = self._poll(event, act, event.state.scope, truth=truth, limit=limit)
-                looked = self._looked_before(poll, events.values())
+            call_site = call_sites.get(id(call))
+            operation = None if call_site is None else self._look(call, call_site.state.scope)
+            if call_site is not None and operation is not None:
+                limit = self.limits.of(loop, call_sites, call)
+                poll = self._poll(call_site, operation, call_site.state.scope, truth=truth, limit=limit)
+                looked = self._looked_before(poll, call_sites.values())
                 yield replace(poll, looked=looked, is_named=self._is_named(poll.access))
                 return
 
-    def _is_named(self, site: Access) -> bool:
-        function = site.call_site.function
-        edges = self.sites.propagation.callers(function)
-        paths = [self.sites.substituted(site.path, edge.event, function) for edge in edges] or [site.path]
+    def _is_named(self, access: Access) -> bool:
+        function = access.call_site.function
+        edges = self.accesses.entry_states.callers(function)
+        paths = [self.accesses.substituted(access.path, edge.call_site, function) for edge in edges] or [
+            access.path
+        ]
         return any(path is not None and path.spells_its_last_part for path in paths)
 
-    def _looked_before(self, poll: Poll, events: Iterable[CallSite]) -> CallSite | None:
+    def _looked_before(self, poll: Poll, call_sites: Iterable[CallSite]) -> CallSite | None:
         """Find the look for the same path, by the same call, before a loop."""
-        site, called = poll.access, poll.access.call_site.call.function
-        for event in events:
-            is_earlier = event.call.span < site.span and event.call.function == called
-            act = self._look(event.call, event.state.scope) if is_earlier else None
-            if act is not None and self.sites.access_at(act, event, event.state.scope).path == site.path:
-                return event
+        access, called = poll.access, poll.access.call_site.call.function
+        for call_site in call_sites:
+            is_earlier = call_site.call.span < access.span and call_site.call.function == called
+            operation = self._look(call_site.call, call_site.state.scope) if is_earlier else None
+            if (
+                operation is not None
+                and self.accesses.access_at(operation, call_site, call_site.state.scope).path == access.path
+            ):
+                return call_site
         return None
 
     def _look(self, call: m.Call, scope: Environment) -> Operation | None:
-        act = self.sites.effects.operation(call, scope)
-        return act if act is not None and act.op in LOOKING else None
+        operation = self.accesses.effects.operation(call, scope)
+        return operation if operation is not None and operation.op in LOOKING else None
 
     def _poll(
-        self, event: CallSite, act: Operation, scope: Environment, *, truth: bool, limit: WaitLimit
+        self, call_site: CallSite, operation: Operation, scope: Environment, *, truth: bool, limit: WaitLimit
     ) -> Poll:
-        site = self.sites.access_with_processes(event, replace(act, op="poll"), scope)
-        return Poll(site, truth, limit, self.sites.is_settled_before(event))
+        access = self.accesses.access_with_processes(call_site, replace(operation, op="poll"), scope)
+        return Poll(access, truth, limit, self.accesses.is_settled_before(call_site))
 
-    def _of_call(self, event: CallSite) -> Iterator[Poll]:
+    def _of_call(self, call_site: CallSite) -> Iterator[Poll]:
         """Find the look that a call hands to a function that waits for it, or that is one by itself."""
-        callee = self.linker.resolver.callee(event.call, event.state.scope)
-        act = self.sites.effects.operation(event.call, event.state.scope) if callee is None else None
-        if act is not None and act.op == "poll":
-            yield self._poll(event, act, event.state.scope, truth=True, limit=WaitLimit(is_set=False))
-        if callee is not None and callee is not event.function:
-            yield from self._at_call(event, callee)
+        callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+        operation = (
+            self.accesses.effects.operation(call_site.call, call_site.state.scope) if callee is None else None
+        )
+        if operation is not None and operation.op == "poll":
+            yield self._poll(
+                call_site, operation, call_site.state.scope, truth=True, limit=WaitLimit(is_set=False)
+            )
+        if callee is not None and callee is not call_site.function:
+            yield from self._at_call(call_site, callee)
         waiter = None if callee is None else self._waiter(callee)
         if waiter is None or callee is None:
             return
-        value = passed(event.call, waiter.condition, callee)
-        for act, scope in () if value is None else self._handed(value, event):
-            limit = self.limits.passed(waiter.limit, event, callee)
-            yield self._poll(event, act, scope, truth=waiter.truth, limit=limit)
+        value = passed(call_site.call, waiter.condition, callee)
+        for operation, scope in () if value is None else self._handed(value, call_site):
+            limit = self.limits.passed(waiter.limit, call_site, callee)
+            yield self._poll(call_site, operation, scope, truth=waiter.truth, limit=limit)
             return
 
-    def _at_call(self, event: CallSite, callee: LinkedFunction) -> Iterator[Poll]:
+    def _at_call(self, call_site: CallSite, callee: LinkedFunction) -> Iterator[Poll]:
         """Give the waits of a function for a path that a call hands to it."""
         for poll in self._polls_of_parameters(callee):
-            seen = self.sites.instantiate_at(event, callee, poll.access)
+            seen = self.accesses.instantiate_at(call_site, callee, poll.access)
             if seen.path is not None:
-                limit = self.limits.passed(poll.limit, event, callee)
-                ordered, left = self.sites.is_settled_before(event), self._is_left(seen)
-                yield replace(poll, site=seen, at_call=True, limit=limit, is_ordered=ordered, is_left=left)
+                limit = self.limits.passed(poll.limit, call_site, callee)
+                ordered, left = self.accesses.is_settled_before(call_site), self._is_left(seen)
+                yield replace(poll, access=seen, at_call=True, limit=limit, is_ordered=ordered, is_left=left)
 
-    def _is_left(self, site: Access) -> bool:
+    def _is_left(self, access: Access) -> bool:
         """Tell whether its function makes a path before it waits for it, and never removes it."""
-        path = site.path
+        path = access.path
         if path is None or not path.spells_its_last_part:
             return False
-        others = [other for other in self.sites.all_accesses(site.call_site.function) if other.path == path]
-        made = any(other.operation.op in {"write", "create"} and site.comes_after(other) for other in others)
-        return made and not any(other.operation.op in {"delete", "rename"} for other in others)
+        others = [
+            other for other in self.accesses.all_accesses(access.call_site.function) if other.path == path
+        ]
+        made = any(other.op in {"write", "create"} and access.comes_after(other) for other in others)
+        return made and not any(other.op in {"delete", "rename"} for other in others)
 
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
         """Give the loops of a function that wait for a path which its callers hand to it."""
         if self._sleeps.isdisjoint(function.facts.mentions):
             return ()
         if function not in self._of_parameters:
-            events = {id(event.call): event for event in self.linker.call_sites(function)}
-            loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, events))
-            found = (poll for loop in loops for poll in self._of_loop(loop, events))
+            call_sites = {id(call_site.call): call_site for call_site in self.flows.call_sites(function)}
+            loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, call_sites))
+            found = (poll for loop in loops for poll in self._of_loop(loop, call_sites))
             self._of_parameters[function] = tuple(
-                poll for poll in found if self.sites.is_parametric(poll.access)
+                poll for poll in found if self.accesses.is_parametric(poll.access)
             )
         return self._of_parameters[function]
 
-    def _handed(self, value: m.Expr, event: CallSite) -> Iterator[tuple[Operation, Environment]]:
+    def _handed(self, value: m.Expr, call_site: CallSite) -> Iterator[tuple[Operation, Environment]]:
         """Give the looks of what is handed over: a lambda, a function, or a method of a path."""
-        scope = event.state.scope
-        entity = self.linker.resolver.symbol(value, scope)
+        scope = call_site.state.scope
+        entity = self.flows.resolver.symbol(value, scope)
         if isinstance(value, m.Lambda):
-            entity = event.function.module.functions[value.function]
-        inner = [(m.Call(value, (), (), event.call.span), scope)]
+            entity = call_site.function.module.functions[value.function]
+        inner = [(m.Call(value, (), (), call_site.call.span), scope)]
         if isinstance(entity, LinkedFunction):
             # a lambda of nothing is called at once, with the names as they stand
             here = isinstance(value, m.Lambda) and not entity.facts.parameters
             inner = [
-                (each.call, scope if here else each.state.scope) for each in self.linker.call_sites(entity)
+                (each.call, scope if here else each.state.scope) for each in self.flows.call_sites(entity)
             ]
         for call, names in inner:
-            act = self._look(call, names)
-            if act is not None:
-                yield act, names
+            operation = self._look(call, names)
+            if operation is not None:
+                yield operation, names
 
     def _waiter(self, function: LinkedFunction) -> _Waiter | None:
         """Tell whether a function waits for what it is handed, and how."""
@@ -262,12 +275,12 @@ class Polling:
         return self._waiting[function]
 
     def _find_waiter(self, function: LinkedFunction) -> _Waiter | None:
-        events = {id(event.call): event for event in self.linker.call_sites(function)}
+        call_sites = {id(call_site.call): call_site for call_site in self.flows.call_sites(function)}
         for loop in loops_in(function.facts.body):
-            for call, truth in asked_by(loop) if self._is_waiting(loop, events) else ():
+            for call, truth in asked_by(loop) if self._is_waiting(loop, call_sites) else ():
                 name = call.function.id if isinstance(call.function, m.Name) else ""
                 if name in function.parameters:
-                    return _Waiter(function.parameters[name], truth, self.limits.of(loop, events, call))
+                    return _Waiter(function.parameters[name], truth, self.limits.of(loop, call_sites, call))
         return None
 
 

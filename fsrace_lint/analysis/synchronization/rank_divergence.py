@@ -83,8 +83,8 @@ class Divergences:
     def __init__(self, sequences: EventSequences) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.sequences = sequences
-        self.linker = sequences.linker
-        self.propagation = sequences.propagation
+        self.flows = sequences.flows
+        self.entry_states = sequences.entry_states
         self.differences = sequences.differences
 
     def of(self, function: LinkedFunction) -> Iterator[Divergence]:
@@ -93,40 +93,41 @@ class Divergences:
         Of several that are missed for the same reason it is the first, which
         names the others: nobody gets to them.
         """
-        meetings = list(sync_points_of(self.sequences.of(function)))
-        muted = self.propagation.muted_in(function) if meetings else frozenset()
-        meetings = [meeting for meeting in meetings if not self._returns(meeting, muted)]
-        flow = self.linker.flow(function) if meetings else None
+        sync_points = list(sync_points_of(self.sequences.of(function)))
+        muted = self.entry_states.muted_in(function) if sync_points else frozenset()
+        sync_points = [sync_point for sync_point in sync_points if not self._returns(sync_point, muted)]
+        flow = self.flows.flow(function) if sync_points else None
         if flow is None:
             return
-        counted = SyncPoints((*meetings, *self._other_end(function)), flow, self.propagation.deciding)
+        counted = SyncPoints((*sync_points, *self._other_end(function)), flow, self.entry_states.deciding)
         first: dict[Place, Divergence] = {}
-        for meeting in meetings:
-            ways = self._found(meeting, flow, counted)
+        for sync_point in sync_points:
+            ways = self._found(sync_point, flow, counted)
             found = next(ways, None)
-            if found is not None and runs(self.propagation.entry_state(function).processes) is Runs.ONE:
-                ways = self._by_function(meeting)
+            if found is not None and runs(self.entry_states.entry_state(function).processes) is Runs.ONE:
+                ways = self._by_function(sync_point)
                 found = next(ways, None)
             if found is not None and not found.certain:
                 found = next((way for way in ways if way.certain), found)
             if found is not None:
-                found = replace(found, certain=found.certain and meeting.certain)
+                found = replace(found, certain=found.certain and sync_point.certain)
                 known = first.get(found.place)
                 if known is None or (found.certain and not known.certain):
                     first[found.place] = found
                 elif (
-                    known.how == found.how == "branch" and known.sync_point.call_site is not meeting.call_site
+                    known.how == found.how == "branch"
+                    and known.sync_point.call_site is not sync_point.call_site
                 ):
-                    first[found.place] = replace(known, later=(*known.later, meeting))
+                    first[found.place] = replace(known, later=(*known.later, sync_point))
         yield from first.values()
 
-    def _returns(self, meeting: SequenceItem, muted: frozenset[str]) -> bool:
+    def _returns(self, sync_point: SequenceItem, muted: frozenset[str]) -> bool:
         """Tell whether a call of one of these libraries, or of an unknown one, is or leads to a meeting."""
         if not muted:
             return False
         called = (
-            qualified_name(self.linker.resolver.symbol(event.call.function, event.state.scope))
-            for event in (meeting.call_site, *meeting.call_chain, meeting.leaf_call)
+            qualified_name(self.flows.resolver.symbol(call_site.call.function, call_site.state.scope))
+            for call_site in (sync_point.call_site, *sync_point.call_chain, sync_point.leaf_call)
         )
         return any(name is None or package_of(name) in muted for name in called)
 
@@ -137,92 +138,97 @@ class Divergences:
         if other is not None:
             yield from sync_points_of(self.sequences.of(other))
 
-    def _found(self, meeting: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
-        yield from self._in_first(meeting)
-        yield from self._by_tests(meeting, flow, counted)
-        yield from self._by_exits(meeting, flow, counted)
-        yield from self._by_loops(meeting)
-        yield from self._by_function(meeting)
-        yield from self._by_path(meeting)
+    def _found(self, sync_point: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
+        yield from self._in_first(sync_point)
+        yield from self._by_tests(sync_point, flow, counted)
+        yield from self._by_exits(sync_point, flow, counted)
+        yield from self._by_loops(sync_point)
+        yield from self._by_function(sync_point)
+        yield from self._by_path(sync_point)
 
-    def _in_first(self, meeting: SequenceItem) -> Iterator[Divergence]:
+    def _in_first(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a context that lets one process through before the others: they wait at its door.
 
         Where it is another such context, each process waits once in each of the two, and they meet.
         """
-        context = self.propagation.protection.serializer_entry(meeting.call_site)
-        nested = self.sequences.catalog.find("first", self.sequences.name_of(meeting.leaf_call)) is not None
+        context = self.entry_states.protection.serializer_entry(sync_point.call_site)
+        nested = (
+            self.sequences.catalog.find("first", self.sequences.name_of(sync_point.leaf_call)) is not None
+        )
         if context is not None and not nested:
-            place = Place(meeting.file, context.span if isinstance(context, m.Call) else meeting.span)
-            yield Divergence(meeting, "first", None, spell(context), place)
+            place = Place(sync_point.file, context.span if isinstance(context, m.Call) else sync_point.span)
+            yield Divergence(sync_point, "first", None, spell(context), place)
 
-    def _by_tests(self, meeting: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
+    def _by_tests(
+        self, sync_point: SequenceItem, flow: FlowResult, counted: SyncPoints
+    ) -> Iterator[Divergence]:
         """A meeting in a branch that some processes do not take, or behind one that some have left by."""
-        for literal in reversed(meeting.call_site.state.conditions):
+        for literal in reversed(sync_point.call_site.state.conditions):
             difference = self.differences.of_test(literal)
             if difference is None or (
                 literal.branch is None and literal.attempt is None and difference.kind != "rank"
             ):
                 continue
             by_rank = difference.kind == "rank"
-            if counted.has_other_side(meeting, literal, stays=by_rank):
+            if counted.has_other_side(sync_point, literal, stays=by_rank):
                 continue
             if by_rank and (
-                names_a_group(meeting) or counted.is_balanced(meeting) or self._is_idle(meeting, literal)
+                names_a_group(sync_point)
+                or counted.is_balanced(sync_point)
+                or self._is_idle(sync_point, literal)
             ):
                 continue
             raises = literal.exit == "raise" or _others_raise(literal, flow)
             away = replace(literal, truth=not literal.truth) if raises else literal
-            certain = self._counts(difference, [away], raises=raises, meeting=meeting)
+            certain = self._counts(difference, [away], raises=raises, sync_point=sync_point)
             if certain is None:
                 continue
             if by_rank:
-                chosen = difference.is_between_ranks or _is_first_or_rest(meeting.arriving)
+                chosen = difference.is_between_ranks or _is_first_or_rest(sync_point.arriving)
                 certain = certain and chosen
             elif difference.kind == "files":
-                other_kind = counted.synchronizes_on_other_side(meeting, literal)
-                certain = certain and not other_kind and not self._is_misuse(meeting, literal)
+                other_kind = counted.synchronizes_on_other_side(sync_point, literal)
+                certain = certain and not other_kind and not self._is_misuse(sync_point, literal)
             how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
-            yield self._told(meeting, how, difference, literal, certain=certain, raises=raises)
+            yield self._told(sync_point, how, difference, literal, certain=certain, raises=raises)
 
-    def _is_misuse(self, meeting: SequenceItem, literal: Tested) -> bool:
+    def _is_misuse(self, sync_point: SequenceItem, literal: Tested) -> bool:
         """Tell whether a test asks for a file where all make a directory next: no process makes the file."""
-        steps = self.sequences.of(meeting.call_site.function)
+        steps = self.sequences.of(sync_point.call_site.function)
         asked = next((step.path for step in steps if step.call_site.call is literal.test), None)
         if asked is None or last_name(literal.test) not in _FILE_TESTS:
             return False
-        return any(
-            step.operation is not None and step.operation.op == "mkdir" and step.path == asked
-            for step in steps
-        )
+        return any(step.operation is not None and step.op == "mkdir" and step.path == asked for step in steps)
 
-    def _is_idle(self, meeting: SequenceItem, literal: Tested) -> bool:
+    def _is_idle(self, sync_point: SequenceItem, literal: Tested) -> bool:
         """Tell whether all who come to a test see it come out so: the others were sorted out before."""
-        literals = meeting.call_site.state.conditions
+        conditions = sync_point.call_site.state.conditions
         coming = TOP
-        for earlier in literals[: literals.index(literal)]:
-            coming &= self.propagation.deciding(earlier)
-        return not coming & self.propagation.deciding(replace(literal, truth=not literal.truth))
+        for earlier in conditions[: conditions.index(literal)]:
+            coming &= self.entry_states.deciding(earlier)
+        return not coming & self.entry_states.deciding(replace(literal, truth=not literal.truth))
 
-    def _by_exits(self, meeting: SequenceItem, flow: FlowResult, counted: SyncPoints) -> Iterator[Divergence]:
+    def _by_exits(
+        self, sync_point: SequenceItem, flow: FlowResult, counted: SyncPoints
+    ) -> Iterator[Divergence]:
         """A meeting behind a way out that some processes take, in a branch that was left since."""
-        literals = meeting.call_site.state.conditions
-        position = flow.call_sites.index(meeting.call_site)
+        conditions = sync_point.call_site.state.conditions
+        position = flow.call_sites.index(sync_point.call_site)
         ways = (*((way, False) for way in flow.exits), *((way, True) for way in flow.exceptional_exits))
         for way, raises in ways:
-            if way.position > position or mutually_exclusive(way.state.conditions, literals):
+            if way.position > position or mutually_exclusive(way.state.conditions, conditions):
                 continue
-            own = [literal for literal in way.state.conditions if literal not in literals]
+            own = [literal for literal in way.state.conditions if literal not in conditions]
             for literal in own:
                 difference = self.differences.of_test(literal)
-                if difference is None or counted.comes_by(meeting, literal):
+                if difference is None or counted.comes_by(sync_point, literal):
                     continue
-                certain = self._counts(difference, own, raises=raises, meeting=meeting)
+                certain = self._counts(difference, own, raises=raises, sync_point=sync_point)
                 if certain is not None:
-                    yield self._told(meeting, "exit", difference, literal, certain=certain, raises=raises)
+                    yield self._told(sync_point, "exit", difference, literal, certain=certain, raises=raises)
 
     def _counts(
-        self, difference: RankTaint, literals: Sequence[Tested], *, raises: bool, meeting: SequenceItem
+        self, difference: RankTaint, conditions: Sequence[Tested], *, raises: bool, sync_point: SequenceItem
     ) -> bool | None:
         """Tell whether a difference makes some miss a meeting surely, perhaps (False), or not at all (None).
 
@@ -230,23 +236,23 @@ class Divergences:
         what should not be there yet, surely where a rank test lets it alone look.
         """
         if difference.kind == "error":
-            fails = self._fails(literals, meeting)
-            return fails if not raises or self._is_alone(literals) else None
+            fails = self._fails(conditions, sync_point)
+            return fails if not raises or self._is_alone(conditions) else None
         if not raises:
             return True
-        found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in literals]
+        found = [list(self._parts(li.test, li.scope, truth=li.truth)) for li in conditions]
         if not any(("files", True) in parts for parts in found):
             return None
         return ("files", True) in found[-1] and any(kind == "rank" for parts in found for kind, _ in parts)
 
-    def _is_alone(self, literals: Sequence[Tested]) -> bool:
+    def _is_alone(self, conditions: Sequence[Tested]) -> bool:
         """Tell whether a rank test is among some tests."""
-        found = (self.differences.of_test(literal) for literal in literals)
+        found = (self.differences.of_test(literal) for literal in conditions)
         return any(difference is not None and difference.kind == "rank" for difference in found)
 
     def _parts(self, test: m.Expr, scope: Environment, *, truth: bool) -> Iterator[tuple[str, bool]]:
         """Give what differs in a test that came out so, and whether that means that something is there."""
-        bound = self.linker.guards.known(test, scope) if isinstance(test, m.Name) else None
+        bound = self.flows.guards.known(test, scope) if isinstance(test, m.Name) else None
         if isinstance(bound, Expression):
             yield from self._parts(bound.expr, bound.scope, truth=truth)
         elif isinstance(test, m.Not):
@@ -255,69 +261,73 @@ class Divergences:
             for value in test.values:
                 yield from self._parts(value, scope, truth=truth)
         elif (difference := self.differences.of(test, scope)) is not None:
-            act = self.sequences.sites.effects.operation(test, scope) if isinstance(test, m.Call) else None
-            yield difference.kind, act is None or truth
+            operation = (
+                self.sequences.accesses.effects.operation(test, scope) if isinstance(test, m.Call) else None
+            )
+            yield difference.kind, operation is None or truth
 
-    def _fails(self, literals: Sequence[Tested], meeting: SequenceItem) -> bool | None:
+    def _fails(self, conditions: Sequence[Tested], sync_point: SequenceItem) -> bool | None:
         """Tell whether what was tried can fail on one process alone.
 
         It acts on the filesystem; or a handler for anything, or for a missing module,
         does not say what it is about, and meets the others (False).
         """
-        for literal in literals:
+        for literal in conditions:
             if literal.attempt is None:
                 continue
             names = {last_name(part) for part in (literal.test, *parts(literal.test))}
-            steps = self.sequences.of(meeting.call_site.function)
+            steps = self.sequences.of(sync_point.call_site.function)
             tried = [step for step in steps if _is_tried(step.call_site, literal.attempt)]
-            if any(step.sync_point == meeting.sync_point for step in tried):
+            if any(step.sync_point == sync_point.sync_point for step in tried):
                 return None
             if any(step.operation is not None for step in tried) and names & (_FAILING | _ANYTHING):
                 return not names & _ANYTHING
-            in_handler = literal.truth and literal in meeting.call_site.state.conditions
+            in_handler = literal.truth and literal in sync_point.call_site.state.conditions
             if in_handler and names & (_ANYTHING | _IMPORTING):
                 return False
         return None
 
-    def _by_loops(self, meeting: SequenceItem) -> Iterator[Divergence]:
+    def _by_loops(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a loop over what each process has found on the filesystem."""
-        for value in meeting.call_site.loops:
+        for value in sync_point.call_site.loops:
             difference = self.differences.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":
-                place = Place(meeting.file, _span(value.expr) or meeting.span)
-                yield Divergence(meeting, "loop", difference, spell(value.expr), place)
+                place = Place(sync_point.file, _span(value.expr) or sync_point.span)
+                yield Divergence(sync_point, "loop", difference, spell(value.expr), place)
 
-    def _by_function(self, meeting: SequenceItem) -> Iterator[Divergence]:
+    def _by_function(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a function that some processes alone are let into, whoever calls it.
 
         What a framework calls on one process is left out: who overrides it may call it elsewhere.
         """
-        function = meeting.call_site.function
-        hook = self.propagation.hooks.of(function)
+        function = sync_point.call_site.function
+        hook = self.entry_states.hooks.of(function)
         if hook is not None and hook.runs != "every":
             return
-        allowed = self.propagation.decorated(function)
-        edges = self.propagation.callers(function)
+        allowed = self.entry_states.decorated(function)
+        edges = self.entry_states.callers(function)
         if edges and all(edge.passed_as_callback for edge in edges):
             handed = functools.reduce(operator.or_, (edge.only for edge in edges))
             allowed &= handed
-        if allowed not in {TOP, BOTTOM} and not names_a_group(meeting):
-            place = Place(meeting.file, function.facts.span)
-            yield Divergence(meeting, "function", None, function.facts.name, place)
+        if allowed not in {TOP, BOTTOM} and not names_a_group(sync_point):
+            place = Place(sync_point.file, function.facts.span)
+            yield Divergence(sync_point, "function", None, function.facts.name, place)
 
-    def _by_path(self, meeting: SequenceItem) -> Iterator[Divergence]:
+    def _by_path(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """A save by all processes to a path that each of them has found or made up by itself."""
-        if not self.sequences.is_save(meeting.call_site):
+        if not self.sequences.is_save(sync_point.call_site):
             return
-        given = arguments_of(meeting.call_site.call)
+        given = arguments_of(sync_point.call_site.call)
         for value in (value for _, name, value in given if _PATH_NAME.search(name or last_name(value))):
-            difference = self.differences.of(value, meeting.call_site.state.scope)
+            difference = self.differences.of(value, sync_point.call_site.state.scope)
             if difference is not None and difference.kind in {"files", "own"}:
-                yield Divergence(meeting, "path", difference, spell(value), Place(meeting.file, meeting.span))
+                yield Divergence(
+                    sync_point, "path", difference, spell(value), Place(sync_point.file, sync_point.span)
+                )
 
     def _told(
         self,
-        meeting: SequenceItem,
+        sync_point: SequenceItem,
         how: Literal["branch", "exit"],
         difference: RankTaint,
         literal: Tested,
@@ -326,11 +336,11 @@ class Divergences:
         raises: bool,
     ) -> Divergence:
         """Say where and how a test decides."""
-        place = Place(meeting.file, _place_of(literal) or meeting.span)
+        place = Place(sync_point.file, _place_of(literal) or sync_point.span)
         raises = raises or literal.exit == "raise"
         any_error = difference.kind == "error" and not certain
         return Divergence(
-            meeting, how, difference, spell(literal.test), place, raises, certain or any_error, any_error
+            sync_point, how, difference, spell(literal.test), place, raises, certain or any_error, any_error
         )
 
 
@@ -347,8 +357,8 @@ def _others_raise(literal: Tested, flow: FlowResult) -> bool:
     return any(end.branch is literal.branch and end.truth != literal.truth for (end,) in filter(None, ends))
 
 
-def _is_tried(event: CallSite, attempt: m.Try) -> bool:
-    return any(net.handlers is attempt.handlers for net in event.exception_contexts)
+def _is_tried(call_site: CallSite, attempt: m.Try) -> bool:
+    return any(net.handlers is attempt.handlers for net in call_site.exception_contexts)
 
 
 def _place_of(literal: Tested) -> Span | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Sleep(Record, frozen=True, eq=False):
     """A sleep on which the order of processes hangs.
 
-    `site` is the sleep, `use` what needs the order after it, and `change` what
+    `access` is the sleep, `use` what needs the order after it, and `change` what
     others are to see of what was done before it, where that was found.
     """
 
@@ -48,18 +48,20 @@ class Sleeps:
     def __init__(self, sequences: EventSequences, limits: WaitLimits) -> None:
         """Prepare for a project."""
         self.sequences = sequences
-        self.sites = sequences.sites
-        self.linker = sequences.linker
+        self.accesses = sequences.accesses
+        self.flows = sequences.flows
         self.limits = limits
 
     def of(self, function: LinkedFunction) -> Iterator[Sleep]:
         """Give the sleeps of a function on which the order of processes hangs."""
-        if self.linker.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+        if self.flows.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
             return
         waiting = _calls_of_waiting_loops(function)
-        order = {id(event): position for position, event in enumerate(self.linker.call_sites(function))}
+        order = {
+            id(call_site): position for position, call_site in enumerate(self.flows.call_sites(function))
+        }
         steps = self.sequences.of(function)
-        for sleep in self.linker.call_sites(function):
+        for sleep in self.flows.call_sites(function):
             if self.limits.is_sleep(sleep) and id(sleep.call) not in waiting:
                 here = order[id(sleep)]
                 before = [step for step in steps if order[id(step.call_site)] < here]
@@ -71,7 +73,7 @@ class Sleeps:
     ) -> Iterator[Sleep]:
         if any(self._asks_rank(value, sleep.state.scope) for value in sleep.call.arguments):
             for use in self._following(sleep, after):
-                if use.operation.op not in ASKING and use.is_contended:
+                if use.op not in ASKING and use.is_contended:
                     yield self._pause(sleep, use)
                     return
         elif not sleep.state.processes & MAIN:
@@ -89,7 +91,7 @@ class Sleeps:
 
     def _pause(self, sleep: CallSite, use: Access, change: Access | None = None) -> Sleep:
         return Sleep(
-            self.sites.access_with_processes(sleep, use.operation, use.leaf_call.state.scope), use, change
+            self.accesses.access_with_processes(sleep, use.operation, use.leaf_call.state.scope), use, change
         )
 
     def _following(self, sleep: CallSite, after: Sequence[SequenceItem]) -> Iterator[Access]:
@@ -99,29 +101,29 @@ class Sleeps:
                 continue
             if step.sync_point:
                 return
-            site = self.sequences.access(step)
-            if site is not None and step.processes & sleep.state.processes:
-                yield site
+            access = self.sequences.access(step)
+            if access is not None and step.processes & sleep.state.processes:
+                yield access
 
     def _preceding(self, before: Sequence[SequenceItem]) -> Iterator[Access]:
         """Give the changes since the processes met last, the nearest first."""
         for step in reversed(before):
             if step.sync_point:
                 return
-            site = self.sequences.access(step)
-            if site is not None and site.operation.op not in ASKING:
-                yield site
+            access = self.sequences.access(step)
+            if access is not None and access.op not in ASKING:
+                yield access
 
     def _asks_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a time depends on the number of the process."""
-        if self.linker.guards.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
+        if self.flows.guards.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
             return True
         return any(self._asks_rank(child, scope) for child in children(expr))
 
 
 def _shows(change: Access, use: Access) -> bool:
     """Tell whether a use looks for what others have changed: what one process made, or the parts of all."""
-    if change.path is None or use.path is None or use.operation.op not in ASKING or use.runs is Runs.ONE:
+    if change.path is None or use.path is None or use.op not in ASKING or use.runs is Runs.ONE:
         return False
     if change.reach is Reach.PRIVATE:
         return use.reach is not Reach.PRIVATE and change.path.is_within(use.path)

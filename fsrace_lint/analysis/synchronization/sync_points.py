@@ -33,39 +33,39 @@ class SyncPoints:
     """The meetings of a function, counted for each kind of process."""
 
     def __init__(
-        self, meetings: Iterable[SequenceItem], flow: FlowResult, deciding: Callable[[Tested], ProcessSet]
+        self, sync_points: Iterable[SequenceItem], flow: FlowResult, deciding: Callable[[Tested], ProcessSet]
     ) -> None:
         """Sort the meetings of the function that `flow` follows; `deciding` tells who sees a test so."""
         self._deciding = deciding
         self._meetings: dict[str, list[SequenceItem]] = defaultdict(list)
         self._ways = (*flow.exits, *flow.exceptional_exits)
-        self._positions = {event: position for position, event in enumerate(flow.call_sites)}
-        for meeting in meetings:
-            self._meetings[meeting.sync_point].append(meeting)
+        self._positions = {call_site: position for position, call_site in enumerate(flow.call_sites)}
+        for sync_point in sync_points:
+            self._meetings[sync_point.sync_point].append(sync_point)
 
-    def is_balanced(self, meeting: SequenceItem) -> bool:
+    def is_balanced(self, sync_point: SequenceItem) -> bool:
         """Tell whether every process comes to as many meetings of this kind, each on its own way.
 
         ANOTHER may be the first of its node and may be not: it counts where a test picks it.
         """
-        if meeting.processes == TOP:
+        if sync_point.processes == TOP:
             return False
-        same = self._meetings[meeting.sync_point]
+        same = self._meetings[sync_point.sync_point]
         picked = any(other.processes in {ANOTHER, TWO} for other in same)
         kinds = [kind for kind in _KINDS if kind != ANOTHER or picked]
         return len({sum(bool(kind & other.processes) for other in same) for kind in kinds}) == 1
 
-    def has_other_side(self, meeting: SequenceItem, literal: Tested, *, stays: bool) -> bool:
+    def has_other_side(self, sync_point: SequenceItem, literal: Tested, *, stays: bool) -> bool:
         """Tell whether those whose test comes out otherwise come to such a meeting there.
 
         It stands in the other branch, behind the same test the other way round, or
         behind a branch that is left after its meeting. A test with a call in it may
         come out otherwise the next time, unless its answer `stays`.
         """
-        leaves = self._leaves_after(meeting)
-        for other in self._meetings[meeting.sync_point]:
+        leaves = self._leaves_after(sync_point)
+        for other in self._meetings[sync_point.sync_point]:
             others = other.call_site.state.conditions
-            if other is meeting:
+            if other is sync_point:
                 continue
             if mutually_exclusive([literal], others) or any(
                 _is_opposite(literal, theirs, stays=stays) or (stays and self._completes(literal, theirs))
@@ -85,20 +85,22 @@ class SyncPoints:
         one, two = self._deciding(literal), self._deciding(other)
         return one != TOP and one | two == TOP and not one & two & ~ANOTHER
 
-    def _leaves_after(self, meeting: SequenceItem) -> int | None:
+    def _leaves_after(self, sync_point: SequenceItem) -> int | None:
         """Give the position at which all who come to a meeting leave the function, if they do."""
-        literals, position = meeting.call_site.state.conditions, self._positions[meeting.call_site]
-        left = (way.position for way in self._ways if way.state.conditions == literals)
+        conditions, position = sync_point.call_site.state.conditions, self._positions[sync_point.call_site]
+        left = (way.position for way in self._ways if way.state.conditions == conditions)
         return min((way for way in left if way > position), default=None)
 
-    def synchronizes_on_other_side(self, meeting: SequenceItem, literal: Tested) -> bool:
+    def synchronizes_on_other_side(self, sync_point: SequenceItem, literal: Tested) -> bool:
         """Tell whether those come to a meeting too, of another kind: the test asks what is to be done."""
-        others = (other for several in self._meetings.values() for other in several if other is not meeting)
+        others = (
+            other for several in self._meetings.values() for other in several if other is not sync_point
+        )
         return any(mutually_exclusive([literal], other.call_site.state.conditions) for other in others)
 
-    def comes_by(self, meeting: SequenceItem, literal: Tested) -> bool:
+    def comes_by(self, sync_point: SequenceItem, literal: Tested) -> bool:
         """Tell whether those who leave have come by such a meeting before."""
-        others = (other for other in self._meetings[meeting.sync_point] if other is not meeting)
+        others = (other for other in self._meetings[sync_point.sync_point] if other is not sync_point)
         return any(literal in other.call_site.state.conditions for other in others)
 
 
@@ -116,9 +118,9 @@ def sync_points_of(steps: Iterable[SequenceItem]) -> Iterator[SequenceItem]:
             yield replace(best, processes=best.arriving)
 
 
-def names_a_group(meeting: SequenceItem) -> bool:
+def names_a_group(sync_point: SequenceItem) -> bool:
     """Tell whether a collective is for the processes of a group that is named there."""
-    call = meeting.leaf_call.call
+    call = sync_point.leaf_call.call
     given = [(name or last_name(value), value) for _, name, value in arguments_of(call)]
     return any(
         (_GROUP.search(name) or _GROUP.search(last_name(value)))

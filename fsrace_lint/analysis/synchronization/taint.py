@@ -66,10 +66,10 @@ class RankTaint(Record, frozen=True):
 class TaintAnalysis:
     """Follows values back to what differs between ranks; what was broadcast or gathered is equal again."""
 
-    def __init__(self, linker: FunctionFlows, effects: Effects) -> None:
+    def __init__(self, flows: FunctionFlows, effects: Effects) -> None:
         """Prepare for a project."""
-        self.linker = linker
-        self.catalog = linker.catalog
+        self.flows = flows
+        self.catalog = flows.catalog
         self.effects = effects
         self._answers: Memo[tuple[int, int], RankTaint | None] = Memo(None)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
@@ -120,8 +120,8 @@ class TaintAnalysis:
         return next(filter(None, (self.of(expr, scope) for expr in exprs)), None)
 
     def _named(self, expr: m.Name | m.Attribute, scope: Environment) -> RankTaint | None:
-        binding = self.linker.guards.known(expr, scope)
-        split = self.linker.guards.partition(expr, scope)
+        binding = self.flows.guards.known(expr, scope)
+        split = self.flows.guards.partition(expr, scope)
         if isinstance(binding, Expression) and self._is_whether_set(split, binding.expr, binding.scope):
             return None
         if _tells_apart(split) or self._is_rank(expr, scope):
@@ -132,7 +132,7 @@ class TaintAnalysis:
             return RankTaint("files", expr)
         if binding is not None:
             return self._bound(binding)
-        entity = self.linker.resolver.symbol(expr, scope)
+        entity = self.flows.resolver.symbol(expr, scope)
         if isinstance(expr, m.Attribute) and is_property(entity):
             return self._returned(entity, expr)
         return self._own(expr, expr, scope)
@@ -141,7 +141,7 @@ class TaintAnalysis:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.of(expr, scope)
-            case UnpackedPart() if items := tuple(self.linker.guards.parts(binding)):
+            case UnpackedPart() if items := tuple(self.flows.guards.parts(binding)):
                 found = next(filter(None, (self.of(*item) for item in items)), None)
                 return found or self._part_returned(binding)
             case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
@@ -151,7 +151,7 @@ class TaintAnalysis:
             case Union(options=options):
                 return next(filter(None, map(self._bound, options)), None)
             case Argument():
-                arguments = self.linker.guards.arguments
+                arguments = self.flows.guards.arguments
                 split = None if arguments is None else arguments.partition(binding)
                 apart = split is not None and _tells_apart(split)
                 return RankTaint("rank", m.Name(binding.parameter.name)) if apart else None
@@ -164,12 +164,12 @@ class TaintAnalysis:
         return self.of(test.expr, test.scope) if nothing else None
 
     def _called(self, call: m.Call, scope: Environment) -> RankTaint | None:
-        resolver = self.linker.resolver
+        resolver = self.flows.resolver
         entity = resolver.symbol(call.function, scope)
         name = qualified_name(entity) or f"*.{last_name(call.function)}"
         if self.catalog.is_any(SYNCHRONIZING, name):
             return None
-        split = self.linker.guards.partition(call, scope)
+        split = self.flows.guards.partition(call, scope)
         if self._is_whether_set(split, call, scope):
             return None
         if _tells_apart(split) or self._is_rank(call, scope):
@@ -177,9 +177,9 @@ class TaintAnalysis:
         world = self.catalog.find("world", name)
         if world is not None:
             return None
-        act = self.effects.operation(call, scope)
-        if act is not None:
-            return RankTaint("files", call) if act.op in LOOKING else None
+        operation = self.effects.operation(call, scope)
+        if operation is not None:
+            return RankTaint("files", call) if operation.op in LOOKING else None
         callee = resolver.callee(call, scope)
         if callee is not None:
             return self._returned(callee, call)
@@ -191,30 +191,30 @@ class TaintAnalysis:
 
     def _is_whether_set(self, split: RankPartition, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
-        return split in _WHETHER_SET_UP and self.linker.guards.environment_variable(expr, scope) is not None
+        return split in _WHETHER_SET_UP and self.flows.guards.environment_variable(expr, scope) is not None
 
     def _own(self, expr: m.Expr, source: m.Expr, scope: Environment) -> RankTaint | None:
-        entry = self.catalog.find("private", self.linker.resolver.qualify(source, scope))
+        entry = self.catalog.find("private", self.flows.resolver.qualify(source, scope))
         same = entry is None or entry.scope == "job" or entry.by == "address"
         return None if same else RankTaint("own", expr)
 
     def _of_host(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         """Tell whether an expression is a text of the environment that another machine has otherwise."""
-        name = self.linker.guards.environment_variable(expr, scope)
+        name = self.flows.guards.environment_variable(expr, scope)
         entry = None if name is None else self.catalog.exact("environment", name)
         return RankTaint("own", expr) if entry is not None and entry.means == "host" else None
 
     @functools.cached_property
     def _seeds(self) -> bool:
         """Whether anything in the project is named as what sets a seed, so that all may draw the same."""
-        return any(self.linker.mentions.of_name(name) for name in self.catalog.names("seed"))
+        return any(self.flows.mentions.of_name(name) for name in self.catalog.names("seed"))
 
     def _is_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
-        return self.linker.guards.rank_scope(expr, scope) not in {None, "worker"}
+        return self.flows.guards.rank_scope(expr, scope) not in {None, "worker"}
 
     def _compared(self, expr: m.Compare, scope: Environment) -> RankTaint | None:
-        split = self.linker.guards.partition(expr, scope)
+        split = self.flows.guards.partition(expr, scope)
         if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
             return None
         between = all(self._is_rank(side, scope) for side in (expr.left, *expr.rights))
@@ -224,7 +224,7 @@ class TaintAnalysis:
             return None
         found = self._first((expr.left, *expr.rights), scope)
         own = found is not None and found.kind == "own" and _is_about_none(expr)
-        return self._of_presence(self.linker.guards.known(expr.left, scope)) if own else found
+        return self._of_presence(self.flows.guards.known(expr.left, scope)) if own else found
 
     def _of_presence(self, binding: Binding | None) -> RankTaint | None:
         """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
@@ -240,11 +240,11 @@ class TaintAnalysis:
 
     def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a name stands for a text or a path that was put together, which is never None."""
-        bound = self.linker.guards.known(expr, scope)
+        bound = self.flows.guards.known(expr, scope)
         if not isinstance(bound, Expression):
             return False
         if isinstance(bound.expr, m.Call):
-            return self.linker.resolver.qualify(bound.expr.function, bound.scope) in _MAKING_PATHS
+            return self.flows.resolver.qualify(bound.expr.function, bound.scope) in _MAKING_PATHS
         return isinstance(bound.expr, (m.Format, m.Binary))
 
     def _is_rank_or_size(self, expr: m.Compare, scope: Environment) -> bool:
@@ -258,7 +258,7 @@ class TaintAnalysis:
         """Tell why what a function of the project returns can differ."""
         if function.facts.is_generator:
             return None
-        exits = self.linker.exit_points(function)
+        exits = self.flows.exit_points(function)
         for way in exits:
             found = None if way.value is None else self.of(way.value, way.state.scope)
             if found is not None:
@@ -275,8 +275,8 @@ class TaintAnalysis:
     def _part_returned(self, part: UnpackedPart) -> RankTaint | None:
         """Tell why it can differ whether a function returns something or nothing at one place of a tuple."""
         call, scope, index = part.whole.expr, part.whole.scope, part.index or 0
-        callee = self.linker.resolver.callee(call, scope) if isinstance(call, m.Call) else None
-        exits = () if callee is None else self.linker.exit_points(callee)
+        callee = self.flows.resolver.callee(call, scope) if isinstance(call, m.Call) else None
+        exits = () if callee is None else self.flows.exit_points(callee)
         empty = [
             way
             for way in exits
@@ -294,13 +294,15 @@ class TaintAnalysis:
 
     def _asks(self, function: LinkedFunction) -> bool:
         """Tell whether a function asks the filesystem what is there."""
-        return any(map(self.effects.looks, self.linker.call_sites(function)))
+        return any(map(self.effects.looks, self.flows.call_sites(function)))
 
     def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function changes as long as it finds something: the next free number."""
         if function not in self._counting:
             asked = {
-                id(event.call) for event in self.linker.call_sites(function) if self.effects.looks(event)
+                id(call_site.call)
+                for call_site in self.flows.call_sites(function)
+                if self.effects.looks(call_site)
             }
             loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
             self._counting[function] = frozenset(bound_names(s for loop in loops for s in loop.body))
@@ -318,11 +320,11 @@ class TaintAnalysis:
         """Name the variables of a function that a collective was given, which makes them equal."""
         if function not in self._shared:
             names = set()
-            for event in self.linker.call_sites(function):
-                called = self.linker.resolver.symbol(event.call.function, event.state.scope)
-                name = qualified_name(called) or f"*.{last_name(event.call.function)}"
+            for call_site in self.flows.call_sites(function):
+                called = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+                name = qualified_name(called) or f"*.{last_name(call_site.call.function)}"
                 if self.catalog.find("collective", name) is not None:
-                    values = (*event.call.arguments, *(k.value for k in event.call.keywords))
+                    values = (*call_site.call.arguments, *(k.value for k in call_site.call.keywords))
                     names |= {variable_of(value) for value in values}
             self._shared[function] = frozenset(names - {""})
         return self._shared[function]

@@ -79,21 +79,21 @@ class UnorderedPairs:
     def __init__(self, sequences: EventSequences) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.sequences = sequences
-        self.propagation = sequences.propagation
+        self.entry_states = sequences.entry_states
         self.differences = sequences.differences
 
     def of(self, function: LinkedFunction) -> Iterator[UnorderedPair]:
         """Give the unordered acts of a function, the first use of each that one process does alone."""
         steps = self.sequences.of(function)
         paths = {i: step.path for i, step in enumerate(steps) if step.path is not None}
-        acts = list(paths)
-        alone = [i for i in acts if _is_of_one(steps[i])]
+        operations = list(paths)
+        alone = [i for i in operations if _is_of_one(steps[i])]
         if not alone:
             return
         of_one = set(alone)
         heads = _heads(paths)
-        for first in acts:
-            others = acts if first in of_one else alone
+        for first in operations:
+            others = operations if first in of_one else alone
             for last in others[bisect(others, first) :]:
                 if heads[first] != heads[last] and heads[first] and heads[last]:
                     continue
@@ -102,7 +102,7 @@ class UnorderedPairs:
                 pair = self._conflict(steps[first], steps[last], paths[first], paths[last])
                 if pair is None:
                     continue
-                context = self.propagation.entry_state(function)
+                context = self.entry_states.entry_state(function)
                 if context.first is not None:
                     return
                 if not self._is_of_others(pair, context.processes):
@@ -138,7 +138,7 @@ class UnorderedPairs:
         """Tell whether a test leaves the function where it finds what a later act makes."""
         if later.op not in _MAKING or made.rank_dependent:
             return None
-        tests = self.sequences.sites.tests.among(later.call_site.state.conditions, later.call_site.call)
+        tests = self.sequences.accesses.tests.among(later.call_site.state.conditions, later.call_site.call)
         makes_folder = later.op == "mkdir" or (later.operation is not None and later.operation.tree)
         refuses = (
             test
@@ -164,7 +164,7 @@ class UnorderedPairs:
 
     def _is_tolerant(self, pair: UnorderedPair) -> bool:
         """Tell whether the others accept that nothing is there."""
-        caught = self.propagation.protection.caught(pair.shared.call_site)
+        caught = self.entry_states.protection.caught(pair.shared.call_site)
         return pair.kind not in {"undone", "refused", "seen"} and not _LOST.isdisjoint(caught)
 
     def _is_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
@@ -190,22 +190,22 @@ class UnorderedPairs:
     def _meet_apart(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Tell whether those of two steps meet in between in two calls of a kind, each in one of them."""
         wanted = steps[first].processes | steps[last].processes
-        meetings = [s for s in steps[first:last] if self._meets(s, steps[first], BOTTOM)]
+        sync_points = [s for s in steps[first:last] if self._meets(s, steps[first], BOTTOM)]
         return any(
             one.sync_point == other.sync_point
             and not wanted & ~(one.processes | other.processes)
             and mutually_exclusive(one.call_site.state.conditions, other.call_site.state.conditions)
-            for one, other in itertools.combinations(meetings, 2)
+            for one, other in itertools.combinations(sync_points, 2)
         )
 
-    def _meets(self, meeting: SequenceItem, step: SequenceItem, processes: ProcessSet) -> bool:
+    def _meets(self, sync_point: SequenceItem, step: SequenceItem, processes: ProcessSet) -> bool:
         """Tell whether some processes wait in a call for the others, whatever they find on the filesystem.
 
         Who dies on the way there does nothing any more.
         """
-        if not meeting.sync_point or meeting.processes & processes != processes:
+        if not sync_point.sync_point or sync_point.processes & processes != processes:
             return False
-        tested = (x for x in meeting.call_site.state.conditions if x not in step.conditions)
+        tested = (x for x in sync_point.call_site.state.conditions if x not in step.conditions)
         own = [literal for literal in tested if literal.exit not in {"raise", "exit"}]
         differences = (self.differences.of_test(literal) for literal in own)
         return all(d is None or d.kind == "rank" for d in differences)

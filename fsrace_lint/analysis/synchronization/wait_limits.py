@@ -47,31 +47,31 @@ class WaitLimit(Record, frozen=True):
 class WaitLimits:
     """Reads the limits of loops that wait."""
 
-    def __init__(self, linker: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project."""
-        self.linker = linker
+        self.flows = flows
 
-    def is_sleep(self, event: CallSite) -> bool:
+    def is_sleep(self, call_site: CallSite) -> bool:
         """Tell whether a call only lets time pass."""
-        catalog = self.linker.catalog
-        if last_name(event.call.function) not in catalog.last_names["sleep"]:
+        catalog = self.flows.catalog
+        if last_name(call_site.call.function) not in catalog.last_names["sleep"]:
             return False
-        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
+        name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
         return name is not None and catalog.exact("sleep", name) is not None
 
-    def of(self, loop: Loop, events: dict[int, CallSite], look: m.Call) -> WaitLimit:
+    def of(self, loop: Loop, call_sites: dict[int, CallSite], look: m.Call) -> WaitLimit:
         """Tell how long a loop waits at most.
 
         Args:
             loop: A loop that waits.
-            events: The calls of its function.
+            call_sites: The calls of its function.
             look: The call for whose result it waits.
 
         Returns:
             Its limit; the rounds of a loop that counts them take as long as its sleep.
         """
-        called = [events[id(call)] for call in calls_in(loop.body) if id(call) in events]
-        pause = next((event for event in called if self.is_sleep(event)), None)
+        called = [call_sites[id(call)] for call in calls_in(loop.body) if id(call) in call_sites]
+        pause = next((call_site for call_site in called if self.is_sleep(call_site)), None)
         if pause is None:
             return WaitLimit(is_set=isinstance(loop, m.For))
         scope = pause.state.scope
@@ -105,17 +105,17 @@ class WaitLimits:
                 return _times(start, seconds.seconds / by if seconds.seconds and by else None)
         return None
 
-    def passed(self, limit: WaitLimit, event: CallSite, callee: LinkedFunction) -> WaitLimit:
+    def passed(self, limit: WaitLimit, call_site: CallSite, callee: LinkedFunction) -> WaitLimit:
         """Tell what a limit is in one call of the function that waits."""
-        value = None if limit.parameter is None else passed(event.call, limit.parameter, callee)
-        return limit if value is None else _times(self._number(value, event.state.scope), limit.factor)
+        value = None if limit.parameter is None else passed(call_site.call, limit.parameter, callee)
+        return limit if value is None else _times(self._number(value, call_site.state.scope), limit.factor)
 
     def _number(self, expr: m.Expr, scope: Environment, depth: int = 0) -> WaitLimit:
         match expr:
             case m.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return WaitLimit(is_set=True, seconds=float(value))
             case m.Name() | m.Attribute() if depth < _DEEPEST:
-                bound = self.linker.guards.known(expr, scope)
+                bound = self.flows.guards.known(expr, scope)
                 if isinstance(bound, Expression):
                     return self._number(bound.expr, bound.scope, depth + 1)
                 if isinstance(bound, Argument):

@@ -69,7 +69,7 @@ class Union(Record, frozen=True, eq=False):
 
     options: tuple[Binding, ...]
     nested: int = 0
-    """As that of `Selected`."""
+    """As that of `Conditional`."""
 
 
 class Unknown(Record, frozen=True, eq=False):

@@ -45,53 +45,55 @@ class LockFileCheck(Record, frozen=True, eq=False):
 class LockFiles:
     """Finds the lock files that functions create in good faith."""
 
-    def __init__(self, linker: FunctionFlows, sites: Accesses) -> None:
+    def __init__(self, flows: FunctionFlows, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.linker = linker
-        self.sites = sites
+        self.flows = flows
+        self.accesses = accesses
 
     def claims(self, function: LinkedFunction) -> Iterator[LockFileCheck]:
         """Give the lock files that a function creates after it asked whether they are there."""
-        for site in self.sites.direct(function):
-            creates = site.operation.op in {"create", "write"} and not site.operation.exclusive
-            if not creates or site.path is None or not site.path.names_a_lock:
+        for access in self.accesses.direct(function):
+            creates = access.op in {"create", "write"} and not access.operation.exclusive
+            if not creates or access.path is None or not access.path.names_a_lock:
                 continue
-            asked = self._asked(site, site.path)
+            asked = self._asked(access, access.path)
             if asked is not None:
-                yield LockFileCheck(site, asked, self._is_released(site))
+                yield LockFileCheck(access, asked, self._is_released(access))
 
-    def _asked(self, site: Access, path: AbstractPath) -> CallSite | None:
+    def _asked(self, access: Access, path: AbstractPath) -> CallSite | None:
         """Find the last call before an act that tests its path, itself or in a function that it calls."""
         last = None
-        for event in self.linker.call_sites_before(site.call_site):
-            if mutually_exclusive(event.state.conditions, site.call_site.state.conditions):
+        for call_site in self.flows.call_sites_before(access.call_site):
+            if mutually_exclusive(call_site.state.conditions, access.call_site.state.conditions):
                 continue
-            callee = self.linker.resolver.callee(event.call, event.state.scope)
-            if self._tests(event) == path:
-                last = event
+            callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+            if self._tests(call_site) == path:
+                last = call_site
             elif callee is not None:
-                inner = (self._tests(each) for each in self.linker.call_sites(callee))
-                seen = (self.sites.substituted(each, event, callee) for each in inner if each is not None)
+                inner = (self._tests(each) for each in self.flows.call_sites(callee))
+                seen = (
+                    self.accesses.substituted(each, call_site, callee) for each in inner if each is not None
+                )
                 if any(each == path for each in seen):
-                    last = event
+                    last = call_site
         return last
 
-    def _tests(self, event: CallSite) -> AbstractPath | None:
+    def _tests(self, call_site: CallSite) -> AbstractPath | None:
         """Give the path whose presence a call tests."""
-        scope = event.state.scope
-        act = self.sites.effects.operation(event.call, scope)
-        if act is None or act.op != "probe":
+        scope = call_site.state.scope
+        operation = self.accesses.effects.operation(call_site.call, scope)
+        if operation is None or operation.op != "probe":
             return None
-        return self.linker.paths.normalize(act.path, scope)
+        return self.flows.paths.normalize(operation.path, scope)
 
-    def _is_released(self, site: Access) -> bool:
+    def _is_released(self, access: Access) -> bool:
         """Tell whether the file of an act deletes a path of that name somewhere."""
-        functions = site.call_site.function.module.functions
-        acts = (each for function in functions for each in self.sites.direct(function))
-        deleted = (each for each in acts if each.operation.op == "delete")
+        functions = access.call_site.function.module.functions
+        operations = (each for function in functions for each in self.accesses.direct(function))
+        deleted = (each for each in operations if each.op == "delete")
         return any(
-            site.path is not None
+            access.path is not None
             and each.path is not None
-            and (each.path == site.path or each.path.components[-1:] == site.path.components[-1:])
+            and (each.path == access.path or each.path.components[-1:] == access.path.components[-1:])
             for each in deleted
         )

@@ -45,11 +45,11 @@ class LockMisuses:
         """Prepare for a project; nothing is looked at yet."""
         self.locks = locks
         self.files = locks.files
-        self.sites = locks.sites
-        self.linker = locks.linker
+        self.accesses = locks.accesses
+        self.flows = locks.flows
         self.probes = probes
         self.sequences = sequences
-        catalog = self.linker.catalog
+        catalog = self.flows.catalog
         later = (n for n in catalog.names("collective-saver") if catalog.exact("collective-saver", n).later)
         self._later = frozenset(name.rpartition(".")[2] for name in later)
 
@@ -74,7 +74,7 @@ class LockMisuses:
     @functools.cached_property
     def _named_locks(self) -> dict[Component, Lock]:
         """The locks of the project whose files have names that are written out, by these names."""
-        functions = (function for module in self.linker.table.modules for function in module.functions)
+        functions = (function for module in self.flows.table.modules for function in module.functions)
         locks = (lock for function in functions for lock in self.locks.of(function))
         return {
             lock.access.path.components[-1]: lock
@@ -89,42 +89,43 @@ class LockMisuses:
             return None
         if not self.files.is_written(opened):
             return None
-        sites = self.sites.direct(opened.scope.function)
-        return next((site for site in sites if site.call_site.call is opened.call), None)
+        accesses = self.accesses.direct(opened.scope.function)
+        return next((access for access in accesses if access.call_site.call is opened.call), None)
 
     def released(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give what a file still waits for where its lock is released, and that act."""
         taken = [lock for lock in self.locks.of(function) if lock.opened is not None]
-        for event in self.linker.call_sites(function) if taken else ():
-            if not self.locks.releases(event) or not event.call.arguments:
+        for call_site in self.flows.call_sites(function) if taken else ():
+            if not self.locks.releases(call_site) or not call_site.call.arguments:
                 continue
-            opening = self.files.opening(event.call.arguments[0], event.state.scope)
+            opening = self.files.opening(call_site.call.arguments[0], call_site.state.scope)
             for lock in taken:
                 if opening is None or lock.opened is None or lock.opened.call is not opening.call:
                     continue
-                written = self.files.unflushed(event, opening)
+                written = self.files.unflushed(call_site, opening)
                 if written is not None and lock.access.span < written.call.span:
-                    act = replace(lock.access.operation, op="write")
+                    operation = replace(lock.access.operation, op="write")
                     yield (
-                        self.sites.access_at(act, written, opening.scope),
-                        self.sites.access_at(act, event, opening.scope),
+                        self.accesses.access_at(operation, written, opening.scope),
+                        self.accesses.access_at(operation, call_site, opening.scope),
                     )
                 break
 
     def renamed(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give what a file still waits for where it is renamed, and that act."""
-        for site in self.sites.direct(function):
-            for opening in self.files.open_at(site.call_site) if site.operation.op == "rename" else ():
-                path = self.linker.paths.normalize(opening.operation.path, opening.scope)
-                is_same = path is not None and path == site.path
+        for access in self.accesses.direct(function):
+            for opening in self.files.open_at(access.call_site) if access.op == "rename" else ():
+                path = self.flows.paths.normalize(opening.operation.path, opening.scope)
+                is_same = path is not None and path == access.path
                 if not (
-                    is_same or self.files.is_path_of(site.operation.path, site.call_site.state.scope, opening)
+                    is_same
+                    or self.files.is_path_of(access.operation.path, access.call_site.state.scope, opening)
                 ):
                     continue
-                written = self.files.unflushed(site.call_site, opening)
+                written = self.files.unflushed(access.call_site, opening)
                 if written is not None:
-                    act = replace(site.operation, op="write")
-                    yield self.sites.access_at(act, written, written.state.scope), site
+                    operation = replace(access.operation, op="write")
+                    yield self.accesses.access_at(operation, written, written.state.scope), access
 
     def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give the saves that go on in the background, and what names them before anything waits for them."""
@@ -132,30 +133,33 @@ class LockMisuses:
             return
         saves: list[CallSite] = []
         steps = {id(step.call_site): step for step in self.sequences.of(function) if _is_pointer(step)}
-        for event in self.linker.call_sites(function):
-            called = last_name(event.call.function)
+        for call_site in self.flows.call_sites(function):
+            called = last_name(call_site.call.function)
             if called in _WAITING or _WAITING_NAME.search(called) is not None:
                 saves.clear()
-            name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-            entry = self.linker.catalog.find("collective-saver", name)
+            name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
+            entry = self.flows.catalog.find("collective-saver", name)
             if entry is not None and entry.later:
-                saves.append(event)
-            step = steps.get(id(event))
+                saves.append(call_site)
+            step = steps.get(id(call_site))
             before = [
                 save
                 for save in saves
-                if not mutually_exclusive(save.state.conditions, event.state.conditions)
+                if not mutually_exclusive(save.state.conditions, call_site.state.conditions)
             ]
             if step is not None and step.operation is not None and before:
-                act = replace(step.operation, path=before[-1].call.function)
-                save = self.sites.access_at(act, before[-1], event.state.scope)
-                yield save, _seen(self.sites.access_at(step.operation, event, event.state.scope), step)
+                operation = replace(step.operation, path=before[-1].call.function)
+                save = self.accesses.access_at(operation, before[-1], call_site.state.scope)
+                yield (
+                    save,
+                    _seen(self.accesses.access_at(step.operation, call_site, call_site.state.scope), step),
+                )
 
     def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, ExistenceCheck, Access]]:
         """Give the first thing done under a lock that an existence test before the lock decided upon."""
         function = lock.access.call_site.function
         inside_events = (
-            event for event in self.linker.call_sites(function) if self.locks.is_held(lock, event)
+            call_site for call_site in self.flows.call_sites(function) if self.locks.is_held(lock, call_site)
         )
         first = next(inside_events, None)
         outside = () if first is None else first.state.conditions
@@ -195,7 +199,7 @@ class LockMisuses:
 
     def _is_another_test(self, literal: PathCondition) -> bool:
         """Tell whether a test could be the one that is missing: it asks something, but for a rank."""
-        if self.linker.guards.partition(literal.test, literal.scope) != UNPARTITIONED:
+        if self.flows.guards.partition(literal.test, literal.scope) != UNPARTITIONED:
             return False
         return literal.attempt is None and _asks(literal.test, 4)
 
@@ -205,12 +209,19 @@ def _is_named(path: AbstractPath) -> bool:
     return path.names_a_lock and all(isinstance(piece, str) for piece in path.components[-1])
 
 
-def _seen(site: Access, step: SequenceItem) -> Access:
+def _seen(access: Access, step: SequenceItem) -> Access:
     """Give an act as it looks from the call that leads to it, with all else as at another."""
-    act = site.operation if step.operation is None else step.operation
-    spelled = spell(act.path) if step.call_site is step.leaf_call or step.path is None else step.path.text
+    operation = access.operation if step.operation is None else step.operation
+    spelled = (
+        spell(operation.path) if step.call_site is step.leaf_call or step.path is None else step.path.text
+    )
     return replace(
-        site, act=act, event=step.call_site, origin=step.leaf_call, path=step.path, spelled=spelled
+        access,
+        operation=operation,
+        call_site=step.call_site,
+        origin=step.leaf_call,
+        path=step.path,
+        spelled=spelled,
     )
 
 
@@ -222,8 +233,14 @@ def _is_pointer(step: SequenceItem) -> bool:
     return is_made and any(_POINTER.search(text) is not None for text in texts)
 
 
-def _is_idempotent(act: Operation) -> bool:
-    return act.tolerant or act.exclusive or act.atomic or act.synchronized or act.appends
+def _is_idempotent(operation: Operation) -> bool:
+    return (
+        operation.tolerant
+        or operation.exclusive
+        or operation.atomic
+        or operation.synchronized
+        or operation.appends
+    )
 
 
 def _is_of(probed: AbstractPath, made: AbstractPath) -> bool:

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Locks:
     """Finds the locks that functions take, each function's once."""
 
-    def __init__(self, propagation: EntryStates, sites: Accesses) -> None:
+    def __init__(self, entry_states: EntryStates, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.linker = propagation.linker
-        self.protection = propagation.protection
-        self.sites = sites
-        self.files = FileHandles(self.linker, sites.effects)
-        self._names = self.linker.mentions.names_of_library(self.linker.catalog.last_names["lock"])
+        self.flows = entry_states.flows
+        self.protection = entry_states.protection
+        self.accesses = accesses
+        self.files = FileHandles(self.flows, accesses.effects)
+        self._names = self.flows.mentions.names_of_library(self.flows.catalog.last_names["lock"])
         self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
 
     def of(self, function: LinkedFunction) -> tuple[Lock, ...]:
@@ -55,70 +55,72 @@ class Locks:
         for other in dict.fromkeys(around):
             yield from self.of(other)
 
-    def is_held(self, lock: Lock, event: CallSite) -> bool:
+    def is_held(self, lock: Lock, call_site: CallSite) -> bool:
         """Tell whether a lock is held at a call in its function: it, its file, or what has its name."""
         taken = lock.access.call_site.call
-        for held in self.protection.held(event):
-            bound = self.linker.guards.known(held, event.state.scope)
+        for held in self.protection.held(call_site):
+            bound = self.flows.guards.known(held, call_site.state.scope)
             named = any(value.expr is taken for value in _values(bound))
             if held is taken or named or (lock.opened is not None and held == taken.arguments[0]):
                 return True
         return False
 
-    def releases(self, event: CallSite) -> bool:
+    def releases(self, call_site: CallSite) -> bool:
         """Tell whether a call releases a lock."""
-        entry = self._entry(event)
-        return entry is not None and _releases(entry, event.call)
+        entry = self._entry(call_site)
+        return entry is not None and _releases(entry, call_site.call)
 
-    def _entry(self, event: CallSite) -> LockEntry | None:
+    def _entry(self, call_site: CallSite) -> LockEntry | None:
         """Give what the catalog says of a call that has to do with locks."""
-        if last_name(event.call.function) not in self._names:
+        if last_name(call_site.call.function) not in self._names:
             return None
-        name = self.linker.resolver.qualify(event.call.function, event.state.scope)
-        found: LockEntry | None = self.linker.catalog.find("lock", name)
+        name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
+        found: LockEntry | None = self.flows.catalog.find("lock", name)
         return found
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
         if not function.facts.has_context and self._names.isdisjoint(function.facts.mentions):
             return
-        events = self.linker.call_sites(function)
-        contexts = {id(context.expr): context for event in events for context in event.contexts}
+        call_sites = self.flows.call_sites(function)
+        contexts = {id(context.expr): context for call_site in call_sites for context in call_site.contexts}
         own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
-        for event in events:
-            entry = self._entry(event)
-            lock = None if entry is None or _releases(entry, event.call) else self._lock(entry, event)
+        for call_site in call_sites:
+            entry = self._entry(call_site)
+            lock = None if entry is None or _releases(entry, call_site.call) else self._lock(entry, call_site)
             if lock is not None:
                 yield lock
-            elif id(event.call) in own:
-                yield self._own(event)
+            elif id(call_site.call) in own:
+                yield self._own(call_site)
 
-    def _own(self, event: CallSite) -> Lock:
+    def _own(self, call_site: CallSite) -> Lock:
         """Give a lock of the project's own kind; its first argument is its file if its name says so."""
-        first = event.call.arguments[0] if event.call.arguments else None
-        path = None if first is None else self.linker.paths.normalize(first, event.state.scope)
+        first = call_site.call.arguments[0] if call_site.call.arguments else None
+        path = None if first is None else self.flows.paths.normalize(first, call_site.state.scope)
         known = first is not None and path is not None and path.names_a_lock
-        file = first if known and first is not None else event.call.function
-        act = Operation("create", file, last_name(event.call.function), tolerant=True)
-        return Lock(self.sites.access_at(act, event, event.state.scope), waits=False, is_marker=True)
+        file = first if known and first is not None else call_site.call.function
+        operation = Operation("create", file, last_name(call_site.call.function), tolerant=True)
+        return Lock(
+            self.accesses.access_at(operation, call_site, call_site.state.scope), waits=False, is_marker=True
+        )
 
-    def _lock(self, entry: LockEntry, event: CallSite) -> Lock | None:
-        path, scope, opened = self._path(entry, event), event.state.scope, None
+    def _lock(self, entry: LockEntry, call_site: CallSite) -> Lock | None:
+        path, scope, opened = self._path(entry, call_site), call_site.state.scope, None
         if path is None:
             return None
         if entry.file:
             opened = self.files.opening(path, scope)
         if opened is not None:
             path, scope = opened.operation.path, opened.scope
-        act = Operation("create", path, last_name(event.call.function), tolerant=True)
-        waits = self._waits(entry, event.call) and not self._is_limited(event)
-        return Lock(self.sites.access_at(act, event, scope), waits, entry.marker, opened)
+        operation = Operation("create", path, last_name(call_site.call.function), tolerant=True)
+        waits = self._waits(entry, call_site.call) and not self._is_limited(call_site)
+        return Lock(self.accesses.access_at(operation, call_site, scope), waits, entry.marker, opened)
 
     @staticmethod
-    def _path(entry: LockEntry, event: CallSite) -> m.Expr | None:
+    def _path(entry: LockEntry, call_site: CallSite) -> m.Expr | None:
         """Give the file that is the lock: its path, or the open file."""
         if entry.path or entry.file:
-            return given_for(event.call, argument(entry.path or entry.file))
-        return event.call.function if entry.kind == "within" else None
+            return given_for(call_site.call, argument(entry.path or entry.file))
+        return call_site.call.function if entry.kind == "within" else None
 
     @staticmethod
     def _waits(entry: LockEntry, call: m.Call) -> bool:
@@ -134,24 +136,24 @@ class Locks:
     def _is_limited(self, made: CallSite) -> bool:
         """Tell whether a lock is of the project's own kind, or made here and then waited for with a limit."""
         function = made.function
-        class_ = self.linker.resolver.symbol(made.call.function, made.state.scope)
+        class_ = self.flows.resolver.symbol(made.call.function, made.state.scope)
         if isinstance(class_, LinkedClass) and not self._is_of_library(class_):
             return True
         around = (function,) if function.owner is None else tuple(function.owner.methods.values())
-        for event in (event for each in around for event in self.linker.call_sites(each)):
-            asked = event.call.function
+        for call_site in (call_site for each in around for call_site in self.flows.call_sites(each)):
+            asked = call_site.call.function
             if isinstance(asked, m.Attribute) and asked.name.startswith("acquire"):
-                bound = self.linker.guards.known(asked.value, event.state.scope)
+                bound = self.flows.guards.known(asked.value, call_site.state.scope)
                 is_this = asked.value is made.call or any(v.expr is made.call for v in _values(bound))
-                if is_this and (event.call.arguments or event.call.keywords):
+                if is_this and (call_site.call.arguments or call_site.call.keywords):
                     return True
         return False
 
     def _is_of_library(self, class_: LinkedClass) -> bool:
         """Tell whether a class of the project is derived from a lock of a library."""
-        resolver, exact = self.linker.resolver, self.linker.catalog.exact
+        resolver, exact = self.flows.resolver, self.flows.catalog.exact
         for each in class_.ancestors():
-            scope = self.linker.final_environment(each.module.code)
+            scope = self.flows.final_environment(each.module.code)
             names = [resolver.qualify(base, scope) for base in each.facts.bases] if scope is not None else []
             if any(name is not None and exact("lock", name) is not None for name in names):
                 return True
