@@ -212,7 +212,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 seen.append(spelled(function))
             return real(self, function)
 
-        monkeypatch.setattr(flows, "follow", following)
+        monkeypatch.setattr(flows, "interpret", following)
     return seen
 
 

@@ -52,7 +52,7 @@ def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
     flows = project({"main.py": dedent(CALLED)}).flows
     by_name = {function.facts.qualname: function for function in flows.table.modules[0].functions}
     entry_states = EntryStates(flows)
-    monkeypatch.setattr(CallGraph, "each", counted)
+    monkeypatch.setattr(CallGraph, "callers_lazily", counted)
     entry_states.entry_state(by_name["store"])
     assert {"guarded", "calls_guarded"}.isdisjoint(asked)
     assert {"store", "known"} <= set(asked)
@@ -86,7 +86,7 @@ def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyP
         asked.append(function.facts.qualname)
         return each(self, function)
 
-    monkeypatch.setattr(CallGraph, "each", noted)
+    monkeypatch.setattr(CallGraph, "callers_lazily", noted)
     assert entry_states.entry_state(by_name["save"]).processes == TOP
     assert asked == ["save", "short", "top"]
 

@@ -410,7 +410,7 @@ def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return events(function)
 
-    monkeypatch.setattr(linked.flows, "events", ended)
+    monkeypatch.setattr(linked.flows, "call_sites", ended)
     with pytest.raises(KeyboardInterrupt):
         linked.entry_states.callers(by_name["One.save"])
     callers = [edge.call_site.function for edge in linked.entry_states.callers(by_name["One.save"])]

@@ -251,7 +251,7 @@ def test_what_could_not_be_found_is_looked_for_again(called: int, monkeypatch: p
         return entity(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Resolver, "entity", deep)
+        patch.setattr(Resolver, "symbol", deep)
         with pytest.raises(RecursionError):
             calls_of(asked, "make")
     again = [event.function.facts.name for event in calls_of(asked, "make")]

@@ -1025,7 +1025,7 @@ def test_names_of_a_file_are_gathered_once_for_all_that_is_linked(
             gathered.append(facts)
             super().__init__(facts)
 
-    monkeypatch.setattr(name_index_entry, "Gathered", Counted)
+    monkeypatch.setattr(name_index_entry, "ComputedIndexEntry", Counted)
     (here / "a.py").write_text(HAZARD)
     (here / "b.py").write_text("from a import *\n")
     run = read(here)

@@ -150,7 +150,8 @@ def ways_in(asked: Project) -> dict[str, list[str]]:
     """Give the ways into each function: the place of each call, and whether it hands the function over."""
     return {
         function.qualified: sorted(
-            f"{(at := edge.call_site).function.qualified}:{at.call.span} {edge.passed_as_callback} {edge.position}"
+            f"{(at := edge.call_site).function.qualified}:{at.call.span} "
+            f"{edge.passed_as_callback} {edge.position}"
             for edge in asked.entry_states.callers(function)
         )
         for module in asked.flows.table.modules

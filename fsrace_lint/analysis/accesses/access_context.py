@@ -109,37 +109,47 @@ class LazyAccessContext:
     """
 
     __slots__ = (
-        *("act", "below", "event", "origin", "path", "spelled", "surroundings"),
-        *("_caught", "_certain", "_first", "_locked", "_own", "_owned", "_processes", "_reach", "_runs"),
+        *("call_site", "callee_access", "contexts", "leaf_call", "operation", "path", "path_source"),
+        *(
+            "_caught",
+            "_certain",
+            "_locked",
+            "_own",
+            "_owned",
+            "_processes",
+            "_reach",
+            "_runs",
+            "_serialized_by",
+        ),
     )
 
     def __init__(
         self,
-        surroundings: AccessContexts,
+        contexts: AccessContexts,
         operation: Operation,
         call_site: CallSite,
-        origin: CallSite,
+        leaf_call: CallSite,
         path: AbstractPath | None,
-        spelled: str,
+        path_source: str,
         *,
-        below: Access | None = None,
+        callee_access: Access | None = None,
         processes: ProcessSet | None = None,
     ) -> None:
         """Take what is known without a look at the callers.
 
         Args:
-            surroundings: Tells of calls and paths what all callers bring.
+            contexts: Tells of calls and paths what all callers bring.
             operation: The act.
             call_site: The call.
-            origin: The call that does it.
+            leaf_call: The call that does it.
             path: Its path; a part of one counts only if that part is a process's own.
-            spelled: How the source spells that.
-            below: The same act as the function that `call_site` calls has it, where it calls one.
+            path_source: How the source spells that.
+            callee_access: The same act as the function that `call_site` calls has it, where it calls one.
             processes: Who does it, of those that come to the function, where that is known already.
         """
-        self.surroundings = surroundings
-        self.operation, self.call_site, self.origin = operation, call_site, origin
-        self.path, self.spelled, self.below = path, spelled, below
+        self.contexts = contexts
+        self.operation, self.call_site, self.leaf_call = operation, call_site, leaf_call
+        self.path, self.path_source, self.callee_access = path, path_source, callee_access
         if processes is not None:
             self._processes = processes
         if path is not None and path.is_part and not self.owned[0]:
@@ -148,58 +158,58 @@ class LazyAccessContext:
     @_Found
     def processes(self) -> ProcessSet:
         """Who does it, of those that come to the function."""
-        if self.below is not None:
-            return self.below.own & self.surroundings.entry_states.processes(self.call_site)
-        return self.surroundings.acting(self.operation, self.call_site)
+        if self.callee_access is not None:
+            return self.callee_access.own & self.contexts.entry_states.processes(self.call_site)
+        return self.contexts.acting(self.operation, self.call_site)
 
     @_Found
     def own(self) -> ProcessSet:
         """Who gets from the call to the act, before what the callers bring."""
-        return self.processes & self.surroundings.entry_states.decorated(self.call_site.function)
+        return self.processes & self.contexts.entry_states.decorated(self.call_site.function)
 
     @_Found
     def runs(self) -> Runs:
         """The answer with what the callers bring."""
-        return self.surroundings.who_runs(self.call_site, self.processes)
+        return self.contexts.who_runs(self.call_site, self.processes)
 
     @_Found
     def caught(self) -> frozenset[str]:
         """The exceptions that are handled around it."""
-        entry_states = self.surroundings.entry_states
-        below = frozenset[str]() if self.below is None else self.below.caught
+        entry_states = self.contexts.entry_states
+        below = frozenset[str]() if self.callee_access is None else self.callee_access.caught
         here = entry_states.protection.caught(self.call_site)
         return below | here | entry_states.entry_state(self.call_site.function).caught
 
     @_Found
     def locked(self) -> bool:
         """Whether a lock between processes is held."""
-        entry_states = self.surroundings.entry_states
-        below = self.below is not None and self.below.locked
+        entry_states = self.contexts.entry_states
+        below = self.callee_access is not None and self.callee_access.locked
         here = below or entry_states.protection.locked(self.call_site)
         return here or entry_states.entry_state(self.call_site.function).locked
 
     @_Found
     def serialized_by(self) -> str | None:
         """The scope whose first process is let through before the others."""
-        below = None if self.below is None else self.below.serialized_by
-        return self.surroundings.first_let_in(self.call_site) or below
+        below = None if self.callee_access is None else self.callee_access.serialized_by
+        return self.contexts.first_let_in(self.call_site) or below
 
     @_Found
     def owned(self) -> tuple[bool, bool]:
         """Whether its path is a process's own, and whether that is certain."""
-        return self.surroundings.ownership.of(self.path, self.call_site.function)
+        return self.contexts.ownership.of(self.path, self.call_site.function)
 
     @_Found
     def reach(self) -> Reach:
         """Who shares its path."""
         private, _ = self.owned
-        return Reach.PRIVATE if private else self.surroundings.shared_by(self.path, self.spelled)
+        return Reach.PRIVATE if private else self.contexts.shared_by(self.path, self.path_source)
 
     @_Found
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
         _, certain = self.owned
-        return certain and not any(map(self.surroundings.is_opened, {self.call_site, self.origin}))
+        return certain and not any(map(self.contexts.is_opened, {self.call_site, self.leaf_call}))
 
 
 def _says_all(expr: m.Expr) -> bool:

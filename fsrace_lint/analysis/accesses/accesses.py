@@ -219,15 +219,15 @@ class Accesses:
         access = Access(
             operation,
             call_site,
-            standing.origin,
+            standing.leaf_call,
             standing.path,
-            standing.spelled,
+            standing.path_source,
             standing,
             trace,
-            callee_access=standing.below,
+            callee_access=standing.callee_access,
         )
         cached = operation.op == "download" and self.tests.wanting(access) is not None
-        return replace(access, settled=True) if cached else access
+        return replace(access, fixed_here=True) if cached else access
 
     def _is_sink(self, path: m.Expr, scope: Environment) -> bool:
         """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
@@ -272,7 +272,7 @@ class Accesses:
             if unknown or private or self.entry_states.protection.locked(edge.call_site):
                 return access
             certain = certain or sure
-        return replace(access, settled=True, callers=tuple(edge.call_site for edge in edges), sure=certain)
+        return replace(access, fixed_here=True, callers=tuple(edge.call_site for edge in edges), sure=certain)
 
     def _depends_on_callers(self, access: Access) -> bool:
         function = access.call_site.function
@@ -323,9 +323,11 @@ class Accesses:
         spelled = access.path_source if path is None else path.text
         around, operation = self.surroundings, access.operation
         judged = self._site_of(
-            LazyAccessContext(around, operation, call_site, access.leaf_call, path, spelled, below=access)
+            LazyAccessContext(
+                around, operation, call_site, access.leaf_call, path, spelled, callee_access=access
+            )
         )
-        return judged if access.claimed_by is None else replace(judged, after=access.claimed_by)
+        return judged if access.claimed_by is None else replace(judged, claimed_by=access.claimed_by)
 
     def substituted(
         self, path: AbstractPath | None, call_site: CallSite, callee: LinkedFunction

@@ -33,7 +33,7 @@ class ExclusiveClaims:
         for each in accesses:
             left = (claim for claim in made if _leaves_nothing(claim, each))
             won = (taken for taken in before if self._is_won(taken, each, before))
-            access = replace(each, after=next(left, None) or next(won, None))
+            access = replace(each, claimed_by=next(left, None) or next(won, None))
             yield access
             before.append(access)
             claims = access.op == "mkdir" or (access.operation.exclusive and access.op != "link")

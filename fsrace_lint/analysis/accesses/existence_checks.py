@@ -65,7 +65,7 @@ class ExistenceChecks:
                     return probe
                 if access.path is not None and self._asks_about(call, answer.scope, access.path):
                     return replace(
-                        _made(call, access.path, answer, literal, access.call_site.call), absent=True
+                        _made(call, access.path, answer, literal, access.call_site.call), found_missing=True
                     )
         return None
 

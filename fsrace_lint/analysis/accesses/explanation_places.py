@@ -139,11 +139,15 @@ class ExplanationPlaces:
         """Find the handler around a call, or the context that suppresses, in its own function."""
         for net in reversed(call_site.exception_contexts):
             for handler in net.handlers:
-                alone = replace(call_site, nets=(replace(net, handlers=(handler,), suppressor=None),))
+                alone = replace(
+                    call_site, exception_contexts=(replace(net, handlers=(handler,), suppressor=None),)
+                )
                 if tolerates(self.protection.caught(alone)):
                     return Place(call_site.function.module.path, handler.span)
             suppressor = net.suppressor
-            if suppressor is not None and tolerates(self.protection.caught(replace(call_site, nets=(net,)))):
+            if suppressor is not None and tolerates(
+                self.protection.caught(replace(call_site, exception_contexts=(net,)))
+            ):
                 return Place(call_site.function.module.path, suppressor.span)
         return None
 

@@ -159,7 +159,7 @@ class Interpreter(TransferFunctions):
             *_implications(then, before, m.Not(statement.test)),
             *_implications(other, before, statement.test),
         )
-        return replace(after, implied=(*after.implied_conditions, *implied)) if implied else after
+        return replace(after, implied_conditions=(*after.implied_conditions, *implied)) if implied else after
 
     def _while(self, statement: m.While, state: AbstractState) -> AbstractState | None:
         names = statement.binds

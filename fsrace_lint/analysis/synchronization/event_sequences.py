@@ -73,7 +73,7 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
     @property
     def op(self) -> Op | None:
         """What it does; None for a meeting."""
-        return None if self.operation is None else self.op
+        return None if self.operation is None else self.operation.op
 
     @property
     def is_for_main(self) -> bool:
@@ -180,11 +180,11 @@ class EventSequences:
             yield replace(
                 step,
                 call_site=here.call_site,
-                comers=here.arriving,
+                arriving=here.arriving,
                 processes=step.processes & allowed,
                 conditions=(*here.conditions, *step.conditions),
                 held=(*here.held, *step.held),
-                first=step.serialized_by or here.serialized_by,
+                serialized_by=step.serialized_by or here.serialized_by,
                 path=self.accesses.substituted(step.path, here.call_site, callee),
                 certain=step.certain and (not step.sync_point or self._is_certain(step)),
             )

@@ -219,9 +219,9 @@ def _seen(access: Access, step: SequenceItem) -> Access:
         access,
         operation=operation,
         call_site=step.call_site,
-        origin=step.leaf_call,
+        leaf_call=step.leaf_call,
         path=step.path,
-        spelled=spelled,
+        path_source=spelled,
     )
 
 
