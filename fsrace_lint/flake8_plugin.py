@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterator, Sequence
 
-    from fsrace_lint.cli.daemon.findings import Told
+    from fsrace_lint.cli.daemon.findings import DaemonFinding
     from fsrace_lint.config.settings import Settings
     from fsrace_lint.findings.finding import Finding
 
-Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
+Flake8Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
 STDIN: Final = "-"
 _READ: Final[list[Run]] = []
@@ -51,7 +51,7 @@ class Plugin:
     noqa: ClassVar[bool] = True
     stdin: ClassVar[str | None] = None
     named: ClassVar[tuple[str, ...]] = ()
-    told: ClassVar[dict[str, tuple[str, list[tuple[Told, bool]]]]] = {}
+    told: ClassVar[dict[str, tuple[str, list[tuple[DaemonFinding, bool]]]]] = {}
     """The text of files, and what a daemon has found in them."""
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:  # noqa: ARG002  # `tree` is what makes flake8 call this once a file
@@ -126,7 +126,7 @@ class Plugin:
         except (*MISTAKES, internal_error.InternalError) as error:
             raise ExecutionError(visible(f"fsrace-lint: {error}")) from error
 
-    def run(self) -> Iterator[Row]:
+    def run(self) -> Iterator[Flake8Row]:
         """Yield the findings; a failure is one of them."""
         text, told = self.told.get(source.absolute_path(Path(self.filename)), (None, []))
         if text == "".join(self.lines):
@@ -147,7 +147,7 @@ class Plugin:
             span = finding.place.span
             yield self._row(span.line, span.column, finding.code, finding.message)
 
-    def _row(self, line: int, column: int, code: str, message: str) -> Row:
+    def _row(self, line: int, column: int, code: str, message: str) -> Flake8Row:
         return line, column - 1, visible(f"{code} {message}"), type(self)
 
     def _found(self, run_of: Callable[[Settings], Run]) -> Iterator[Finding]:

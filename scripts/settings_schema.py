@@ -11,7 +11,7 @@ import catalog_page
 import msgspec
 
 from fsrace_lint import catalog, rules
-from fsrace_lint.catalog.entries import Entry, Returns
+from fsrace_lint.catalog.entries import CatalogEntry, Returns
 from fsrace_lint.catalog.reading import listed
 from fsrace_lint.config import settings
 
@@ -147,7 +147,7 @@ def _in_either_case(word: str) -> str:
     return "".join(f"[{char.upper()}{char.lower()}]" if char.isalpha() else char for char in word)
 
 
-def _kind(class_: type[Entry]) -> Schema:
+def _kind(class_: type[CatalogEntry]) -> Schema:
     """Describe the entries of a kind."""
     fields = msgspec.structs.fields(class_)
     return {
@@ -165,7 +165,7 @@ def _kind(class_: type[Entry]) -> Schema:
     }
 
 
-def _value(class_: type[Entry], field: msgspec.structs.FieldInfo) -> Schema:
+def _value(class_: type[CatalogEntry], field: msgspec.structs.FieldInfo) -> Schema:
     """Say what a key of an entry takes."""
     key = field.name
     if key == "names":

@@ -22,7 +22,7 @@ from fsrace_lint.analysis.program.modules import Module
 from fsrace_lint.analysis.values import resolve
 from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bits_of, moved
 from fsrace_lint.engine.parallel.progress import CancelledError
-from fsrace_lint.engine.query_cache import Circle, TrackedMemo
+from fsrace_lint.engine.query_cache import CycleDetector, TrackedQueryCache
 from fsrace_lint.pipeline import warm as kept_module
 
 if TYPE_CHECKING:
@@ -217,9 +217,9 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def looked_ahead() -> WarmProjects:
-    kept = keeping("far.py")
-    kept.follow_ahead(nobody_waits)
-    return kept
+    warm = keeping("far.py")
+    warm.follow_ahead(nobody_waits)
+    return warm
 
 
 def put(name: str, text: str | None) -> None:
@@ -334,12 +334,12 @@ CHANGES: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
 def test_a_change_has_those_followed_whom_it_concerns(
     here: Path, followed: list[str], *, name: str, text: str, concerned: set[str], others: set[str]
 ) -> None:
-    kept = looked_ahead()
+    warm = looked_ahead()
     assert {*followed} >= concerned | others
     followed.clear()
 
     write({name: text})
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     held = known(run)
     expected = anew(run)
     followed.clear()
@@ -348,26 +348,26 @@ def test_a_change_has_those_followed_whom_it_concerns(
     own = {"far.<module>", "far.f"}  # the check has followed them
     assert not concerned & held.keys() - own
 
-    kept.follow_ahead(nobody_waits)
+    warm.follow_ahead(nobody_waits)
     assert concerned <= {*followed} <= expected.keys() - others
     assert known(run) == expected
 
 
 def test_nothing_is_followed_twice(here: Path, followed: list[str]) -> None:
-    kept = keeping("far.py")
+    warm = keeping("far.py")
     followed.clear()
-    kept.follow_ahead(nobody_waits)
+    warm.follow_ahead(nobody_waits)
     once = [each for each in followed if not each.startswith("turns.")]  # but for what comes back to itself
     assert len(once) == len({*once}) > len(PROJECT)
     followed.clear()
     for name in ("named.py", "made.py", "base.py"):
-        check(name, kept=kept)
-        kept.follow_ahead(nobody_waits)
+        check(name, warm=warm)
+        warm.follow_ahead(nobody_waits)
     assert followed == []
 
 
 def test_what_is_interrupted_goes_on_where_it_was(here: Path, followed: list[str]) -> None:
-    kept = keeping("far.py")
+    warm = keeping("far.py")
     followed.clear()
     left = [5]
 
@@ -376,12 +376,12 @@ def test_what_is_interrupted_goes_on_where_it_was(here: Path, followed: list[str
         if left[0] < 0:
             raise CancelledError
 
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert run.ahead is not None
     counts = []
     while not run.ahead.is_done:
         left[0] = 5
-        kept.follow_ahead(somebody_waits)
+        warm.follow_ahead(somebody_waits)
         assert run.ahead.retained is not None
         counts.append(len(run.ahead.retained.flows))
     assert counts == sorted(counts)
@@ -390,7 +390,7 @@ def test_what_is_interrupted_goes_on_where_it_was(here: Path, followed: list[str
 
 
 def test_what_was_found_before_an_interruption_is_used(here: Path, followed: list[str]) -> None:
-    kept = keeping("far.py")
+    warm = keeping("far.py")
     left = [len(PROJECT)]
 
     def somebody_waits() -> None:
@@ -398,28 +398,28 @@ def test_what_was_found_before_an_interruption_is_used(here: Path, followed: lis
         if left[0] < 0:
             raise CancelledError
 
-    kept.follow_ahead(somebody_waits)
+    warm.follow_ahead(somebody_waits)
     write({"far.py": "def f():\n    rest()\n"})
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert {"base.leads", "base.f"} < known(run).keys() < anew(run).keys()
     assert known(run).items() <= anew(run).items()
 
 
 def test_a_file_that_is_broken_for_a_while(here: Path, followed: list[str]) -> None:
-    kept = looked_ahead()
+    warm = looked_ahead()
     write({"named.py": "def f(:\n"})
     followed.clear()
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert {"lead.lead", "base.f", "made.f"} <= known(run).keys()
     assert known(run) == anew(run)
-    kept.follow_ahead(nobody_waits)
+    warm.follow_ahead(nobody_waits)
     assert not [each for each in followed if each.startswith("named.")]
 
     write({"named.py": PROJECT["named.py"] + "more = 1\n"})
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert {"lead.lead", "base.f", "made.f"} <= known(run).keys()
     followed.clear()
-    kept.follow_ahead(nobody_waits)
+    warm.follow_ahead(nobody_waits)
     assert {*followed} == {"named.<module>", "named.f"}
     assert known(run) == anew(run)
 
@@ -468,15 +468,15 @@ COMING: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
 def test_a_file_that_comes_and_goes_has_those_followed_whom_it_concerns(
     here: Path, followed: list[str], *, name: str, text: str, concerned: set[str], others: set[str]
 ) -> None:
-    kept = looked_ahead()
+    warm = looked_ahead()
     for state in (text, None, text):
         put(name, state)
-        run, _ = check("far.py", kept=kept)
+        run, _ = check("far.py", warm=warm)
         held = known(run)
         assert held.items() <= anew(run).items()
         assert others <= held.keys()
         followed.clear()
-        kept.follow_ahead(nobody_waits)
+        warm.follow_ahead(nobody_waits)
         if state is not None:
             assert not concerned & held.keys()
             assert concerned <= {*followed}
@@ -485,15 +485,15 @@ def test_a_file_that_comes_and_goes_has_those_followed_whom_it_concerns(
 
 
 def test_files_that_come_where_others_go(here: Path, followed: list[str]) -> None:
-    kept = looked_ahead()
+    warm = looked_ahead()
     put("again.py", None)
     write({"aa.py": "", "b.py": "", "z.py": ""})
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert {"lead.lead", "base.f", "made.f", "turns.f"} <= known(run).keys()
-    kept.follow_ahead(nobody_waits)
+    warm.follow_ahead(nobody_waits)
     assert known(run) == anew(run)
     write({"lead.py": STATES["lead.py"][0] or "", "heir.py": HEIR_SETS})
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert {"far.f", "left.f"} <= known(run).keys()
     assert known(run).items() <= anew(run).items()
     assert not ((GUARD - {"named.f"}) | {"base.g"}) & known(run).keys()
@@ -503,32 +503,32 @@ def test_files_that_come_where_others_go(here: Path, followed: list[str]) -> Non
 def test_a_link_that_leads_elsewhere_now(here: Path) -> None:
     Path("linked.py").symlink_to("lead.py")
     write({"by_link.py": "from linked import lead\ndef f():\n    if lead():\n        work()\n"})
-    kept = looked_ahead()
-    assert "by_link.f" in known(check("far.py", kept=kept)[0])
+    warm = looked_ahead()
+    assert "by_link.f" in known(check("far.py", warm=warm)[0])
     Path("linked.py").unlink()
     Path("linked.py").symlink_to("leave.py")
-    run, _ = check("far.py", kept=kept)
+    run, _ = check("far.py", warm=warm)
     assert "by_link.f" not in known(run)
-    kept.follow_ahead(nobody_waits)
+    warm.follow_ahead(nobody_waits)
     assert known(run)["by_link.f"][0][1][1][0] == TOP
 
 
 def test_many_that_come_have_all_followed(here: Path, followed: list[str]) -> None:
-    kept = looked_ahead()
+    warm = looked_ahead()
     write({f"m{number}.py": "" for number in range(40)})
-    assert "lead.lead" in known(check("far.py", kept=kept)[0])
+    assert "lead.lead" in known(check("far.py", warm=warm)[0])
     write({"m40.py": ""})
-    assert "lead.lead" not in known(check("far.py", kept=kept)[0])
+    assert "lead.lead" not in known(check("far.py", warm=warm)[0])
 
 
 def test_many_changes_have_all_followed(here: Path, followed: list[str]) -> None:
     write({f"m{number}.py": "def f():\n    work()\n" for number in range(41)})
-    kept = looked_ahead()
+    warm = looked_ahead()
     for number in range(40):
         write({f"m{number}.py": "def f():\n    rest()\n"})
-    assert "lead.lead" in known(check("far.py", kept=kept)[0])
+    assert "lead.lead" in known(check("far.py", warm=warm)[0])
     write({"m40.py": "def f():\n    rest()\n"})
-    assert "lead.lead" not in known(check("far.py", kept=kept)[0])
+    assert "lead.lead" not in known(check("far.py", warm=warm)[0])
 
 
 def is_related(module: Module | None) -> bool:
@@ -537,13 +537,13 @@ def is_related(module: Module | None) -> bool:
 
 def test_what_has_gone_is_freed(here: Path) -> None:
     """What is not looked through for cycles any more keeps nothing that comes after it."""
-    kept = looked_ahead()
-    run, _ = check("lead.py", kept=kept)
+    warm = looked_ahead()
+    run, _ = check("lead.py", warm=warm)
     before = run.link()[0]["lead.py"]
     assert before is not None
     assert is_related(before)
     write({"lead.py": PROJECT["lead.py"] + "more = 1\n"})
-    run, _ = check("lead.py", kept=kept)
+    run, _ = check("lead.py", warm=warm)
     after = run.link()[0]
     assert after["lead.py"] is not before
     assert not is_related(before)
@@ -557,22 +557,22 @@ def test_what_is_tidied(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(gc, name, lambda name=name: done.append(name))
     monkeypatch.setattr(kept_module, "MANY_FOLLOWED", 10)
     monkeypatch.setattr(kept_module, "MOST_CHECKS", 3)
-    kept = looked_ahead()
+    warm = looked_ahead()
     done.clear()
     for expected in (["collect", "freeze"], ["unfreeze", "collect", "freeze"], []):
-        kept.tidy()
+        warm.tidy()
         assert done == expected
         done.clear()
 
     for _ in range(3):
-        check("far.py", kept=kept)
-        kept.follow_ahead(nobody_waits)
+        check("far.py", warm=warm)
+        warm.follow_ahead(nobody_waits)
         assert done == []
-        assert kept.is_untidy
-    check("far.py", kept=kept)
-    kept.follow_ahead(nobody_waits)
+        assert warm.is_untidy
+    check("far.py", warm=warm)
+    warm.follow_ahead(nobody_waits)
     assert done == ["collect"]
-    assert not kept.is_untidy
+    assert not warm.is_untidy
 
 
 def steps() -> st.SearchStrategy[list[tuple[str, str | None]]]:
@@ -596,16 +596,16 @@ def test_what_is_known_is_what_following_anew_finds(
     for name in STATES.keys() - PROJECT.keys():
         put(name, None)
     write(PROJECT)
-    kept = looked_ahead()
+    warm = looked_ahead()
     for (name, text), is_calm in zip(steps, looks, strict=False):
         put(name, text)
-        run, found = check("far.py", kept=kept)
+        run, found = check("far.py", warm=warm)
         expected = anew(run)
         assert known(run).items() <= expected.items(), (name, text)
         assert found.outcome == check("far.py")[1].outcome
         if is_calm:
-            kept.follow_ahead(nobody_waits)
-            kept.tidy()
+            warm.follow_ahead(nobody_waits)
+            warm.tidy()
             assert known(run).items() <= expected.items(), (name, text)
 
 
@@ -617,12 +617,12 @@ def every_edit() -> Iterator[tuple[str, str | None]]:
 
 
 def test_each_change_and_back(here: Path) -> None:
-    kept = looked_ahead()
+    warm = looked_ahead()
     for name, text in every_edit():
         put(name, text)
-        run, _ = check("far.py", kept=kept)
+        run, _ = check("far.py", warm=warm)
         assert known(run).items() <= anew(run).items(), (name, text)
-        kept.follow_ahead(nobody_waits)
+        warm.follow_ahead(nobody_waits)
         if text is None or "(:" not in text:
             assert known(run) == anew(run), (name, text)
 
@@ -633,7 +633,7 @@ class TestDependencies:
     def files(self, asked: str, leads: dict[str, str], looks: dict[str, int]) -> dict[str, set[int]]:
         """Ask questions one after the other, and give the files that each known answer depends on."""
         dependencies = Dependencies()
-        memo: TrackedMemo[str, str] = TrackedMemo("?", 40, Circle(), dependencies)
+        memo: TrackedQueryCache[str, str] = TrackedQueryCache("?", 40, CycleDetector(), dependencies)
 
         def answer(question: str) -> str:
             dependencies.on(looks[question])
@@ -688,22 +688,22 @@ class TestDependencies:
 
     @given(st.lists(st.sampled_from(["kept", "gone", "new"]), max_size=12), st.sets(st.integers(0, 11)))
     def test_files_that_have_moved(self, fates: list[str], looked_at: set[int]) -> None:
-        kept: list[tuple[int, int]] = []
+        warm: list[tuple[int, int]] = []
         then = now = 0
         for fate in fates:
             if fate == "kept":
-                kept.append((then, now))
+                warm.append((then, now))
             then += fate != "new"
             now += fate != "gone"
         files = sum(bits_of(place, outline=bool(place % 2)) for place in looked_at & {*range(then)})
-        there = [new for old, new in kept if old in looked_at]
-        outlined = {new for old, new in kept if old % 2}
+        there = [new for old, new in warm if old in looked_at]
+        outlined = {new for old, new in warm if old % 2}
         expected = sum(bits_of(place, outline=place in outlined) for place in there)
-        if len(kept) == then:
-            assert moved(kept)(files) == expected
-        is_of_kept = sum(bits_of(old, outline=True) for old, _ in kept)
-        assert moved(kept)(files & is_of_kept) == expected
-        assert moved(kept)(files & is_of_kept | UNSETTLED) == expected | UNSETTLED
+        if len(warm) == then:
+            assert moved(warm)(files) == expected
+        is_of_kept = sum(bits_of(old, outline=True) for old, _ in warm)
+        assert moved(warm)(files & is_of_kept) == expected
+        assert moved(warm)(files & is_of_kept | UNSETTLED) == expected | UNSETTLED
 
     def test_the_outline_alone(self) -> None:
         dependencies = Dependencies()
@@ -713,7 +713,7 @@ class TestDependencies:
 
     def test_what_fails_leaves_no_trace_behind(self) -> None:
         dependencies = Dependencies()
-        memo: TrackedMemo[str, str] = TrackedMemo("?", 40, Circle(), dependencies)
+        memo: TrackedQueryCache[str, str] = TrackedQueryCache("?", 40, CycleDetector(), dependencies)
 
         def fails() -> str:
             dependencies.on(3)

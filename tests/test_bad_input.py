@@ -209,7 +209,7 @@ class TestFiles:
         Path("gone.py").write_text(HAZARD)
         read = source.read_bytes
 
-        def vanish(names: source.Names) -> bytes | source.Unreadable:
+        def vanish(names: source.PathNames) -> bytes | source.Unreadable:
             Path("gone.py").unlink(missing_ok=True)
             return read(names)
 

@@ -93,7 +93,7 @@ def load(root: Path) -> Settings:
 
 def checked(*paths: str, cached: CacheUse = CacheUse.RESULTS) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths or (".",)]
-    ((run, found),) = checking.check(named, lambda _: load(Path.cwd()), cache=cached, lean=True)
+    ((run, found),) = checking.check(named, lambda _: load(Path.cwd()), cache=cached, streaming=True)
     return run, found
 
 
@@ -138,7 +138,7 @@ class TestWhatItSaves:
         read: list[str] = []
         real = source.read_bytes
 
-        def read_bytes(names: source.Names) -> bytes | source.Unreadable:
+        def read_bytes(names: source.PathNames) -> bytes | source.Unreadable:
             read.append(names[2])
             return real(names)
 

@@ -14,7 +14,7 @@ from support import FIXTURES
 from fsrace_lint import catalog
 from fsrace_lint.catalog import (
     KINDS,
-    Argument,
+    ArgumentName,
     Catalog,
     CatalogError,
     Effect,
@@ -187,16 +187,16 @@ def test_lookups() -> None:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("0:path", Argument(0, "path")),
-        ("2", Argument(2, None)),
-        (":exist_ok", Argument(None, "exist_ok")),
-        ("self", Argument(None, "self")),
-        ("1:exist_ok=true", Argument(1, "exist_ok", default="true")),
-        ("1:mode=w", Argument(1, "mode", default="w")),
-        (":is_main_process=true", Argument(None, "is_main_process", default="true")),
+        ("0:path", ArgumentName(0, "path")),
+        ("2", ArgumentName(2, None)),
+        (":exist_ok", ArgumentName(None, "exist_ok")),
+        ("self", ArgumentName(None, "self")),
+        ("1:exist_ok=true", ArgumentName(1, "exist_ok", default="true")),
+        ("1:mode=w", ArgumentName(1, "mode", default="w")),
+        (":is_main_process=true", ArgumentName(None, "is_main_process", default="true")),
     ],
 )
-def test_arguments(written: str, expected: Argument) -> None:
+def test_arguments(written: str, expected: ArgumentName) -> None:
     assert argument(written) == expected
     assert expected.is_self is (written == "self")
 
@@ -208,7 +208,7 @@ def test_what_is_no_argument(written: str) -> None:
 
 
 def test_flags() -> None:
-    assert flags(text="1:a :b=true") == (Argument(1, "a"), Argument(None, "b", default="true"))
+    assert flags(text="1:a :b=true") == (ArgumentName(1, "a"), ArgumentName(None, "b", default="true"))
     assert flags(text=True) == flags(text=False) == flags(text="") == ()
 
 

@@ -44,7 +44,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_every_kind_with_its_keys(page: str) -> None:
-    common = set(catalog.Entry.__struct_encode_fields__)
+    common = set(catalog.CatalogEntry.__struct_encode_fields__)
     for kind, class_ in catalog.KINDS.items():
         keys = [row[0].strip(" `") for row in rows(section(page, f"### `{kind}`"))[2:]]
         assert keys == [key for key in class_.__struct_encode_fields__ if key not in common]
@@ -89,7 +89,7 @@ def test_a_file_needs_a_title(script: ModuleType, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_key_needs_a_description(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Rest(catalog.Entry, frozen=True, kw_only=True):
+    class Rest(catalog.CatalogEntry, frozen=True, kw_only=True):
         """A call that does nothing."""
 
         length: str

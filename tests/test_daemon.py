@@ -157,7 +157,7 @@ class TestAnAnswer:
     def daemon(self, here: Path) -> process.Daemon:
         daemon = process.Daemon()
         answered(daemon, "keep", "a.py")
-        assert daemon.kept.roots == [(str(here), False)]
+        assert daemon.kept.projects == [(str(here), False)]
         return daemon
 
     @pytest.mark.parametrize(

@@ -342,7 +342,7 @@ def test_a_call_stops_and_tells_what_it_touched(program: Program, tmp_path: Path
     with stopping(tmp_path / "stopped", program) as scheduler:
         again = repr(program(tmp_path / "stopped" / "root"))
     assert again == plain
-    requests = [each for each in scheduler.heard if isinstance(each, messages.Request)]
+    requests = [each for each in scheduler.heard if isinstance(each, messages.CallRequest)]
     outcomes = [each.outcome for each in requests if each.outcome]
     assert len(outcomes) == len(requests) - 1
     changing = [

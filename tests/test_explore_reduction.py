@@ -19,7 +19,7 @@ from support.sampling import bound
 from fsrace_lint.explore.moves import Choice, Move, Touched, Trace
 from fsrace_lint.explore.process.install import installed
 from fsrace_lint.explore.running import jobs
-from fsrace_lint.explore.running.run import Run
+from fsrace_lint.explore.running.run import ScheduleRun
 from fsrace_lint.explore.running.stage import Stage, scratch
 from fsrace_lint.explore.scenario import Scenario
 from fsrace_lint.explore.search.bounded import Bounded
@@ -172,7 +172,7 @@ def test_an_older_answer_that_is_left_out_is_the_truth_of_another_order(
 ) -> None:
     scenario = scenario_of([asking, changing[:2]], filesystem="nfs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "must_know", lambda *_: True)
+        patch.setattr(ScheduleRun, "must_know", lambda *_: True)
         every = every_one(scenario)
     assume(every is not None)
     assert reduced(scenario) == every

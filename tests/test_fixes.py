@@ -24,7 +24,7 @@ from fsrace_lint.files.spans import Place, Span
 from fsrace_lint.findings.finding import Applicability, Finding, Fix, Idiom, Severity
 from fsrace_lint.fixes import Patch, Surroundings, Verify, repair
 from fsrace_lint.fixes.apply import write
-from fsrace_lint.fixes.recipe import Change, Edit, Target
+from fsrace_lint.fixes.recipe import Change, Target, TreeEdit
 from fsrace_lint.fixes.recipes import RECIPES, load
 
 if TYPE_CHECKING:
@@ -742,8 +742,8 @@ def test_fixes_that_change_the_same_node_are_not_made_together(monkeypatch: pyte
     class Renaming:
         def recipe(self, target: Target) -> Change:
             line = target.tree.module.body[1]
-            name = Edit(target.call.func, lambda node: node.with_changes(value="x"))
-            return Change((Edit(line, lambda node: node), name))
+            name = TreeEdit(target.call.func, lambda node: node.with_changes(value="x"))
+            return Change((TreeEdit(line, lambda node: node), name))
 
     monkeypatch.setattr("fsrace_lint.fixes.load", lambda name: Renaming())
     patch = run("import os\nmkdir(p), rmdir(q)\n", MAKE)

@@ -19,7 +19,7 @@ import pytest
 from support import ROOT, template
 
 from fsrace_lint import rules
-from fsrace_lint.cli.daemon.findings import Told
+from fsrace_lint.cli.daemon.findings import DaemonFinding
 from fsrace_lint.config import settings
 from fsrace_lint.flake8_plugin import Plugin
 from fsrace_lint.pipeline.run import Run
@@ -609,7 +609,7 @@ class TestDaemon:
     ) -> None:
         project(tmp_path, {"a.py": HAZARD})
         name = str(tmp_path / "a.py")
-        told = Told("FSR999", "of before", name, 1, 1)
+        told = DaemonFinding("FSR999", "of before", name, 1, 1)
         monkeypatch.setattr(Plugin, "told", {name: (HAZARD, [(told, False)])})
         monkeypatch.setattr(Plugin, "named", (name,))
         rows = {}

@@ -22,7 +22,7 @@ from fsrace_lint.engine.parallel.workers import NAMES, PLAIN, Sending
 from fsrace_lint.files import source
 from fsrace_lint.files.source import Source
 from fsrace_lint.pipeline import check
-from fsrace_lint.pipeline.files import ChangedError, File
+from fsrace_lint.pipeline.files import ChangedError, ProjectFile
 from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.syntax.extract import extract
 from fsrace_lint.syntax.model import FileFacts
@@ -150,19 +150,19 @@ class TestSending:
             NAMES.pack(deep)
 
 
-def look(*, lean: bool = True, observer: Observer | None = None) -> tuple[Run, Checked]:
+def look(*, streaming: bool = True, observer: Observer | None = None) -> tuple[Run, Checked]:
     (found,) = check.check(
         [Path.cwd()],
         lambda _: settings.load(Path.cwd(), rules.names()),
         cache=CacheUse.NOT,
         observer=observer or Observer(),
-        lean=lean,
+        streaming=streaming,
     )
     return found
 
 
 def held(run: Run) -> list[str]:
-    return sorted(name for name, file in run.files.items() if file.is_held)
+    return sorted(name for name, file in run.files.items() if file.is_loaded)
 
 
 @pytest.mark.usefixtures("here")
@@ -177,9 +177,9 @@ class TestLean:
 
     def test_others_hold_them(self) -> None:
         write(self.FILES)
-        lean, plain = look(), look(lean=False)
+        streaming, plain = look(), look(streaming=False)
         assert held(plain[0]) == ["clean.py", "comment.py", "race.py"]
-        assert lean[1].outcome == plain[1].outcome
+        assert streaming[1].outcome == plain[1].outcome
 
     def test_one_that_is_forgotten_can_be_read_again(self) -> None:
         write(self.FILES)
@@ -208,14 +208,14 @@ class TestLean:
         run, checked = look(observer=changes)
         assert changes.notes == [f"{name} was changed in the meantime; everything is read again"]
         assert held(run) == ["clean.py", "comment.py", "race.py"]
-        again = look(lean=False)[1]
+        again = look(streaming=False)[1]
         assert checked.outcome == again.outcome
         assert {finding.place.path for finding in again.outcome.findings} >= {name}
 
     def test_text_of_an_editor_is_never_forgotten(self) -> None:
         write(self.FILES)
-        file = File.of(source.of_text(CLEAN, Path("no.py").absolute(), Path.cwd()))
-        file.release()
+        file = ProjectFile.of(source.of_text(CLEAN, Path("no.py").absolute(), Path.cwd()))
+        file.drop_source()
         assert file.source.text == CLEAN
 
 

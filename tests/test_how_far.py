@@ -10,7 +10,7 @@ from support.linked import project
 from fsrace_lint.analysis.callgraph.call_graph import CallGraph
 from fsrace_lint.analysis.callgraph.entry_states import EntryStates
 from fsrace_lint.analysis.dataflow.process_set import TOP
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, Unknown, merge
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Unknown, merge
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None
     test = Expression(m.Name("chosen"), scope)
     for number in range(100):
         here = merge(here.bind({"path": Expression(m.Constant(str(number)), here)}), here, ["path"], test)
-    assert isinstance(here.get("path"), Conditional)
+    assert isinstance(here.get("path"), ConditionalValue)
     here = merge(here.bind({"path": Expression(m.Constant("last"), here)}), here, ["path"], test)
     assert isinstance(here.get("path"), Unknown)
 

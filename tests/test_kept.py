@@ -89,55 +89,55 @@ class TestWhatIsLookedAt:
 
     def test_only_a_changed_file_is_read(self, here: Path, parsed: list[str]) -> None:
         write({"a.py": GUARDED, "helper.py": HELPER, "c.py": HAZARD})
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         assert sorted(parsed) == ["a.py", "c.py", "helper.py"]
         parsed.clear()
 
         write({"helper.py": "def lead():\n    return True\n"})
-        assert codes(check("a.py", kept=kept)[1]) == ["FSR101"]
+        assert codes(check("a.py", warm=warm)[1]) == ["FSR101"]
         assert parsed == ["helper.py"]
 
     def test_what_is_linked_stays_where_nothing_has_changed(self, here: Path) -> None:
         write({"a.py": HAZARD, "b.py": HAZARD})
-        kept = keeping("a.py")
-        linked = check("a.py", kept=kept)[0].link()
-        assert check("b.py", kept=kept)[0].link() is linked
+        warm = keeping("a.py")
+        linked = check("a.py", warm=warm)[0].link()
+        assert check("b.py", warm=warm)[0].link() is linked
 
         write({"a.py": HAZARD + "# the end\n"})
-        assert check("a.py", kept=kept)[0].link() is linked
+        assert check("a.py", warm=warm)[0].link() is linked
         write({"a.py": HAZARD + "end = 1\n"})
-        assert check("a.py", kept=kept)[0].link() is not linked
+        assert check("a.py", warm=warm)[0].link() is not linked
 
     def test_only_a_changed_folder_is_listed(self, here: Path, listed: list[str]) -> None:
         write({"a.py": HAZARD, "one/b.py": "", "two/three/c.py": ""})
         for folder in (".", "one", "two", "two/three"):
             os.utime(folder, (LONG_AGO, LONG_AGO))
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         assert {"one", "project", "three", "two"} <= {*listed}
         listed.clear()
 
         write({"two/three/d.py": ""})
-        run, _ = check("a.py", kept=kept)
+        run, _ = check("a.py", warm=warm)
         assert listed == ["three"]
         assert sorted(run.files) == ["a.py", "one/b.py", "two/three/c.py", "two/three/d.py"]
 
     def test_a_touched_file_is_read_once(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD, "b.py": "b = 1\n"})
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         read = watched(monkeypatch, source, "read", lambda path: str(path.name))
         os.utime("b.py", (LONG_AGO + 5, LONG_AGO + 5))
-        linked = check("b.py", kept=kept)[0].link()
+        linked = check("b.py", warm=warm)[0].link()
         assert read == ["b.py"]
-        assert check("b.py", kept=kept)[0].link() is linked
+        assert check("b.py", warm=warm)[0].link() is linked
         assert read == ["b.py"]
 
     def test_sources_are_forgotten(self, here: Path) -> None:
         write({"a.py": HAZARD})
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         write({"a.py": HAZARD + "b = 1\n"})
-        run, _ = check("a.py", kept=kept)
+        run, _ = check("a.py", warm=warm)
         write({"a.py": HAZARD + "c = 1\n"})
-        check("a.py", kept=kept)
+        check("a.py", warm=warm)
         with pytest.raises(ChangedError):
             _ = run.files["a.py"].source
 
@@ -152,78 +152,78 @@ class TestWhatMayChangeUnseen:
     def test_a_file(self, here: Path) -> None:
         Path("a.py").write_text(HAZARD)
         now = os.stat("a.py").st_mtime_ns  # noqa: PTH116  # in nanoseconds
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         Path("a.py").write_text(HAZARD.replace("not", "   "))
         os.utime("a.py", ns=(now, now))
-        assert codes(check("a.py", kept=kept)[1]) == []
+        assert codes(check("a.py", warm=warm)[1]) == []
 
     def test_a_folder(self, here: Path) -> None:
         write({"a.py": HAZARD})
         now = here.stat().st_mtime_ns
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         write({"b.py": HAZARD})
         os.utime(here, ns=(now, now))
-        assert sorted(check("a.py", kept=kept)[0].files) == ["a.py", "b.py"]
+        assert sorted(check("a.py", warm=warm)[0].files) == ["a.py", "b.py"]
 
 
 class TestWhatIsNotKept:
     def test_another_project(self, here: Path) -> None:
         write({"a.py": HAZARD, "inner/pyproject.toml": "", "inner/b.py": HAZARD})
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         os.chdir("inner")
         with pytest.raises(NotWarmError, match="inner is not kept"):
-            check("b.py", kept=kept)
+            check("b.py", warm=warm)
 
     def test_the_same_with_other_settings(self, here: Path) -> None:
         write({"a.py": HAZARD})
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         Path("pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
         with pytest.raises(NotWarmError):
-            check("a.py", kept=kept)
-        kept.loads = True
-        check("a.py", kept=kept)
-        assert kept.roots == [(str(here), False), (str(here), False)]
+            check("a.py", warm=warm)
+        warm.loads = True
+        check("a.py", warm=warm)
+        assert warm.projects == [(str(here), False), (str(here), False)]
 
     def test_from_another_folder(self, here: Path) -> None:
         """Its paths are spelled otherwise."""
         write({"a.py": HAZARD, "inner/b.py": HAZARD})
-        kept = keeping("a.py")
+        warm = keeping("a.py")
         os.chdir("inner")
         chosen = settings.load(here, rules.names())
         with pytest.raises(NotWarmError):
-            checking.check([Path("b.py")], lambda _: chosen, kept=kept)
+            checking.check([Path("b.py")], lambda _: chosen, warm=warm)
 
     def test_many_files(self, here: Path) -> None:
         names = [f"m{number}.py" for number in range(FEW + 1)]
         write(dict.fromkeys(names, HAZARD))
-        kept = keeping(names[0])
-        assert len(codes(check(*names[:FEW], kept=kept)[1])) == FEW
+        warm = keeping(names[0])
+        assert len(codes(check(*names[:FEW], warm=warm)[1])) == FEW
         with pytest.raises(NotWarmError, match=f"{FEW + 1} files are too many"):
-            check(*names, kept=kept)
+            check(*names, warm=warm)
 
     def test_the_one_that_was_asked_for_least_of_late(self, here: Path) -> None:
-        kept = WarmProjects()
-        kept.loads = True
+        warm = WarmProjects()
+        warm.loads = True
         for name in (*"abcd", "a", "e"):
             (here / name).mkdir(exist_ok=True)
             os.chdir(here / name)
             write({"pyproject.toml": "", "m.py": HAZARD})
-            check("m.py", kept=kept)
-        assert len(kept.roots) == MOST
-        assert [Path(root).name for root, _ in kept.roots] == ["c", "d", "a", "e"]
+            check("m.py", warm=warm)
+        assert len(warm.projects) == MOST
+        assert [Path(root).name for root, _ in warm.projects] == ["c", "d", "a", "e"]
 
 
 def test_no_more_are_kept_where_too_much_is_asked_of_each(here: Path) -> None:
-    kept = WarmProjects()
-    kept.loads = True
+    warm = WarmProjects()
+    warm.loads = True
     names = [f"m{number}.py" for number in range(FEW + 1)]
     for number in range(MOST + 2):
         (here / f"p{number}").mkdir()
         os.chdir(here / f"p{number}")
         write({"pyproject.toml": "", **dict.fromkeys(names, "")})
         with pytest.raises(NotWarmError):
-            check(*names, kept=kept)
-    assert [Path(root).name for root, _ in kept.roots] == ["p2", "p3", "p4", "p5"]
+            check(*names, warm=warm)
+    assert [Path(root).name for root, _ in warm.projects] == ["p2", "p3", "p4", "p5"]
 
 
 STATES: Final[dict[str, tuple[str | Path | None, ...]]] = {
@@ -297,18 +297,18 @@ def test_what_is_found_is_what_a_new_run_finds(
     with monkeypatch.context() as patch:
         if settles:
             settle(patch)
-        kept = keeping("c.py")
+        warm = keeping("c.py")
         for number, (name, state) in enumerate(steps, 1):
             change(name, state, LONG_AGO + number)
             for path in ("a.py", "c.py"):
-                assert both(path, kept) == both(path, None), (name, state)
+                assert both(path, warm) == both(path, None), (name, state)
 
 
-def both(path: str, kept: WarmProjects | None) -> Any:
+def both(path: str, warm: WarmProjects | None) -> Any:
     """Give all that a run tells of a file."""
     if not Path(path).exists():
         path = "c.py"
-    run, found = check(path, kept=kept)
+    run, found = check(path, warm=warm)
     return found.outcome, sorted(run.files), run.links, run.symlinks, run.targets
 
 

@@ -15,7 +15,7 @@ from support.sampling import bound
 from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
 from fsrace_lint.analysis.callgraph.parameter_values import ParameterValues
-from fsrace_lint.engine.query_cache import Circle, Memo
+from fsrace_lint.engine.query_cache import CycleDetector, QueryCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,12 +177,12 @@ def using(code: str) -> dict[str, str]:
 def test_what_a_circle_of_callers_brings_along_does_not_depend_on_who_is_asked_first() -> None:
     made = "    if not os.path.exists(out):\n        os.makedirs(out)\n"
     called = f"{IMPORTS}\ndef work(out):\n{made}"
-    circle = (
+    cycles = (
         f"{IMPORTS}from called import work\n\ndef here(out):\n{made}"
         "    if dist.get_rank() == 0:\n        work(out + '/first')\n    there(out)\n"
         "\ndef there(out):\n    here(out + '/next')\n"
     )
-    files = {"called.py": called, "circle.py": circle}
+    files = {"called.py": called, "circle.py": cycles}
     assert differing(files) == []
     assert ("FSR101", "here") in codes(files, "circle.py")
     assert codes(files, "called.py") == set()
@@ -422,8 +422,8 @@ class Questions:
 
     def __init__(self, **leads: str) -> None:
         self.leads = leads
-        self.circle = Circle()
-        self.memo: Memo[str, str] = Memo("", circle=self.circle)
+        self.cycles = CycleDetector()
+        self.memo: QueryCache[str, str] = QueryCache("", cycles=self.cycles)
         self.found: list[str] = []
 
     def ask(self, name: str) -> str:
@@ -438,13 +438,13 @@ def test_an_answer_is_found_once() -> None:
     asked = Questions(a="bc", b="c")
     assert [asked.ask("a"), asked.ask("b"), asked.ask("c")] == ["abcc", "bc", "c"]
     assert asked.found == ["a", "b", "c"]
-    assert asked.circle.incomplete == 0
+    assert asked.cycles.incomplete == 0
 
 
 def test_an_answer_found_within_a_circle_is_found_anew() -> None:
     asked = Questions(a="b", b="a")
     assert asked.ask("a") == "ab"
-    assert asked.circle.incomplete == 1
+    assert asked.cycles.incomplete == 1
     assert asked.ask("b") == "bab"
     assert asked.found == ["a", "b", "b"]
     assert asked.ask("b") == "bab"
@@ -480,14 +480,14 @@ def test_what_leads_into_a_circle_and_what_it_leads_to_are_found_once() -> None:
 def test_a_question_leads_back_to_the_one_that_is_being_answered() -> None:
     asked = Questions()
     assert asked.memo.get("a", lambda: str(asked.memo.is_being_answered("a"))) == "True"
-    assert asked.circle.incomplete == 1
+    assert asked.cycles.incomplete == 1
     assert not asked.memo.is_being_answered("a")
 
 
 def test_memos_that_share_a_circle_know_of_each_other() -> None:
-    circle = Circle()
-    one: Memo[str, str] = Memo("?", circle=circle)
-    two: Memo[str, str] = Memo("?", circle=circle)
+    cycles = CycleDetector()
+    one: QueryCache[str, str] = QueryCache("?", cycles=cycles)
+    two: QueryCache[str, str] = QueryCache("?", cycles=cycles)
     assert one.get("a", lambda: "a" + two.get("b", lambda: "b" + one.get("a", str))) == "ab?"
     assert two.get("b", lambda: "found anew") == "found anew"
     assert one.get("a", lambda: "found anew") == "ab?"
@@ -501,6 +501,6 @@ def test_a_failure_leaves_nothing_behind() -> None:
 
     with pytest.raises(ValueError, match=r"^$"):
         asked.memo.get("a", fail)
-    assert asked.circle.depth == 0
+    assert asked.cycles.depth == 0
     assert not asked.memo.is_being_answered("a")
     assert asked.ask("a") == "a"

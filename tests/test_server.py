@@ -26,7 +26,7 @@ from fsrace_lint.files import source
 from fsrace_lint.integrations.server.analysis import Analysis, Where
 from fsrace_lint.integrations.server.answers import Document, Wishes
 from fsrace_lint.integrations.server.positions import Text
-from fsrace_lint.integrations.server.sessions import Result, Session
+from fsrace_lint.integrations.server.sessions import Session, SessionResult
 from fsrace_lint.integrations.server.worker import Answer, SupersededError, Worker
 from fsrace_lint.pipeline.run import Run
 from fsrace_lint.report.edits import between
@@ -152,7 +152,7 @@ class Alone:
 
     def found(self) -> list[list[str]]:
         """Give the codes of each result that was told."""
-        results = [answer for answer in self.told if isinstance(answer, Result)]
+        results = [answer for answer in self.told if isinstance(answer, SessionResult)]
         return [[finding.code for finding, _ in result.found] for result in results]
 
 

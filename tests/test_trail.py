@@ -6,8 +6,8 @@ import functools
 
 import pytest
 
-from fsrace_lint.engine.depth_budget import Met, Settled, Trail
-from fsrace_lint.engine.query_cache import Circle, Circles
+from fsrace_lint.engine.depth_budget import BudgetedCache, CycleSafeCache, DepthBudget
+from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
 
 DEEPEST = 16
 
@@ -16,12 +16,12 @@ class Chain:
     """Questions that lead to the next one, each in one step; the answer is how far they led."""
 
     def __init__(self, deepest: int) -> None:
-        self.trail = Trail(deepest, Circle())
-        self.settled: Settled[int, str] = Settled(self.trail, "?")
+        self.budget = DepthBudget(deepest, CycleDetector())
+        self.settled: BudgetedCache[int, str] = BudgetedCache(self.budget, "?")
         self.looked: list[tuple[int, int]] = []
 
     def ask(self, question: int, depth: int = 0) -> str:
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return "?"
         return self.settled.get(question, depth, lambda: self.find(question, depth))
 
@@ -60,11 +60,11 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(order: tuple[int, ..
 
 
 def test_what_is_not_final_is_not_remembered() -> None:
-    circle = Circle()
-    settled: Settled[str, str] = Settled(Trail(DEEPEST, circle), "")
+    cycles = CycleDetector()
+    settled: BudgetedCache[str, str] = BudgetedCache(DepthBudget(DEEPEST, cycles), "")
 
     def unfinished() -> str:
-        circle.incomplete += 1
+        cycles.incomplete += 1
         return "so far"
 
     assert settled.get("a", 0, unfinished) == "so far"
@@ -74,8 +74,8 @@ def test_what_is_not_final_is_not_remembered() -> None:
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -> None:
-    circles = Circle(), Circle()
-    settled: Settled[str, str] = Settled(Trail(DEEPEST, Circles(*circles)), "")
+    circles = CycleDetector(), CycleDetector()
+    settled: BudgetedCache[str, str] = BudgetedCache(DepthBudget(DEEPEST, CombinedCycles(*circles)), "")
 
     def unfinished() -> str:
         circles[which].incomplete += 1
@@ -88,37 +88,37 @@ def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -
 
 @pytest.mark.parametrize("usual", ["found", "something else"])
 def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) -> None:
-    trail, answer = Trail(4, Circle()), "found"
-    settled: Settled[str, str] = Settled(trail, usual)
+    budget, answer = DepthBudget(4, CycleDetector()), "found"
+    settled: BudgetedCache[str, str] = BudgetedCache(budget, usual)
     asked: list[int] = []
 
     def ask(depth: int) -> str:
         asked.append(depth)
-        assert trail.is_over(depth + 2) is (depth > 2)
+        assert budget.exhausted(depth + 2) is (depth > 2)
         return answer
 
     for depth, reached in ((1, 3), (2, 4), (0, 2), (3, 5)):
-        trail.reached = 0
+        budget.used = 0
         assert settled.get("a", depth, functools.partial(ask, depth)) == answer
-        assert trail.reached == reached
+        assert budget.used == reached
     assert asked == [1, 3]
 
 
 def test_what_fails_is_not_remembered() -> None:
-    trail = Trail(DEEPEST, Circle())
-    settled: Settled[str, str] = Settled(trail, "")
+    budget = DepthBudget(DEEPEST, CycleDetector())
+    settled: BudgetedCache[str, str] = BudgetedCache(budget, "")
     with pytest.raises(RecursionError):
         settled.get("a", 0, _failing)
-    assert trail.reached == 0
+    assert budget.used == 0
     assert settled.get("a", 0, lambda: "found") == "found"
 
 
 def test_what_else_is_found_on_the_way_takes_no_steps() -> None:
-    trail = Trail(2, Circle())
-    settled: Settled[str, str] = Settled(trail, "")
+    budget = DepthBudget(2, CycleDetector())
+    settled: BudgetedCache[str, str] = BudgetedCache(budget, "")
 
     def aside() -> str:
-        assert trail.anew(lambda: trail.is_over(2)) is False
+        assert budget.with_fresh_budget(lambda: budget.exhausted(2)) is False
         return "found"
 
     assert settled.get("a", 0, aside) == "found"
@@ -129,13 +129,13 @@ class Ways:
     """Twelve questions, each of which leads to all others; only one has an answer by itself."""
 
     def __init__(self, answered: int | None = None) -> None:
-        self.trail = Trail(DEEPEST, Circle())
-        self.met: Met[int, str] = Met(self.trail)
+        self.budget = DepthBudget(DEEPEST, CycleDetector())
+        self.met: CycleSafeCache[int, str] = CycleSafeCache(self.budget)
         self.answered = answered
         self.looked: list[int] = []
 
     def ask(self, question: int, depth: int = 0) -> str | None:
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return None
         return self.met.get(question, depth, lambda: self._find(question, depth))
 
@@ -170,7 +170,9 @@ def test_what_was_met_in_no_circle_is_remembered() -> None:
 
 def test_a_question_of_its_own_sees_nothing_of_what_is_under_way() -> None:
     ways = Ways(answered=0)
-    inner = ways.met.get(1, 0, lambda: ways.met.anew(lambda: ways.met.get(1, 0, lambda: ways.ask(0))))
+    inner = ways.met.get(
+        1, 0, lambda: ways.met.with_fresh_budget(lambda: ways.met.get(1, 0, lambda: ways.ask(0)))
+    )
     assert inner == "found"
     assert Ways().met.get(1, 0, lambda: ways.met.get(2, 0, lambda: None)) is None
 
@@ -179,7 +181,7 @@ def test_what_fails_is_not_met() -> None:
     ways = Ways(answered=0)
     for _ in range(2):
         with pytest.raises(RecursionError):
-            ways.met.get(1, 0, lambda: ways.met.anew(_failing))
+            ways.met.get(1, 0, lambda: ways.met.with_fresh_budget(_failing))
     assert ways.ask(0) == "found"
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from fsrace_lint.catalog.arguments import Argument, argument, flags
-from fsrace_lint.catalog.entries import CatalogError, Effect, Entry, Op
+from fsrace_lint.catalog.arguments import ArgumentName, argument, flags
+from fsrace_lint.catalog.entries import CatalogEntry, CatalogError, Effect, Op
 from fsrace_lint.catalog.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
-    "Argument",
+    "ArgumentName",
     "Catalog",
+    "CatalogEntry",
     "CatalogError",
     "Effect",
-    "Entry",
     "Op",
     "argument",
     "extended",
@@ -39,9 +39,9 @@ HELPERS: Final = "fsrace_lint.safe"
 class Catalog:
     """All entries, found by kind and name; of two entries of a kind for one name the later holds."""
 
-    def __init__(self, found: Iterable[tuple[str, Entry]]) -> None:
+    def __init__(self, found: Iterable[tuple[str, CatalogEntry]]) -> None:
         """Index entries, given as pairs of kind and entry."""
-        self._tables: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+        self._tables: dict[str, dict[str, CatalogEntry]] = {kind: {} for kind in KINDS}
         for kind, entry in found:
             for name in entry.names:
                 self._tables[kind][name] = entry
@@ -163,7 +163,7 @@ def validate(tables: str, origin: str) -> None:
 
 
 @functools.cache
-def _users(tables: str, origin: str) -> tuple[tuple[str, Entry], ...]:
+def _users(tables: str, origin: str) -> tuple[tuple[str, CatalogEntry], ...]:
     if not tables:
         return ()
     from fsrace_lint.catalog.reading import read  # noqa: PLC0415  # few users have entries
@@ -171,7 +171,7 @@ def _users(tables: str, origin: str) -> tuple[tuple[str, Entry], ...]:
     return tuple(read(msgspec.json.decode(tables), origin, default_source=origin))
 
 
-def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:
+def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
     """Give what is known of the helpers for a copy of them under another name."""
     for kind, entry in own_rows(kept):
         names = tuple(name for name in entry.names if name.startswith(f"{HELPERS}."))
@@ -181,7 +181,7 @@ def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, Entry]]:
 
 
 @functools.cache
-def own_rows(kept: bytes) -> tuple[tuple[str, Entry], ...]:
+def own_rows(kept: bytes) -> tuple[tuple[str, CatalogEntry], ...]:
     """Return the entries of that catalog, each with its kind."""
     try:
         return tuple(_unpacked(kept))
@@ -192,13 +192,13 @@ def own_rows(kept: bytes) -> tuple[tuple[str, Entry], ...]:
 
 def packed() -> bytes:
     """Give our own entries in a form that is read much faster than the files."""
-    tables: dict[str, list[Entry]] = {}
+    tables: dict[str, list[CatalogEntry]] = {}
     for kind, entry in own_rows(b""):
         tables.setdefault(kind, []).append(entry)
     return msgspec.msgpack.encode(tables)
 
 
-def _unpacked(kept: bytes) -> Iterator[tuple[str, Entry]]:
+def _unpacked(kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
     """Read what `packed` gave: kind by kind, and within a kind in the order of the files.
 
     Raises:
@@ -211,7 +211,7 @@ def _unpacked(kept: bytes) -> Iterator[tuple[str, Entry]]:
             yield kind, entry
 
 
-def parse(text: str, origin: str) -> Iterator[tuple[str, Entry]]:
+def parse(text: str, origin: str) -> Iterator[tuple[str, CatalogEntry]]:
     """Read one catalog file.
 
     Args:

@@ -7,7 +7,7 @@ import functools
 import msgspec
 
 
-class Argument(msgspec.Struct, frozen=True):
+class ArgumentName(msgspec.Struct, frozen=True):
     """Which argument of a call: a position, a keyword, or `self`, the object of a method."""
 
     position: int | None = None
@@ -22,7 +22,7 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def argument(text: str) -> Argument:
+def argument(text: str) -> ArgumentName:
     """Parse `position:keyword`, `position`, `:keyword` or `self`, for a flag perhaps with `=true` behind it.
 
     Args:
@@ -36,16 +36,16 @@ def argument(text: str) -> Argument:
     """
     body, _, default = text.partition("=")
     if body == "self":
-        return Argument(keyword="self")
+        return ArgumentName(keyword="self")
     position, _, keyword = body.partition(":")
     if not (position or keyword) or (keyword and not keyword.isidentifier()):
         raise ValueError(text)
     if position and not position.isdecimal():
         raise ValueError(text)
-    return Argument(int(position) if position else None, keyword or None, default)
+    return ArgumentName(int(position) if position else None, keyword or None, default)
 
 
 @functools.cache
-def flags(text: bool | str) -> tuple[Argument, ...]:  # noqa: FBT001  # as the catalog writes it
+def flags(text: bool | str) -> tuple[ArgumentName, ...]:  # noqa: FBT001  # as the catalog writes it
     """Parse the flags of an entry; none where it is so, or not so, by its nature."""
     return tuple(argument(word) for word in text.split()) if isinstance(text, str) else ()

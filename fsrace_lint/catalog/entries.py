@@ -20,7 +20,7 @@ import msgspec
 First: TypeAlias = Literal["global", "local", "group", "filesystem"]
 """Of what a process is the first: the job, its node, its process group, all that share a filesystem."""
 
-Scope: TypeAlias = Literal["global", "local", "group", "filesystem", "node", "worker"]
+RankScope: TypeAlias = Literal["global", "local", "group", "filesystem", "node", "worker"]
 """What a number counts: besides the above, the nodes of a job, and the workers of one process."""
 
 Op: TypeAlias = Literal[
@@ -48,7 +48,7 @@ class CatalogError(Exception):
     """An entry that cannot be read; the message names the file, the kind and the key."""
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
+class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
     """What all entries have: the names it is about, where that was read, and what else is worth knowing."""
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     FLAGS: ClassVar[tuple[str, ...]] = ()
 
 
-class Effect(Entry, frozen=True, kw_only=True):
+class Effect(CatalogEntry, frozen=True, kw_only=True):
     """A call that touches the filesystem."""
 
     op: Op
@@ -119,16 +119,16 @@ class Effect(Entry, frozen=True, kw_only=True):
     )
 
 
-class Rank(Entry, frozen=True, kw_only=True):
+class RankEntry(CatalogEntry, frozen=True, kw_only=True):
     """A call or attribute whose value is the number of this process, its node or its worker."""
 
-    scope: Scope
+    scope: RankScope
     """What the number counts."""
     needs_group: bool = False
     """Whether it is 0 on every process until the process group exists."""
 
 
-class Guard(Entry, frozen=True, kw_only=True):
+class Guard(CatalogEntry, frozen=True, kw_only=True):
     """A call or attribute that is true for the first process of `scope` alone."""
 
     scope: First
@@ -141,14 +141,14 @@ class Guard(Entry, frozen=True, kw_only=True):
     """The usual names of the object, where it is known by its last name alone."""
 
 
-class World(Entry, frozen=True, kw_only=True):
+class World(CatalogEntry, frozen=True, kw_only=True):
     """A fact about the whole job, equal on all processes: its size, or whether it was set up."""
 
     kind: Literal["size", "initialized", "runtime"]
     """Which of them; a `runtime` is set up by one process, which hands its work to others."""
 
 
-class Variable(Entry, frozen=True, kw_only=True):
+class Variable(CatalogEntry, frozen=True, kw_only=True):
     """A usual name of a variable, parameter or attribute, believed where its value is not known."""
 
     means: Literal["rank", "guard", "size", "initialized", "data", "trainer"]
@@ -157,20 +157,20 @@ class Variable(Entry, frozen=True, kw_only=True):
     `data` is what is dealt out to the processes, a batch or the name of a sample; a `trainer` works in all
     of them and decides by itself who writes.
     """
-    scope: Scope = "global"
+    scope: RankScope = "global"
     """What a rank counts, or of what the process is the first where a guard is true."""
 
 
-class Environment(Entry, frozen=True, kw_only=True):
+class EnvironmentEntry(CatalogEntry, frozen=True, kw_only=True):
     """An environment variable that a launcher sets, or the machine."""
 
     means: Literal["rank", "size", "host"]
     """What it holds: the number of this process, how many there are, or the name of the machine."""
-    scope: Scope = "global"
+    scope: RankScope = "global"
     """What the number counts."""
 
 
-class Decorator(Entry, frozen=True, kw_only=True):
+class Decorator(CatalogEntry, frozen=True, kw_only=True):
     """A decorator whose function runs on the first process of `scope` alone."""
 
     scope: First
@@ -181,7 +181,7 @@ class Decorator(Entry, frozen=True, kw_only=True):
     """Whether the library's own barriers and collectives return at once in the function."""
 
 
-class RunOnce(Entry, frozen=True, kw_only=True):
+class RunOnce(CatalogEntry, frozen=True, kw_only=True):
     """A helper that runs the function it is given on the first process of `scope` alone."""
 
     scope: First
@@ -192,21 +192,21 @@ class RunOnce(Entry, frozen=True, kw_only=True):
     """Whether the library's own barriers and collectives return at once in the function."""
 
 
-class Hook(Entry, frozen=True, kw_only=True):
+class Hook(CatalogEntry, frozen=True, kw_only=True):
     """A method that a framework calls on objects of a class derived from its own: `Class.method`."""
 
     runs: Literal["every", "worker", "global", "local", "group"]
     """Who calls it: every process, every worker of every process, or the first one of a scope."""
 
 
-class Callback(Entry, frozen=True, kw_only=True):
+class Callback(CatalogEntry, frozen=True, kw_only=True):
     """A call that keeps the function it is given, which another method of the same object runs later."""
 
     runs_in: str
     """The name of that method: who calls it in the same function runs what was given."""
 
 
-class FirstContext(Entry, frozen=True, kw_only=True):
+class FirstContext(CatalogEntry, frozen=True, kw_only=True):
     """A context in which the first process of `scope` runs the body before all others run it too."""
 
     scope: First
@@ -221,7 +221,7 @@ class FirstContext(Entry, frozen=True, kw_only=True):
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("rank",)
 
 
-class Lock(Entry, frozen=True, kw_only=True):
+class LockEntry(CatalogEntry, frozen=True, kw_only=True):
     """A lock between processes: a context manager, or a call that acquires or releases it."""
 
     kind: Literal["context", "acquire", "release", "within"]
@@ -249,7 +249,7 @@ class Lock(Entry, frozen=True, kw_only=True):
     FLAGS: ClassVar[tuple[str, ...]] = ("blocking",)
 
 
-class Returns(Entry, frozen=True, kw_only=True):
+class Returns(CatalogEntry, frozen=True, kw_only=True):
     """A call, or a property, whose result is an object of the class `type`."""
 
     type: str
@@ -260,7 +260,7 @@ class Returns(Entry, frozen=True, kw_only=True):
     """The position of the object in the tuple that is the result; empty where it is the whole result."""
 
 
-class Collective(Entry, frozen=True, kw_only=True):
+class Collective(CatalogEntry, frozen=True, kw_only=True):
     """A call that every process of a group must make."""
 
     orders: Literal["all", "source", "destination"] = "all"
@@ -269,7 +269,7 @@ class Collective(Entry, frozen=True, kw_only=True):
     """Whether that is always so, or only where it is given a model to divide among the processes."""
 
 
-class CollectiveSaver(Entry, frozen=True, kw_only=True):
+class CollectiveSaver(CatalogEntry, frozen=True, kw_only=True):
     """A save or load that every process must call; it decides by itself who writes."""
 
     when: Literal["always", "sharded"] = "always"
@@ -284,7 +284,7 @@ class CollectiveSaver(Entry, frozen=True, kw_only=True):
     FLAGS: ClassVar[tuple[str, ...]] = ("unless",)
 
 
-class Launch(Entry, frozen=True, kw_only=True):
+class Launch(CatalogEntry, frozen=True, kw_only=True):
     """A call that shows that several processes run the code around it."""
 
     certain: bool = True
@@ -297,7 +297,7 @@ class Launch(Entry, frozen=True, kw_only=True):
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 
 
-class Spawn(Entry, frozen=True, kw_only=True):
+class Spawn(CatalogEntry, frozen=True, kw_only=True):
     """A call that starts processes which run the function it is handed."""
 
     single: bool = False
@@ -320,7 +320,7 @@ class Spawn(Entry, frozen=True, kw_only=True):
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 
 
-class Private(Entry, frozen=True, kw_only=True):
+class Private(CatalogEntry, frozen=True, kw_only=True):
     """A call or attribute whose value differs from process to process, node to node or job to job."""
 
     scope: Literal["process", "node", "job"] = "process"
@@ -333,7 +333,7 @@ class Private(Entry, frozen=True, kw_only=True):
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
 
 
-class PathWord(Entry, frozen=True, kw_only=True):
+class PathWord(CatalogEntry, frozen=True, kw_only=True):
     """A word in the name of a file or folder that tells what it is for."""
 
     means: Literal["pointer", "record", "description", "checkpoint", "data", "number", "scratch"]
@@ -346,55 +346,55 @@ class PathWord(Entry, frozen=True, kw_only=True):
     """
 
 
-class Plain(Entry, frozen=True, kw_only=True):
+class PlainEntry(CatalogEntry, frozen=True, kw_only=True):
     """An entry of which only the names matter."""
 
 
-class Response(Plain, frozen=True, kw_only=True):
+class Response(PlainEntry, frozen=True, kw_only=True):
     """A call whose result is what a server answered, or what it is read from."""
 
 
-class Barrier(Plain, frozen=True, kw_only=True):
+class Barrier(PlainEntry, frozen=True, kw_only=True):
     """A call at which every process waits for all others."""
 
 
-class InProcess(Plain, frozen=True, kw_only=True):
+class InProcess(PlainEntry, frozen=True, kw_only=True):
     """A module whose locks and barriers hold threads or tasks of one process apart, not processes."""
 
 
-class Program(Plain, frozen=True, kw_only=True):
+class Program(PlainEntry, frozen=True, kw_only=True):
     """A call that runs the program in its first argument."""
 
 
-class NodeLocal(Plain, frozen=True, kw_only=True):
+class NodeLocalEntry(PlainEntry, frozen=True, kw_only=True):
     """A place on the node's own disk: a folder (`/tmp`), an environment variable (`$TMPDIR`) or a call."""
 
 
-class Exit(Plain, frozen=True, kw_only=True):
+class Exit(PlainEntry, frozen=True, kw_only=True):
     """A call that never returns."""
 
 
-class Random(Plain, frozen=True, kw_only=True):
+class Random(PlainEntry, frozen=True, kw_only=True):
     """A call that draws a number which is the same in all processes only where they have set one seed."""
 
 
-class Seed(Plain, frozen=True, kw_only=True):
+class Seed(PlainEntry, frozen=True, kw_only=True):
     """A name by which a program sets seeds: of a call, a method, or what it keeps the seed in."""
 
 
-class Sleep(Plain, frozen=True, kw_only=True):
+class SleepEntry(PlainEntry, frozen=True, kw_only=True):
     """A call that does nothing but let some seconds pass, which are its first argument."""
 
 
-class Suppressor(Plain, frozen=True, kw_only=True):
+class Suppressor(PlainEntry, frozen=True, kw_only=True):
     """A context that handles the exceptions it is given."""
 
 
-class ObjectStore(Plain, frozen=True, kw_only=True):
+class ObjectStore(PlainEntry, frozen=True, kw_only=True):
     """A usual name of an object whose methods are named like pathlib's, but that is no path."""
 
 
-class Idiom(Entry, frozen=True, kw_only=True):
+class IdiomEntry(CatalogEntry, frozen=True, kw_only=True):
     """What a module or an object offers to pick a process and to wait for all: how fixes spell it.
 
     Each is written behind the name of the module or object, as in `.get_rank() == 0`.
@@ -408,5 +408,5 @@ class Idiom(Entry, frozen=True, kw_only=True):
     """Whether they fail until the process group exists."""
 
 
-class Sink(Plain, frozen=True, kw_only=True):
+class Sink(PlainEntry, frozen=True, kw_only=True):
     """A thing that is written to without making a file."""

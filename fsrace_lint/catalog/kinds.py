@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.catalog import entries as e
 
 if TYPE_CHECKING:
-    from fsrace_lint.catalog.entries import Entry
+    from fsrace_lint.catalog.entries import CatalogEntry
 
-KINDS: Final[dict[str, type[Entry]]] = {
+KINDS: Final[dict[str, type[CatalogEntry]]] = {
     "launch": e.Launch,
     "spawn": e.Spawn,
     "hook": e.Hook,
-    "rank": e.Rank,
+    "rank": e.RankEntry,
     "guard": e.Guard,
     "world": e.World,
     "variable": e.Variable,
-    "environment": e.Environment,
+    "environment": e.EnvironmentEntry,
     "decorator": e.Decorator,
     "run-once": e.RunOnce,
     "callback": e.Callback,
@@ -25,7 +25,7 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "barrier": e.Barrier,
     "collective": e.Collective,
     "collective-saver": e.CollectiveSaver,
-    "lock": e.Lock,
+    "lock": e.LockEntry,
     "in-process": e.InProcess,
     "effect": e.Effect,
     "response": e.Response,
@@ -33,13 +33,13 @@ KINDS: Final[dict[str, type[Entry]]] = {
     "private": e.Private,
     "random": e.Random,
     "seed": e.Seed,
-    "node-local": e.NodeLocal,
+    "node-local": e.NodeLocalEntry,
     "path-word": e.PathWord,
-    "idiom": e.Idiom,
+    "idiom": e.IdiomEntry,
     "sink": e.Sink,
     "object-store": e.ObjectStore,
     "returns": e.Returns,
-    "sleep": e.Sleep,
+    "sleep": e.SleepEntry,
     "suppressor": e.Suppressor,
     "exit": e.Exit,
 }

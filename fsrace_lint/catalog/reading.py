@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from fsrace_lint.catalog.arguments import argument, flags
-from fsrace_lint.catalog.entries import CatalogError, Entry, Returns
+from fsrace_lint.catalog.entries import CatalogEntry, CatalogError, Returns
 from fsrace_lint.catalog.kinds import KINDS
 from fsrace_lint.config.suggestions import did_you_mean, in_toml_words
 
@@ -46,7 +46,7 @@ def document(text: str, origin: str) -> dict[str, Any]:
         raise CatalogError(f"{origin}: {error}") from error
 
 
-def read(tables: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, Entry]]:
+def read(tables: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, CatalogEntry]]:
     """Read the tables of a catalog.
 
     Args:
@@ -75,7 +75,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
     return did_you_mean(word.lower(), known) or f"; there are {', '.join(known)}"
 
 
-def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TOML gives anything
+def _entry(row: Any, kind: str, place: str, default_source: str) -> CatalogEntry:  # TOML gives anything
     entry = _converted(row, KINDS[kind], place)
     if not entry.names:
         raise CatalogError(f"{place}: `names` must hold names")
@@ -93,7 +93,7 @@ def _entry(row: Any, kind: str, place: str, default_source: str) -> Entry:  # TO
     return entry
 
 
-def _converted(row: Any, class_: type[Entry], place: str) -> Entry:  # TOML gives anything
+def _converted(row: Any, class_: type[CatalogEntry], place: str) -> CatalogEntry:  # TOML gives anything
     """Check the keys and the types of an entry."""
     fields = _fields(class_)
     if not isinstance(row, dict):
@@ -116,7 +116,7 @@ def _converted(row: Any, class_: type[Entry], place: str) -> Entry:  # TOML give
 
 
 @functools.cache
-def _fields(class_: type[Entry]) -> dict[str, msgspec.structs.FieldInfo]:
+def _fields(class_: type[CatalogEntry]) -> dict[str, msgspec.structs.FieldInfo]:
     return {field.encode_name: field for field in msgspec.structs.fields(class_)}
 
 
@@ -126,7 +126,7 @@ def listed(type_: Any) -> list[str]:
     return [value for literal in literals for value in get_args(literal)]
 
 
-def _check_arguments(entry: Entry, place: str) -> None:
+def _check_arguments(entry: CatalogEntry, place: str) -> None:
     for key in (*entry.ARGUMENTS, *entry.FLAGS):
         value = getattr(entry, key)
         if not value and not _fields(type(entry))[key].required:

@@ -4,77 +4,81 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fsrace_lint.engine.query_cache import Circle
+from fsrace_lint.engine.query_cache import CycleDetector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.engine.query_cache import Circles
+    from fsrace_lint.engine.query_cache import CombinedCycles
 
 Key = TypeVar("Key", bound="Hashable")
 Answer = TypeVar("Answer")
 Anything = TypeVar("Anything")
 
 
-class Trail:
+class DepthBudget:
     """How far the steps from what is asked led so far.
 
     All who take such steps share one.
     """
 
     def __init__(
-        self, deepest: int, circle: Circle | Circles, dependencies: Dependencies | None = None
+        self, limit: int, cycles: CycleDetector | CombinedCycles, dependencies: Dependencies | None = None
     ) -> None:
         """Start with nothing asked.
 
         Args:
-            deepest: The last step that is taken.
-            circle: Tells whether what was found is final.
+            limit: The last step that is taken.
+            cycles: Tells whether what was found is final.
             dependencies: Notes the files that are looked at, if somebody wants to know.
         """
-        self.deepest = deepest
-        self.circle = circle
+        self.deepest = limit
+        self.cycles = cycles
         self.dependencies = dependencies
-        self.reached = 0
+        self.used = 0
         """The last step that was looked at for what is being found; past the deepest, some was left out."""
-        self.circles = 0
+        self.provisional = 0
         """How often something was left out because it was being looked for."""
 
-    def is_over(self, depth: int) -> bool:
+    def exhausted(self, depth: int) -> bool:
         """Tell whether a step is one too many; whoever is on the way has come as far as this."""
-        if depth > self.reached:
-            self.reached = depth
+        if depth > self.used:
+            self.used = depth
         return depth > self.deepest
 
-    def settled(self, usual: Answer) -> Settled[Any, Answer]:
+    def cache(self, usual: Answer) -> BudgetedCache[Any, Answer]:
         """Give what remembers answers that are found on this trail, `usual` for most questions."""
-        return Settled(self, usual) if self.dependencies is None else _Tracked(self, usual, self.dependencies)
+        return (
+            BudgetedCache(self, usual)
+            if self.dependencies is None
+            else _Tracked(self, usual, self.dependencies)
+        )
 
-    def anew(self, find: Callable[[], Answer]) -> Answer:
+    def with_fresh_budget(self, find: Callable[[], Answer]) -> Answer:
         """Find an answer with all steps left, whatever is under way."""
-        outer, self.reached = self.reached, 0
+        outer, self.used = self.used, 0
         try:
             return find()
         finally:
-            self.reached = outer
+            self.used = outer
 
 
-class Settled(Generic[Key, Answer]):
+class BudgetedCache(Generic[Key, Answer]):
     """Remembers answers for all who ask with as many steps left, or with so many that all steps fit.
 
     So an answer does not depend on how its question was come by.
     """
 
-    def __init__(self, trail: Trail, usual: Answer) -> None:
+    def __init__(self, budget: DepthBudget, usual: Answer) -> None:
         """Start with nothing known.
 
         Args:
-            trail: Shared by all whose questions lead to each other.
+            budget: Shared by all whose questions lead to each other.
             usual: The answer to most questions, of which little is kept.
         """
-        self._trail = trail
-        self._usual = tuple((steps, usual) for steps in range(trail.deepest + 1))
+        self._trail = budget
+        self._usual = tuple((steps, usual) for steps in range(budget.deepest + 1))
         self._whole: dict[Key, tuple[int, Answer]] = {}
         """The answers that took no more steps than there were, each with how many."""
         self._cut: dict[tuple[Key, int], Answer] = {}
@@ -91,23 +95,23 @@ class Settled(Generic[Key, Answer]):
         Returns:
             The answer, remembered or found.
         """
-        trail, known = self._trail, self._whole.get(question)
-        if known is not None and (reached := depth + known[0]) <= trail.deepest:
-            if reached > trail.reached:
-                trail.reached = reached
+        budget, known = self._trail, self._whole.get(question)
+        if known is not None and (reached := depth + known[0]) <= budget.deepest:
+            if reached > budget.used:
+                budget.used = reached
             return known[1]
         if self._cut and (question, depth) in self._cut:
-            trail.reached = trail.deepest + 1
+            budget.used = budget.deepest + 1
             return self._cut[question, depth]
-        incomplete, circles = trail.circle.incomplete, trail.circles
-        outer, trail.reached = trail.reached, depth
+        incomplete, circles = budget.cycles.incomplete, budget.provisional
+        outer, budget.used = budget.used, depth
         try:
             answer = find()
         finally:
-            reached = trail.reached
-            trail.reached = max(outer, reached)
-        if incomplete == trail.circle.incomplete and circles == trail.circles:
-            if reached <= trail.deepest:
+            reached = budget.used
+            budget.used = max(outer, reached)
+        if incomplete == budget.cycles.incomplete and circles == budget.provisional:
+            if reached <= budget.deepest:
                 steps, usual = reached - depth, self._usual
                 self._whole[question] = usual[steps] if answer is usual[0][1] else (steps, answer)
             else:
@@ -115,19 +119,21 @@ class Settled(Generic[Key, Answer]):
         return answer
 
 
-class _Tracked(Settled[Key, Answer]):
+class _Tracked(BudgetedCache[Key, Answer]):
     """The same, that notes the files which answers depend on."""
 
-    def __init__(self, trail: Trail, usual: Answer, dependencies: Dependencies) -> None:
-        super().__init__(trail, usual)
+    def __init__(self, budget: DepthBudget, usual: Answer, dependencies: Dependencies) -> None:
+        super().__init__(budget, usual)
         self._dependencies = dependencies
         self._files: dict[Key, int] = {}
 
     def get(self, question: Key, depth: int, find: Callable[[], Answer]) -> Answer:
-        return self._dependencies.of(self._files, question, lambda: Settled.get(self, question, depth, find))
+        return self._dependencies.of(
+            self._files, question, lambda: BudgetedCache.get(self, question, depth, find)
+        )
 
 
-class Followed(Generic[Key, Answer]):
+class DepthLimitedCache(Generic[Key, Answer]):
     """Remembers what is found by following calls so many levels deep, and no deeper.
 
     Where nothing was cut off, it is the same from every depth that leaves room for it.
@@ -141,8 +147,8 @@ class Followed(Generic[Key, Answer]):
             deepest: That level.
         """
         self._nothing = nothing
-        self._trail = Trail(deepest, Circle())
-        self._settled: Settled[Key, Answer] = Settled(self._trail, nothing)
+        self._trail = DepthBudget(deepest, CycleDetector())
+        self._settled: BudgetedCache[Key, Answer] = BudgetedCache(self._trail, nothing)
 
     def get(self, key: Key, depth: int, find: Callable[[], Answer]) -> Answer:
         """Give what is found from a level on.
@@ -155,27 +161,27 @@ class Followed(Generic[Key, Answer]):
         Returns:
             The answer, remembered or found.
         """
-        return self._nothing if self._trail.is_over(depth) else self._settled.get(key, depth, find)
+        return self._nothing if self._trail.exhausted(depth) else self._settled.get(key, depth, find)
 
 
-class Met(Generic[Key, Answer]):
+class CycleSafeCache(Generic[Key, Answer]):
     """What was met on the way to one answer, which may lead in circles and to the same by many ways.
 
     What is not settled is not looked at again from as far or further away. Where it is met while it is
     looked for, there is no answer: whatever comes of it is found by the one who looks.
     """
 
-    def __init__(self, trail: Trail) -> None:
+    def __init__(self, budget: DepthBudget) -> None:
         """Begin with nothing under way."""
-        self._trail = trail
-        self._settled: Settled[Key, Answer | None] = trail.settled(None)
+        self._trail = budget
+        self._settled: BudgetedCache[Key, Answer | None] = budget.cache(None)
         self._met: dict[Key, tuple[int, Answer | None]] | None = None
 
-    def anew(self, find: Callable[[], Anything]) -> Anything:
+    def with_fresh_budget(self, find: Callable[[], Anything]) -> Anything:
         """Find something as if nothing were under way."""
         before, self._met = self._met, None
         try:
-            return self._trail.anew(find)
+            return self._trail.with_fresh_budget(find)
         finally:
             self._met = before
 
@@ -192,7 +198,7 @@ class Met(Generic[Key, Answer]):
                 self._met = None
         before, known = self._met.get(question, (depth + 1, None))
         if known is not None or before <= depth:
-            self._trail.circles += 1
+            self._trail.provisional += 1
             return known
         self._met[question] = depth, None
         found = find()

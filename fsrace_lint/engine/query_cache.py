@@ -38,7 +38,7 @@ def once(known: dict[Key, Answer], key: Key, meanwhile: Answer, find: Callable[[
     return known[key]
 
 
-class Circle:
+class CycleDetector:
     """The questions that are being answered, by all memos that share them."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Circle:
         self._open: list[object] = []
         """What stands for each question that is being answered, by its depth."""
 
-    def leads_back(self, depth: int) -> None:
+    def note_cycle(self, depth: int) -> None:
         """Note that an answer was given that depends on the question asked at a depth."""
         self.incomplete += 1
         self._led_to |= 1 << depth
@@ -88,10 +88,10 @@ class Circle:
         return answer, led_to, self._open[led_to.bit_length() - 1] if led_to else None
 
 
-class Circles:
+class CombinedCycles:
     """Two circles, where an answer may depend on the questions of both."""
 
-    def __init__(self, one: Circle | Circles, other: Circle | Circles) -> None:
+    def __init__(self, one: CycleDetector | CombinedCycles, other: CycleDetector | CombinedCycles) -> None:
         """Take the circles."""
         self._one, self._other = one, other
 
@@ -101,7 +101,7 @@ class Circles:
         return self._one.incomplete + self._other.incomplete
 
 
-class Memo(Generic[Key, Answer]):
+class QueryCache(Generic[Key, Answer]):
     """Remembers answers so that they do not depend on what was asked first, but for two bounds.
 
     A question that is asked while it is being answered gets `unknown`. What was
@@ -110,17 +110,17 @@ class Memo(Generic[Key, Answer]):
     it could come out otherwise.
     """
 
-    def __init__(self, unknown: Answer, deepest: int = 40, circle: Circle | None = None) -> None:
+    def __init__(self, unknown: Answer, deepest: int = 40, cycles: CycleDetector | None = None) -> None:
         """Start with nothing known.
 
         Args:
             unknown: The answer to what is being answered.
             deepest: Past so many questions within questions the answer is `unknown`, too.
-            circle: Shared by memos whose questions lead to those of the others.
+            cycles: Shared by memos whose questions lead to those of the others.
         """
         self._unknown = unknown
         self._deepest = deepest
-        self._circle = Circle() if circle is None else circle
+        self._circle = CycleDetector() if cycles is None else cycles
         self._known: dict[Key, Answer] = {}
         self._asked: dict[Key, int] = {}
         self._tries: dict[Key, int] = {}
@@ -142,7 +142,7 @@ class Memo(Generic[Key, Answer]):
         if key in self._known:
             return self._known[key]
         if key in self._asked:
-            self._circle.leads_back(self._asked[key])
+            self._circle.note_cycle(self._asked[key])
             return self._unknown
         if self._circle.depth >= self._deepest:
             self._circle.incomplete += 1
@@ -189,16 +189,18 @@ class Memo(Generic[Key, Answer]):
         """Tell whether a question is being answered; who asks goes on with what is known so far."""
         if key not in self._asked:
             return False
-        self._circle.leads_back(self._asked[key])
+        self._circle.note_cycle(self._asked[key])
         return True
 
 
-class TrackedMemo(Memo[Key, Answer]):
+class TrackedQueryCache(QueryCache[Key, Answer]):
     """The same, that notes the files which answers depend on."""
 
-    def __init__(self, unknown: Answer, deepest: int, circle: Circle, dependencies: Dependencies) -> None:
+    def __init__(
+        self, unknown: Answer, deepest: int, cycles: CycleDetector, dependencies: Dependencies
+    ) -> None:
         """Start with nothing known, as the other does; `dependencies` notes what is looked at."""
-        super().__init__(unknown, deepest, circle)
+        super().__init__(unknown, deepest, cycles)
         self._dependencies = dependencies
         self.files: dict[Key, int] = {}
         """The files that each answer depends on."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.explore.running.rank import Failure
-    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.running.run import ScheduleRun
 
 
 def explore(
@@ -146,7 +146,7 @@ class _Explorer:
         said = f"{bounds.schedules} in order"
         return said + (f", then {bounds.samples} at random (seed {bounds.seed})" if bounds.samples else "")
 
-    def _first_failing(self, runs: Iterator[Run]) -> Run | None:
+    def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
         for run in runs:
             self._schedules += 1
             self._notes += [note for note in run.notes if note not in self._notes]
@@ -155,7 +155,7 @@ class _Explorer:
                 return run
         return None
 
-    def _shrunk(self, failed: Run) -> Failing:
+    def _shrunk(self, failed: ScheduleRun) -> Failing:
         if failed.failure is None:
             raise ExploreError("a run that did not fail cannot be shrunk")
         shrinker = Shrinker(self._director, failed.failure)
@@ -168,7 +168,7 @@ class _Explorer:
             )
         return self._failing(run, is_least=shrinker.is_least)
 
-    def _failing(self, run: Run, *, is_least: bool) -> Failing:
+    def _failing(self, run: ScheduleRun, *, is_least: bool) -> Failing:
         failure: Failure | None = run.failure
         if failure is None:
             raise ExploreError("a run that did not fail cannot be reported")

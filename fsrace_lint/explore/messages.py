@@ -46,7 +46,7 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
         return Held(False, self.kind, self.inode, self.owner, self.shared)
 
 
-class Outcome(msgspec.Struct, frozen=True, array_like=True):
+class CallOutcome(msgspec.Struct, frozen=True, array_like=True):
     """What came of the last call.
 
     Attributes:
@@ -109,7 +109,7 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
     state: str
 
 
-class Request(msgspec.Struct, frozen=True, tag="request", array_like=True):
+class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     """A process stands before a call and asks to be let through.
 
     Attributes:
@@ -129,7 +129,7 @@ class Request(msgspec.Struct, frozen=True, tag="request", array_like=True):
     mutates: bool
     probe: Probe | None = None
     wait: Acquire | Meet | Pause | None = None
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
     state: str = ""
 
 
@@ -145,7 +145,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         trace: Its traceback.
     """
 
-    outcome: Outcome | None
+    outcome: CallOutcome | None
     value: bytes = b""
     shown: str = ""
     error: list[str] = []
@@ -183,7 +183,7 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
     stack: bool = False
 
 
-FromProcess = Request | Ended | Stack
+FromProcess = CallRequest | Ended | Stack
 
 # as they were before a process's own were replaced
 _read, _write = os.read, os.write

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsrace_lint.explore.moves import Move, Name
-    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.running.run import ScheduleRun
 
 LONGEST = 48
 
@@ -58,7 +58,7 @@ def _where(where: str) -> str:
     return f"{Path(path).name}:{line}" if path else ""
 
 
-def reason(run: Run) -> list[str]:
+def reason(run: ScheduleRun) -> list[str]:
     """Tell what came between a call that was answered and one that relied on the answer.
 
     Args:

@@ -16,7 +16,7 @@ import msgspec
 from fsrace_lint.files.spans import Span
 
 _BOM: Final = b"\xef\xbb\xbf"
-Names: TypeAlias = tuple[str, Path, str]
+PathNames: TypeAlias = tuple[str, Path, str]
 LARGEST: Final = 5_000_000
 """The most bytes of a file: the parser takes up to 500 times as much memory, and nobody writes so much."""
 _LINE_END: Final = re.compile(r"\r\n?|\n")
@@ -89,7 +89,7 @@ def relative_path(file: str, root: str) -> str:
         return Path(file).as_posix()
 
 
-def names_of(file: Path, root: Path) -> Names:
+def names_of(file: Path, root: Path) -> PathNames:
     """Give the first three fields of a Source or an Unreadable."""
     absolute = absolute_path(file)
     try:
@@ -113,7 +113,7 @@ def read(file: Path, root: Path) -> Source | Unreadable:
     return data if isinstance(data, Unreadable) else decode(data, file, root)
 
 
-def read_bytes(names: Names) -> bytes | Unreadable:
+def read_bytes(names: PathNames) -> bytes | Unreadable:
     """Read the bytes of a file.
 
     Args:

@@ -85,7 +85,7 @@ class Seen(msgspec.Struct, frozen=True):
 NOTHING_SEEN: Final = Seen(Counter(), Counter(), frozenset())
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _BaselineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: _Word
     code: _Word
     function: _Word
@@ -101,7 +101,7 @@ class _Head(msgspec.Struct, frozen=True):
 class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     version: int
-    findings: tuple[_Entry, ...]
+    findings: tuple[_BaselineEntry, ...]
     root: str = "."
 
 

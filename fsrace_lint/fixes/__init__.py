@@ -17,7 +17,7 @@ from fsrace_lint.fixes.imports import add_imports
 from fsrace_lint.fixes.nodes import within
 from fsrace_lint.fixes.parts import Parts, Replaced
 from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Surroundings, Target
+from fsrace_lint.fixes.recipe import Change, RefusalError, Surroundings, Target, TreeEdit
 from fsrace_lint.fixes.recipes import load
 from fsrace_lint.fixes.tree import Tree
 
@@ -306,7 +306,7 @@ def _comments(module: cst.Module) -> collections.Counter[str]:
 class _Rewriter(cst.CSTTransformer):
     """Makes edits, and leaves alone what lies on no way to one: a copy of a long file takes its time."""
 
-    def __init__(self, tree: Tree, edits: dict[cst.CSTNode, list[Edit]]) -> None:
+    def __init__(self, tree: Tree, edits: dict[cst.CSTNode, list[TreeEdit]]) -> None:
         super().__init__()
         self._edits = edits
         self._ways = {around for node in edits for around in tree.ancestors(node)}
@@ -330,7 +330,7 @@ def _refuse_lost(tree: Tree, changes: Sequence[Change]) -> None:
 
 def _changed(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     _refuse_lost(tree, changes)
-    edits = collections.defaultdict[cst.CSTNode, list[Edit]](list)
+    edits = collections.defaultdict[cst.CSTNode, list[TreeEdit]](list)
     for edit in (edit for change in changes for edit in change.edits):
         if not edit.additive and any(not other.additive for other in edits[edit.node]):
             raise RefusalError("another fix changes the same lines")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.fixes.recipe import Edit, RefusalError
+from fsrace_lint.fixes.recipe import RefusalError, TreeEdit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _function(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
     return next(around, tree.module)
 
 
-def under(target: Target, statement: Whole, test: cst.BaseExpression) -> Edit:
+def under(target: Target, statement: Whole, test: cst.BaseExpression) -> TreeEdit:
     """Put a statement under `if test:`."""
     indent, newline = target.tree.indent(statement), target.tree.newline
 
@@ -160,12 +160,12 @@ def under(target: Target, statement: Whole, test: cst.BaseExpression) -> Edit:
         block = suite([line.with_changes(leading_lines=())], indent, newline)
         return cst.If(test=test, body=block, leading_lines=line.leading_lines)
 
-    return Edit(statement, wrapped)
+    return TreeEdit(statement, wrapped)
 
 
 def beside(
     target: Target, statement: cst.BaseStatement, *added: cst.BaseSmallStatement, before: bool = False
-) -> Edit:
+) -> TreeEdit:
     """Put statements on lines of their own behind another one, or in front of it.
 
     Raises:
@@ -175,7 +175,7 @@ def beside(
     if not isinstance(tree.parents[statement], cst.IndentedBlock | cst.Module):
         raise RefusalError("nothing can be put beside an elif")
     lines = [own_line(target, small) for small in added]
-    return Edit(statement, partial(_with_lines, lines=lines, before=before), additive=True)
+    return TreeEdit(statement, partial(_with_lines, lines=lines, before=before), additive=True)
 
 
 def own_line(target: Target, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.imports import spell
-from fsrace_lint.fixes.recipe import Edit, RefusalError
+from fsrace_lint.fixes.recipe import RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import Suite, enclosed, own_statement
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ERROR: Final = "FileExistsError"
 
 
-def handle(target: Target, path: cst.BaseExpression) -> tuple[Edit, tuple[str, ...]]:
+def handle(target: Target, path: cst.BaseExpression) -> tuple[TreeEdit, tuple[str, ...]]:
     """Give the edit that puts the call into a `try`, and the import lines that it needs.
 
     The call itself stays as it is. Its path is written a second time, in the
@@ -42,7 +42,7 @@ def handle(target: Target, path: cst.BaseExpression) -> tuple[Edit, tuple[str, .
     if _ends_file(tree, line):
         end = end.with_changes(newline=tree.newline)
     indent = tree.indent(line)
-    return Edit(line, partial(_handled, end=end, test=test, indent=indent, newline=tree.newline)), imports
+    return TreeEdit(line, partial(_handled, end=end, test=test, indent=indent, newline=tree.newline)), imports
 
 
 def repeated(path: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -13,7 +13,7 @@ from libcst.helpers import get_full_name_for_node
 from fsrace_lint.files.spans import Span
 from fsrace_lint.fixes.nodes import within
 
-Import: TypeAlias = cst.Import | cst.ImportFrom
+ImportStatement: TypeAlias = cst.Import | cst.ImportFrom
 
 _TARGETS: Final = (
     cst.AssignTarget,
@@ -38,7 +38,7 @@ _NAMED: Final = (
 )
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ImportPosition(msgspec.Struct, frozen=True):
     """Where an import statement stands."""
 
     span: Span
@@ -48,24 +48,24 @@ class Standing(msgspec.Struct, frozen=True):
     """Whether it is a line of the file itself."""
 
 
-class Binding(msgspec.Struct, frozen=True):
+class ImportBinding(msgspec.Struct, frozen=True):
     """A name that an import statement binds, and what it then stands for."""
 
     meaning: str
     is_plain: bool
     """Whether the statement begins with `import`."""
-    standing: Standing
+    standing: ImportPosition
 
 
-class Names(msgspec.Struct, frozen=True):
+class ImportedNames(msgspec.Struct, frozen=True):
     """The imported names, the names bound in any other way, and the modules imported with a star."""
 
-    imported: Mapping[str, tuple[Binding, ...]]
+    imported: Mapping[str, tuple[ImportBinding, ...]]
     bound: frozenset[str]
     starred: frozenset[str]
 
     @classmethod
-    def of(cls, module: cst.Module, standing: Callable[[Import], Standing]) -> Names:
+    def of(cls, module: cst.Module, standing: Callable[[ImportStatement], ImportPosition]) -> ImportedNames:
         """Collect the names of a module, in whatever scope they are bound.
 
         Args:
@@ -75,7 +75,7 @@ class Names(msgspec.Struct, frozen=True):
         found = _Collected(module)
         imported = {
             name: tuple(
-                Binding(meaning, isinstance(statement, cst.Import), standing(statement))
+                ImportBinding(meaning, isinstance(statement, cst.Import), standing(statement))
                 for meaning, statement in bindings
             )
             for name, bindings in found.imported.items()
@@ -83,9 +83,9 @@ class Names(msgspec.Struct, frozen=True):
         return cls(imported, frozenset(found.bound), frozenset(found.starred))
 
     @classmethod
-    def joined(cls, parts: Iterable[Names]) -> Names:
+    def joined(cls, parts: Iterable[ImportedNames]) -> ImportedNames:
         """Give the names of a file from those of its parts, in their order."""
-        imported = collections.defaultdict[str, tuple[Binding, ...]](tuple)
+        imported = collections.defaultdict[str, tuple[ImportBinding, ...]](tuple)
         bound, starred = set[str](), set[str]()
         for part in parts:
             for name, bindings in part.imported.items():
@@ -124,7 +124,7 @@ class _Collected:
     """What is bound within a node; imports with what each name stands for, and the statement."""
 
     def __init__(self, scope: cst.CSTNode) -> None:
-        self.imported: dict[str, list[tuple[str, Import]]] = {}
+        self.imported: dict[str, list[tuple[str, ImportStatement]]] = {}
         self.bound: list[str] = []
         self.starred: set[str] = set()
         for node in within(scope, cst.Import, cst.ImportFrom):
@@ -149,7 +149,7 @@ class _Collected:
         else:
             self._import(node, node.names, module if module.endswith(".") else f"{module}.")
 
-    def _import(self, statement: Import, aliases: Iterable[cst.ImportAlias], prefix: str) -> None:
+    def _import(self, statement: ImportStatement, aliases: Iterable[cst.ImportAlias], prefix: str) -> None:
         for alias in aliases:
             meaning = name = alias.evaluated_name
             if alias.asname is not None:

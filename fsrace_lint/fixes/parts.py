@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import libcst as cst
 import msgspec
 
-from fsrace_lint.fixes.names import Names
+from fsrace_lint.fixes.names import ImportedNames
 from fsrace_lint.fixes.reading import is_endless, parsed
 from fsrace_lint.fixes.tree import Places, Tree, Whole
 
@@ -36,7 +36,7 @@ class Replaced(msgspec.Struct, frozen=True):
     text: str
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Some lines of a file, as a file of its own, between what makes it one."""
 
     source: Source
@@ -102,10 +102,10 @@ class Parts:
             self._stretches += self._divided(stretch, piece)
         self._name = _strange(text)
         self._indent = self._indentation(module)
-        self._whole = Whole(text, Names.joined(self._names()))
+        self._whole = Whole(text, ImportedNames.joined(self._names()))
         self.imported: dict[frozenset[str], Replaced | None] = {}
         """The top of the file with imports added."""
-        self._made: tuple[_Stretch, Part] | None = None
+        self._made: tuple[_Stretch, FilePart] | None = None
 
     @classmethod
     def of(cls, source: Source) -> Parts | None:
@@ -119,7 +119,7 @@ class Parts:
         except (RecursionError, SyntaxError, ValueError, cst.ParserSyntaxError):
             return None
 
-    def part(self, fix: Fix) -> Part | None:
+    def part(self, fix: Fix) -> FilePart | None:
         """Give the part in which a fix is made; None where it concerns more than one function."""
         number = bisect_right(self._stretches, fix.span.line - 1, key=lambda stretch: stretch.first) - 1
         stretch = self._stretches[number]
@@ -135,11 +135,11 @@ class Parts:
         return part if any(isinstance(node, cst.FunctionDef) for node in around) else None
 
     @cached_property
-    def top(self) -> Part:
+    def top(self) -> FilePart:
         """What stands above the first statement that is no import: imports are added there."""
         return self._part(self._outer[0])
 
-    def _part(self, stretch: _Stretch) -> Part:
+    def _part(self, stretch: _Stretch) -> FilePart:
         first, last, owner = stretch
         above, below = self._marks(first, last)
         shifts = [(1, first - _MARK if first else 0)]
@@ -152,7 +152,7 @@ class Parts:
         text = "".join((above, *self._lines[first:last], below))
         tree = Tree(text, self.source.newline, shifts, self._whole)
         source = msgspec.structs.replace(self.source, data=text.encode(), bom=False)
-        return Part(source, tree, first, last, above, below)
+        return FilePart(source, tree, first, last, above, below)
 
     def _marks(self, first: int, last: int) -> tuple[str, str]:
         mark = self._mark("")
@@ -161,7 +161,7 @@ class Parts:
     def _mark(self, indent: str) -> str:
         return f"{indent}if {self._name}:{self._newline}{indent}{self._indent}pass{self._newline}"
 
-    def _names(self) -> Iterator[Names]:
+    def _names(self) -> Iterator[ImportedNames]:
         """Collect the names of the file, some lines after the other: a tree of all is large."""
         first = size = 0
         for begin, last, _ in self._outer:
@@ -174,7 +174,7 @@ class Parts:
             if module.code != text:
                 raise ValueError("libcst does not give the text back as it is")
             shifts = [(1, first - _MARK if first else 0)]
-            yield Names.of(module, Places(module, shifts).standing)
+            yield ImportedNames.of(module, Places(module, shifts).standing)
             first, size = last, 0
 
     def _divided(self, stretch: _Stretch, piece: _Piece) -> list[_Stretch]:

@@ -17,7 +17,7 @@ class RefusalError(Exception):
     """The reason why a fix is not made, in words for the user."""
 
 
-class Edit(msgspec.Struct, frozen=True):
+class TreeEdit(msgspec.Struct, frozen=True):
     """One change to one node.
 
     `rewrite` is given the node as the edits below it have left it, and must build
@@ -32,21 +32,21 @@ class Edit(msgspec.Struct, frozen=True):
     whole: bool = False
 
 
-def put(node: cst.CSTNode, *instead: cst.CSTNode) -> Edit:
+def put(node: cst.CSTNode, *instead: cst.CSTNode) -> TreeEdit:
     """Make the edit that puts one or more other nodes in the place of one."""
     new = instead[0] if len(instead) == 1 else cst.FlattenSentinel(instead)
-    return Edit(node, lambda _: new, whole=True)
+    return TreeEdit(node, lambda _: new, whole=True)
 
 
-def drop(node: cst.CSTNode) -> Edit:
+def drop(node: cst.CSTNode) -> TreeEdit:
     """Make the edit that takes a statement out."""
-    return Edit(node, lambda _: cst.RemoveFromParent(), whole=True)
+    return TreeEdit(node, lambda _: cst.RemoveFromParent(), whole=True)
 
 
 class Change(msgspec.Struct, frozen=True):
     """All that one fix does to a file: its edits, and the import lines it needs."""
 
-    edits: tuple[Edit, ...]
+    edits: tuple[TreeEdit, ...]
     imports: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from fsrace_lint.fixes.callee import only_puts_together, same_path
 from fsrace_lint.fixes.nodes import comments
-from fsrace_lint.fixes.recipe import Edit, RefusalError
+from fsrace_lint.fixes.recipe import RefusalError, TreeEdit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def own_statement(target: Target) -> Suite | None:
     return None
 
 
-def unwrap(target: Target, tests: frozenset[str]) -> tuple[Edit, ...]:
+def unwrap(target: Target, tests: frozenset[str]) -> tuple[TreeEdit, ...]:
     """Drop the `if` around the call where it runs nothing else, if one test of the same path is false.
 
     `tests` are the functions whose test may go, by their last name.
@@ -41,10 +41,10 @@ def unwrap(target: Target, tests: frozenset[str]) -> tuple[Edit, ...]:
     guard = _guard(target)
     if guard is None or not _is_plain(target, guard, tests):
         return ()
-    return (Edit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
+    return (TreeEdit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
 
 
-def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> Edit:
+def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> TreeEdit:
     """Put the statement that is the call into a `with manager:` block, which binds a name if one is given.
 
     Raises:
@@ -55,7 +55,7 @@ def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> Edit:
         raise RefusalError("the call is not a statement of its own")
     indent = target.tree.indent(line)
     item = cst.WithItem(manager, asname=cst.AsName(cst.Name(name)) if name else None)
-    return Edit(line, partial(_wrapped, item=item, indent=indent, newline=target.tree.newline))
+    return TreeEdit(line, partial(_wrapped, item=item, indent=indent, newline=target.tree.newline))
 
 
 def enclosed(
@@ -132,7 +132,7 @@ def _marked(inner: cst.SimpleStatementLine, mark: cst.TrailingWhitespace) -> cst
     return inner.with_changes(trailing_whitespace=mark.with_changes(newline=ending.newline))
 
 
-def _footer_edits(target: Target, guard: cst.If) -> Sequence[Edit]:
+def _footer_edits(target: Target, guard: cst.If) -> Sequence[TreeEdit]:
     if not isinstance(guard.body, cst.IndentedBlock) or not guard.body.footer:
         return ()
     footer = guard.body.footer
@@ -140,8 +140,10 @@ def _footer_edits(target: Target, guard: cst.If) -> Sequence[Edit]:
     siblings = around.body if isinstance(around, cst.Module | cst.IndentedBlock) else ()
     following = [*siblings[list(siblings).index(guard) + 1 :]]
     if following:
-        return (Edit(following[0], partial(_prepended, field="leading_lines", lines=footer), additive=True),)
-    return (Edit(around, partial(_prepended, field="footer", lines=footer), additive=True),)
+        return (
+            TreeEdit(following[0], partial(_prepended, field="leading_lines", lines=footer), additive=True),
+        )
+    return (TreeEdit(around, partial(_prepended, field="footer", lines=footer), additive=True),)
 
 
 def _prepended(node: cst.CSTNode, field: str, lines: Sequence[cst.EmptyLine]) -> cst.CSTNode:

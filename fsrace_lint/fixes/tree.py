@@ -10,7 +10,7 @@ import msgspec
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from fsrace_lint.files.spans import Span
-from fsrace_lint.fixes.names import Names, Standing
+from fsrace_lint.fixes.names import ImportedNames, ImportPosition
 from fsrace_lint.fixes.nodes import parents
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from libcst.metadata import CodeRange
 
-    from fsrace_lint.fixes.names import Import
+    from fsrace_lint.fixes.names import ImportStatement
 
 AS_IT_IS: Final = ((1, 0),)
 SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
@@ -67,18 +67,18 @@ class Places:
             yield parent
             node = parent
 
-    def standing(self, statement: Import) -> Standing:
+    def standing(self, statement: ImportStatement) -> ImportPosition:
         """Tell where an import statement stands."""
         around = list(self.ancestors(statement))
         scopes = tuple(self.begin(node) for node in around if isinstance(node, SCOPES))
-        return Standing(self.span(statement), scopes, is_top=len(around) == _OF_THE_FILE)
+        return ImportPosition(self.span(statement), scopes, is_top=len(around) == _OF_THE_FILE)
 
 
 class Whole(msgspec.Struct, frozen=True):
     """What a part has from its file."""
 
     text: str
-    names: Names
+    names: ImportedNames
 
 
 class Tree(Places):
@@ -110,7 +110,7 @@ class Tree(Places):
         self.calls: Mapping[Span, cst.Call] = {self.span(call): call for call in calls}
         self.newline = cst.Newline(value=newline)
         self.text = text if whole is None else whole.text
-        self.names = Names.of(self.module, self.standing) if whole is None else whole.names
+        self.names = ImportedNames.of(self.module, self.standing) if whole is None else whole.names
 
     def indent(self, node: cst.CSTNode) -> str | None:
         """Give the indentation in use around a node; None is the file's default."""

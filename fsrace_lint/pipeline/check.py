@@ -31,8 +31,8 @@ def check(
     cache: CacheUse = CacheUse.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
-    lean: bool = False,
-    kept: WarmProjects | None = None,
+    streaming: bool = False,
+    warm: WarmProjects | None = None,
 ) -> list[tuple[Run, Checked]]:
     """Check files and folders.
 
@@ -46,8 +46,8 @@ def check(
         cache: What may be taken from the cache of a project, and left there.
         observer: Is told how far it is.
         jobs: The most processes to use.
-        lean: Whether sources may be forgotten once they are taken apart: for a run that is only reported.
-        kept: The projects that this process keeps, and does not read anew; then no cache is used.
+        streaming: Whether sources may be forgotten once they are taken apart: for a run that only reports.
+        warm: The projects that this process keeps, and does not read anew; then no cache is used.
 
     Returns:
         The run and its result for each project, in the order in which they were named.
@@ -72,17 +72,17 @@ def check(
             run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
             return run, run.check(silenced=silenced, suppressed=suppressed, counted=counted)
 
-        def checked(memory: ProjectCache | None, *, lean: bool) -> tuple[Run, Checked]:
-            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "lean": lean}  # noqa: B023  # called at once
+        def checked(memory: ProjectCache | None, *, streaming: bool) -> tuple[Run, Checked]:
+            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "streaming": streaming}  # noqa: B023  # called at once
             run, result = judged(Run(settings, found, observer, **how))  # noqa: B023  # called at once
             if memory is not None:
                 keep(memory, run, observer)
             return run, result
 
-        if kept is None:
-            results.append(with_cache_fallback(checked, settings, cache, observer, lean=lean))
+        if warm is None:
+            results.append(with_cache_fallback(checked, settings, cache, observer, streaming=streaming))
         else:
-            results.append(judged(kept.run(settings, found, observer, whole=whole)))
+            results.append(judged(warm.run(settings, found, observer, whole=whole)))
     return results
 
 
@@ -92,16 +92,16 @@ def with_cache_fallback(
     wanted: CacheUse,
     observer: Observer,
     *,
-    lean: bool = False,
+    streaming: bool = False,
 ) -> tuple[Run, Checked]:
     """Check a project with its cache, and without it where that cannot be.
 
     Args:
-        checked: Checks the project with a cache, or without, and lean or not; it keeps what is new.
+        checked: Checks the project with a cache, or without, streaming or not; it keeps what is new.
         settings: The settings of the project.
         wanted: What is wanted of the cache.
         observer: Is told what was in the way.
-        lean: Whether sources may be forgotten meanwhile.
+        streaming: Whether sources may be forgotten meanwhile.
 
     Returns:
         What `checked` gives.
@@ -109,18 +109,18 @@ def with_cache_fallback(
     memory = ProjectCache.of(settings, wanted)
     if memory is not None and memory.packed.is_foreign:
         observer.note(f"cache: {memory.folder} is damaged or has the seal of somebody else, and is not used")
-    if memory is not None or lean:
+    if memory is not None or streaming:
         try:
-            return _held(*checked(memory, lean=lean), lean=lean)
+            return _held(*checked(memory, streaming=streaming), streaming=streaming)
         except ChangedError as error:
             observer.note(f"{'' if memory is None else 'cache: '}{error}; everything is read again")
-    return _held(*checked(None, lean=False), lean=False)
+    return _held(*checked(None, streaming=False), streaming=False)
 
 
-def _held(run: Run, result: Checked, *, lean: bool) -> tuple[Run, Checked]:
+def _held(run: Run, result: Checked, *, streaming: bool) -> tuple[Run, Checked]:
     """Read what was not needed yet, for one that works on with the sources of a run."""
-    if not lean:
-        run.hold()
+    if not streaming:
+        run.load_sources()
     return run, result
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
 
-Told: TypeAlias = "Callable[[str, str], None]"
+LeftOut: TypeAlias = "Callable[[str, str], None]"
 """Is told of a path that is left out, and why."""
 
 DEFAULT_EXCLUDES: Final = tuple(
@@ -64,10 +64,10 @@ class _Listing(NamedTuple):
     files: list[tuple[str, str, bool, bool]]
 
 
-class Listings:
+class FolderListings:
     """The folders below a root, as a walk found them: the next one lists those that have changed."""
 
-    def __init__(self, before: Listings | None = None) -> None:
+    def __init__(self, before: FolderListings | None = None) -> None:
         """Begin a walk.
 
         Args:
@@ -103,13 +103,13 @@ class _Walk:
         settings: Settings,
         *,
         include_tests: bool,
-        told: Told | None = None,
-        listings: Listings | None = None,
+        told: LeftOut | None = None,
+        listings: FolderListings | None = None,
     ) -> None:
         self.root = absolute_path(settings.root)
         self.settings = settings
         self.told = told
-        self._listings = Listings() if listings is None else listings
+        self._listings = FolderListings() if listings is None else listings
         chosen = DEFAULT_EXCLUDES if settings.exclude is None else settings.exclude
         tests = () if include_tests else TEST_PATTERNS
         self._is_named_as_test = matcher([] if include_tests else [glob(text) for text in TEST_NAMES])
@@ -282,7 +282,7 @@ def leaves_out(file: Path, settings: Settings) -> bool:
 
 
 def find(
-    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False, told: Told | None = None
+    paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False, told: LeftOut | None = None
 ) -> Iterator[Path | Unreadable]:
     """Find the files to check.
 
@@ -308,8 +308,8 @@ def look(
     settings: Settings,
     *,
     force_exclude: bool = False,
-    told: Told | None = None,
-    listings: Listings | None = None,
+    told: LeftOut | None = None,
+    listings: FolderListings | None = None,
 ) -> list[Found | Unreadable]:
     """Find the files to check as `find` does, with what the walk has seen of them.
 

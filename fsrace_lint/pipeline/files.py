@@ -26,7 +26,7 @@ class ChangedError(Exception):
     """A file is not what it was when the run began: what is known of it is of no use any more."""
 
 
-class File:
+class ProjectFile:
     """One file that can be read, with its facts, or the reason why there are none.
 
     What is known of it is bound to `digest`: the source is read later, but it is that one or none.
@@ -80,9 +80,9 @@ class File:
         self._may_suppress: bool | None = None
 
     @staticmethod
-    def of(read: Source) -> File:
+    def of(read: Source) -> ProjectFile:
         """Make one of a source that is not, or not only, on the disk."""
-        return File(read.path, str(read.file), read.relative, read.file.parent, read.digest, read=read)
+        return ProjectFile(read.path, str(read.file), read.relative, read.file.parent, read.digest, read=read)
 
     @property
     def file(self) -> Path:
@@ -104,11 +104,11 @@ class File:
         return self._source
 
     @property
-    def is_held(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether the source is in memory."""
         return self._source is not None
 
-    def hold(self) -> None:
+    def load_source(self) -> None:
         """Read the source now.
 
         Raises:
@@ -116,7 +116,7 @@ class File:
         """
         _ = self.source
 
-    def release(self) -> None:
+    def drop_source(self) -> None:
         """Forget the source, where it can be read again, but for what is asked of every file."""
         if self._source is not None and self.status is not None:
             self._may_suppress = suppressions.may_suppress(self._source.data)
@@ -195,7 +195,7 @@ class File:
         """
         return status is not None and status == self.status and status.settled(since)
 
-    def keep(self) -> None:
+    def detach_from_cache(self) -> None:
         """Read from the cache what it holds of the file, and be independent of it.
 
         Raises:
@@ -248,7 +248,7 @@ def _is_problem(facts: FileFacts | SyntaxProblem) -> bool:
 class Sources(Mapping[str, Source]):
     """The sources of files by `Place.path`, each read where it is asked for."""
 
-    def __init__(self, files: Iterable[File]) -> None:
+    def __init__(self, files: Iterable[ProjectFile]) -> None:
         """Take the files."""
         self.files = {file.path: file for file in files}
 
@@ -268,7 +268,7 @@ class Sources(Mapping[str, Source]):
         """Give the paths."""
         return iter(self.files)
 
-    def hold(self, paths: Iterable[str]) -> None:
+    def load_sources(self, paths: Iterable[str]) -> None:
         """Read those of some paths now.
 
         Raises:
@@ -276,7 +276,7 @@ class Sources(Mapping[str, Source]):
         """
         for path in paths:
             if path in self.files:
-                self.files[path].hold()
+                self.files[path].load_source()
 
     def __len__(self) -> int:
         """Count the files."""
@@ -314,7 +314,7 @@ class Reader:
         self,
         settings: Settings,
         packed: PackedFacts | None = None,
-        known: Mapping[str, File] | None = None,
+        known: Mapping[str, ProjectFile] | None = None,
         since: int = 0,
     ) -> None:
         """Prepare for a project.
@@ -332,7 +332,7 @@ class Reader:
         except OSError:
             self._here = ""
 
-    def read(self, found: Found) -> File | Unreadable:
+    def read(self, found: Found) -> ProjectFile | Unreadable:
         """Read a file, if it must be.
 
         Args:
@@ -354,7 +354,7 @@ class Reader:
             if old is not None and old.digest == read.digest:
                 old.status = status
                 return old
-            return File(*names, self._root, read.digest, status=status, read=read)
+            return ProjectFile(*names, self._root, read.digest, status=status, read=read)
         digest = self._packed.unchanged(found.relative, status)
         if digest is None:
             data = source.read_bytes((path, Path(found.path), found.relative))
@@ -365,5 +365,7 @@ class Reader:
                 decoded = source.decode(data, Path(found.path), self._root)
                 if isinstance(decoded, Unreadable):
                     return decoded
-                return File(*names, self._root, digest, status=status, read=decoded, packed=self._packed)
-        return File(*names, self._root, digest, status=status, packed=self._packed)
+                return ProjectFile(
+                    *names, self._root, digest, status=status, read=decoded, packed=self._packed
+                )
+        return ProjectFile(*names, self._root, digest, status=status, packed=self._packed)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.retained import Retained
     from fsrace_lint.analysis.program.modules import Module
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.pipeline.files import File
+    from fsrace_lint.pipeline.files import ProjectFile
 
 
 class Ahead:
@@ -32,7 +32,7 @@ class Ahead:
         """What was interrupted, to go on with it."""
         self._project: Project | None = None
         """Of which project."""
-        self._modules: dict[str, tuple[File, Module | None]] = {}
+        self._modules: dict[str, tuple[ProjectFile, Module | None]] = {}
 
     @property
     def retained(self) -> Retained | None:
@@ -41,12 +41,12 @@ class Ahead:
             self._retained = self._linker.retained
         return self._retained
 
-    def linked_before(self, file: File) -> tuple[Module | None] | None:
+    def linked_before(self, file: ProjectFile) -> tuple[Module | None] | None:
         """Give the module that a file was linked as, or None for one that is new, or has changed."""
         known = self._modules.get(file.relative)
         return None if known is None or known[0] is not file else (known[1],)
 
-    def is_linked(self, files: Mapping[str, File], modules: Mapping[str, Module | None]) -> None:
+    def is_linked(self, files: Mapping[str, ProjectFile], modules: Mapping[str, Module | None]) -> None:
         """Hear that a new state of the project was linked, and as which modules its files were."""
         self._retained, self._linker, self._project = self.retained, None, None
         before, self.is_done = self._modules, False

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.files.spans import Place
     from fsrace_lint.findings.baseline import Baseline
     from fsrace_lint.findings.finding import Finding
-    from fsrace_lint.pipeline.files import File
+    from fsrace_lint.pipeline.files import ProjectFile
 
 _CODE: Final = re.compile(r"FSR[0-9]{3}")
 _NAME: Final = re.compile(r"[a-z0-9-]*")
@@ -65,7 +65,7 @@ class Cacheable(Protocol):
 
     settings: Settings
     baseline: Baseline
-    files: dict[str, File]
+    files: dict[str, ProjectFile]
     links: dict[str, str]
 
     def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
@@ -120,7 +120,7 @@ class ProjectCache:
                 self._catalog.put(_OURS, packed())
         return kept or b""
 
-    def save(self, root: Path, files: Iterable[File], verdicts: CachedResults) -> None:
+    def save(self, root: Path, files: Iterable[ProjectFile], verdicts: CachedResults) -> None:
         """Write down what a run has found out, if it is new.
 
         Args:

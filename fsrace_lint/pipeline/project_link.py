@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.engine.parallel.progress import Observer
     from fsrace_lint.files.source import Unreadable
     from fsrace_lint.findings.baseline import Baseline
-    from fsrace_lint.pipeline.files import File
+    from fsrace_lint.pipeline.files import ProjectFile
     from fsrace_lint.pipeline.precompute import Ahead
     from fsrace_lint.pipeline.project_cache import ProjectCache
     from fsrace_lint.rules import LoadedRule
@@ -46,9 +46,9 @@ class Linkable(Protocol):
     observer: Observer
     memory: ProjectCache | None
     jobs: int
-    lean: bool
+    streaming: bool
     baseline: Baseline
-    files: dict[str, File]
+    files: dict[str, ProjectFile]
     targets: list[str]
     links: dict[str, str]
     heads: NameIndex | None
@@ -67,8 +67,8 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         unknown, extracted([file.source for file in unknown], run.jobs, run.observer), strict=True
     ):
         file.take(facts)
-        if run.lean:
-            file.release()
+        if run.streaming:
+            file.drop_source()
     ahead = run.ahead
     few = ahead is not None or len(run.targets) * MANY < len(run.files)
     # of several signs the first is told, so the order must not depend on what was named
@@ -189,7 +189,7 @@ def _query(
     return found, frozenset(failed)
 
 
-def _link(file: File, ahead: Ahead | None, *, at_once: bool) -> Module | None:
+def _link(file: ProjectFile, ahead: Ahead | None, *, at_once: bool) -> Module | None:
     """Link a file, None where it does not parse; its facts are read now, or where they are asked for."""
     known = None if ahead is None else ahead.linked_before(file)
     if known is not None:
@@ -214,7 +214,7 @@ def _about_file(code: str, path: str, message: str, line: int = 1, column: int =
     )
 
 
-def _unparsed(file: File) -> Finding:
+def _unparsed(file: ProjectFile) -> Finding:
     problem = file.facts
     if not isinstance(problem, SyntaxProblem):
         problem = SyntaxProblem(recursion_limit.TOO_DEEP, 1, 1)

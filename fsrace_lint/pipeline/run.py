@@ -16,7 +16,7 @@ from fsrace_lint.findings import baseline, fingerprints
 from fsrace_lint.findings.finding import Finding, Idiom, Silenced, Suppression
 from fsrace_lint.pipeline import discover
 from fsrace_lint.pipeline.discover import Found
-from fsrace_lint.pipeline.files import File, Reader, Sources
+from fsrace_lint.pipeline.files import ProjectFile, Reader, Sources
 from fsrace_lint.pipeline.judging import FileResult
 from fsrace_lint.pipeline.project_cache import CachedResults
 from fsrace_lint.report import Outcome, Problem
@@ -58,7 +58,7 @@ class Run:
         memory: ProjectCache | None = None,
         whole: bool = False,
         jobs: int = 1,
-        lean: bool = False,
+        streaming: bool = False,
         before: Run | None = None,
     ) -> None:
         """Find the files of a project, and read those that are not known.
@@ -70,7 +70,7 @@ class Run:
             memory: The cache of the project.
             whole: Whether the targets are all files of the project, so that it need not be walked.
             jobs: The most processes to use, to extract the facts of files and to query them.
-            lean: Whether the sources are forgotten once they are taken apart. What asks for one later may
+            streaming: Whether sources are forgotten once they are taken apart. What asks for one later may
                 then raise ChangedError, as it may with a cache.
             before: An earlier run in this process, with the same settings and in the same folder. Files that
                 have not changed since are not read again; where only comments and white space differ that
@@ -81,19 +81,21 @@ class Run:
         """
         self.settings = settings
         self.observer = observer
-        self.memory, self.jobs, self.lean = memory, jobs, lean
+        self.memory, self.jobs, self.streaming = memory, jobs, streaming
         self.baseline = baseline.of(settings)
         self.named: tuple[str, ...] = ()
         """What the user named, as absolute paths."""
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
-        self.files: dict[str, File] = {}
+        self.files: dict[str, ProjectFile] = {}
         self.targets: list[str] = []
-        self.listings: discover.Listings = discover.Listings(None if before is None else before.listings)
+        self.listings: discover.FolderListings = discover.FolderListings(
+            None if before is None else before.listings
+        )
         """What was seen of the folders of the project."""
         found = [item for item in targets if not isinstance(item, Unreadable)]
         named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
         with observer.phase("find"):
-            listings = None if lean else self.listings  # no other run comes after one that is lean
+            listings = None if streaming else self.listings  # no other run comes after one that streams
             walked = () if whole else discover.look([settings.root], settings, listings=listings)
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
         self.links = discover.links_among([*every.values()], settings.root)
@@ -118,7 +120,7 @@ class Run:
         with self.observer.phase("read"):
             for item in found:
                 read = reader.read(item)
-                if isinstance(read, File):
+                if isinstance(read, ProjectFile):
                     self.files[read.relative] = read
                     if read.relative in asked:
                         self.targets.append(read.relative)
@@ -126,14 +128,14 @@ class Run:
                     self.unreadable.append(read)
                 self.observer.step()
 
-    def hold(self) -> None:
+    def load_sources(self) -> None:
         """Read all sources that are not read yet: what works on with them finds them as they were.
 
         Raises:
             ChangedError: A file was changed since this run began.
         """
         for file in self.files.values():
-            file.hold()
+            file.load_source()
 
     def check(self, *, silenced: bool = False, suppressed: bool = False, counted: bool = False) -> Checked:
         """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
@@ -168,7 +170,7 @@ class Run:
         listed = tuple(sorted(silent, key=Silenced.sort_key)) if silenced else None
         taken_out = tuple(held) if suppressed else None
         outcome = Outcome(ordered, tuple(problems), counts, listed, taken_out)
-        sources.hold(_shown(outcome))
+        sources.load_sources(_shown(outcome))
         return Checked(outcome, sources, self._seen(results))
 
     def _looked(self, *, silenced: bool) -> list[FileResult]:
@@ -318,16 +320,16 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
-        other.memory, other.verdicts, other.lean, other.ahead = None, CachedResults(), False, None
+        other.memory, other.verdicts, other.streaming, other.ahead = None, CachedResults(), False, None
         other.unreadable = []
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.targets = [source.relative for source in changed]
-        files = {source.relative: File.of(source) for source in changed}
+        files = {source.relative: ProjectFile.of(source) for source in changed}
         other.files = {**{name: file for name, file in self.files.items() if name not in without}, **files}
         other.heads, other._linked = self.heads, self.linked_as(other.files)
         return other
 
-    def linked_as(self, files: Mapping[str, File]) -> tuple[dict[str, Module | None], Project] | None:
+    def linked_as(self, files: Mapping[str, ProjectFile]) -> tuple[dict[str, Module | None], Project] | None:
         """Give what is linked here, if it holds for other files too: their facts are the same."""
         if self._linked is None or self.files.keys() != files.keys():
             return None

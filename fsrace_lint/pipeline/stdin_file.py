@@ -31,7 +31,7 @@ def check_handed(
     cache: CacheUse = CacheUse.NOT,
     observer: Observer = SILENT,
     jobs: int = 1,
-    lean: bool = False,
+    streaming: bool = False,
 ) -> tuple[Run, Checked]:
     """Check the bytes of one file as if they were on the disk.
 
@@ -46,14 +46,14 @@ def check_handed(
         cache: What may be taken from the cache of the project, and left there.
         observer: Is told how far it is.
         jobs: The most processes to use.
-        lean: Whether sources may be forgotten once they are taken apart.
+        streaming: Whether sources may be forgotten once they are taken apart.
 
     Returns:
         The run and its result.
     """
 
-    def checked(memory: ProjectCache | None, *, lean: bool) -> tuple[Run, Checked]:
-        whole = run = Run(settings, (), observer, memory=memory, jobs=jobs, lean=lean)
+    def checked(memory: ProjectCache | None, *, streaming: bool) -> tuple[Run, Checked]:
+        whole = run = Run(settings, (), observer, memory=memory, jobs=jobs, streaming=streaming)
         if not (force_exclude and discover.leaves_out(file, settings)):
             run = with_file(run, data, file)
         result = run.check(silenced=silenced, suppressed=suppressed, counted=counted)
@@ -61,7 +61,7 @@ def check_handed(
             keep(memory, whole, observer)
         return run, result
 
-    return with_cache_fallback(checked, settings, cache, observer, lean=lean)
+    return with_cache_fallback(checked, settings, cache, observer, streaming=streaming)
 
 
 def with_file(run: Run, data: bytes, file: Path) -> Run:

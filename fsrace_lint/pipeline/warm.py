@@ -47,7 +47,7 @@ class WarmProjects:
         """Whether something may be of no use any more that is kept for good."""
 
     @property
-    def roots(self) -> list[tuple[str, bool]]:
+    def projects(self) -> list[tuple[str, bool]]:
         """The roots of the projects, what was asked for last at the end, and whether all is done there."""
         return [
             (str(settings.root), run.ahead is not None and run.ahead.is_done and not self.is_untidy)
@@ -85,7 +85,7 @@ class WarmProjects:
             raise NotWarmError(f"{len(targets)} files are too many")
         observer.note(f"daemon: process {os.getpid()} knows {settings.root}, and reads what was changed")
         for file in before.files.values():
-            file.release()  # of what was reported before
+            file.drop_source()  # of what was reported before
         now = Run(settings, targets, observer, whole=whole, before=before)
         del self._runs[key]
         self._runs[key] = now
@@ -129,7 +129,7 @@ def _loaded(settings: Settings) -> Run:
     """Read and link a project, with what its cache holds."""
     run = Run(settings, (), memory=ProjectCache.of(settings, CacheUse.FACTS))
     for file in run.files.values():
-        file.keep()
+        file.detach_from_cache()
     run.memory, run.ahead = None, Ahead()
     # what is kept for good is not looked through for cycles again and again
     gc.collect()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 _LABEL: Final = re.compile(r"([A-Z][a-z ]+):(?: |\Z)")
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A paragraph: its label and its text, and the example that is indented below it; each may be empty."""
 
     label: str
@@ -16,7 +16,7 @@ class Part(NamedTuple):
     code: str = ""
 
 
-def parts(page: str) -> tuple[str, list[Part]]:
+def parts(page: str) -> tuple[str, list[PagePart]]:
     """Take the page of a rule apart.
 
     Args:
@@ -53,17 +53,17 @@ def _split(text: str) -> list[str]:
     return found
 
 
-def _part(text: str) -> Part:
+def _part(text: str) -> PagePart:
     first, _, code = text.partition("\n    ")
     label = _LABEL.match(first)
     if label is None:
-        return Part("", text)
+        return PagePart("", text)
     if not code:
-        return Part(label[1], text[label.end() :])
-    return Part(label[1], "", re.sub(r"^    ", "", code, flags=re.MULTILINE))
+        return PagePart(label[1], text[label.end() :])
+    return PagePart(label[1], "", re.sub(r"^    ", "", code, flags=re.MULTILINE))
 
 
-def _paragraph(part: Part) -> str:
+def _paragraph(part: PagePart) -> str:
     """Turn a paragraph into Markdown: its label bold, the lines indented below it as code."""
     if not part.label:
         return part.text

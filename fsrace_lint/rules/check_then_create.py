@@ -86,7 +86,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_strict(project: Project, probe: ExistenceCheck, access: Access) -> bool:
-    unmet = access.evidence is Evidence.EVIDENT and not project.is_met_between(probe, access)
+    unmet = access.evidence is Evidence.EVIDENT and not project.is_synchronized_between(probe, access)
     unsure = not unmet if probe.refuses else access.operation.appends
     return unsure or project.comes_in_order(access)
 

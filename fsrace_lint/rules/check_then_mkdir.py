@@ -85,7 +85,11 @@ def _is_refused(project: Project, probe: ExistenceCheck, mkdir: Access) -> bool:
     """Tell whether the processes of one job, which do not meet in between, refuse what one of them made."""
     asked = probe.asks_presence and probe.is_implied and probe.path == mkdir.path
     by_all = mkdir.evidence is Evidence.EVIDENT and not mkdir.is_one_of_group
-    return asked and by_all and not (project.is_met_between(probe, mkdir) or project.comes_in_order(mkdir))
+    return (
+        asked
+        and by_all
+        and not (project.is_synchronized_between(probe, mkdir) or project.comes_in_order(mkdir))
+    )
 
 
 def _refused(probe: ExistenceCheck, mkdir: Access) -> Finding:

@@ -186,7 +186,7 @@ def for_one_writer(project: Project, access: Access) -> Fix:
     A call that leads to it may do more, which all have to do, unless it is named after
     the writing: then the guard stands where it is done, if nobody else comes there.
     """
-    if project.meets_at(access):
+    if project.synchronizes_at(access):
         return SAVE_WITH_ALL.at(access)
     if access.reach is Reach.NODE:
         return LOCAL_GUARD.at(access)

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked, Run
 
 
-def check(*paths: str, kept: WarmProjects | None = None) -> tuple[Run, Checked]:
+def check(*paths: str, warm: WarmProjects | None = None) -> tuple[Run, Checked]:
     named = [Path(path) for path in paths]
-    ((run, found),) = checking.check(named, lambda _: settings.load(Path.cwd(), rules.names()), kept=kept)
+    ((run, found),) = checking.check(named, lambda _: settings.load(Path.cwd(), rules.names()), warm=warm)
     return run, found
 
 
 def keeping(path: str) -> WarmProjects:
     """Read the project that a file belongs to, and read no other one any more."""
-    kept = WarmProjects()
-    kept.loads = True
-    check(path, kept=kept)
-    kept.loads = False
-    return kept
+    warm = WarmProjects()
+    warm.loads = True
+    check(path, warm=warm)
+    warm.loads = False
+    return warm

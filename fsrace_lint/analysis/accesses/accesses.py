@@ -20,7 +20,7 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import TOP, runs
 from fsrace_lint.analysis.paths.callee_paths import instantiate_at_call, is_parameterized
 from fsrace_lint.analysis.paths.storage import Storage
-from fsrace_lint.engine.depth_budget import Followed
+from fsrace_lint.engine.depth_budget import DepthLimitedCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.unparse import spell
@@ -70,7 +70,9 @@ class Accesses:
         self._exposed: dict[LinkedFunction, tuple[Access, ...]] = {}
         self.surroundings = AccessContexts(entry_states, flows.paths, storage)
         self._claims = ExclusiveClaims(flows.paths)
-        self._open: Followed[LinkedFunction, tuple[Access, ...]] = Followed((), _CALLERS_DEPTH + 1)
+        self._open: DepthLimitedCache[LinkedFunction, tuple[Access, ...]] = DepthLimitedCache(
+            (), _CALLERS_DEPTH + 1
+        )
 
     def direct(self, function: LinkedFunction) -> tuple[Access, ...]:
         """Give the sites that stand in a function, with what all its callers bring."""
@@ -205,7 +207,7 @@ class Accesses:
         """Tell whether all processes have met before a call, and none has changed anything since."""
         settled = False
         for earlier in self.flows.call_sites_before(call_site):
-            if self.evidences.meets(earlier):
+            if self.evidences.synchronizes(earlier):
                 settled = True
             elif earlier.state.processes != TOP:
                 operation = self.effects.operation(earlier.call, earlier.state.scope)

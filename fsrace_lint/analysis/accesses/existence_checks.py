@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fsrace_lint.analysis.accesses.model import ExistenceCheck
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath
 from fsrace_lint.analysis.paths.callee_paths import instantiate_at_call
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ALIASES_DEPTH: Final = 4
 
 
-class _Answer(Record, frozen=True):
+class _CheckAnswer(Record, frozen=True):
     """An expression that came out one way; `implied` where the whole test could not come out so otherwise.
 
     Where it is a listing, `entry` is the name that was looked for in it. `through` is the call of a
@@ -59,7 +59,7 @@ class ExistenceChecks:
         the object whose method the site stands in: what it answers is taken to say so.
         """
         for literal in reversed(access.call_site.state.conditions):
-            for call, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+            for call, answer in self._calls(_CheckAnswer(literal.test, literal.scope, literal.truth)):
                 probe = self._probe(call, answer, literal, access.call_site.call)
                 if probe is not None and probe.found_missing and related(probe.path, access.path):
                     return probe
@@ -88,12 +88,12 @@ class ExistenceChecks:
     def among(self, conditions: Sequence[PathCondition], call: m.Call) -> Iterator[ExistenceCheck]:
         """Give the existence tests that some tests before a call consist of, nearest first."""
         for literal in reversed(conditions):
-            for asked, answer in self._calls(_Answer(literal.test, literal.scope, literal.truth)):
+            for asked, answer in self._calls(_CheckAnswer(literal.test, literal.scope, literal.truth)):
                 probe = self._probe(asked, answer, literal, call)
                 if probe is not None:
                     yield probe
 
-    def _calls(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
+    def _calls(self, answer: _CheckAnswer) -> Iterator[tuple[m.Call, _CheckAnswer]]:
         """Give the calls that a test consists of, and how each came out."""
         match answer.expr:
             case m.Call() as call:
@@ -115,18 +115,18 @@ class ExistenceChecks:
             case _:
                 return
 
-    def _named(self, answer: _Answer) -> Iterator[tuple[m.Call, _Answer]]:
+    def _named(self, answer: _CheckAnswer) -> Iterator[tuple[m.Call, _CheckAnswer]]:
         bound = self.flows.guards.known(answer.expr, answer.scope)
         if isinstance(bound, Expression):
             yield from self._calls(
                 replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
             )
-        elif isinstance(bound, Conditional):
+        elif isinstance(bound, ConditionalValue):
             yield from self._chosen(answer, bound, lambda value: bool(value) == answer.truth)
 
     def _compared(
-        self, answer: _Answer, left: m.Expr, operator: str, right: m.Expr
-    ) -> Iterator[tuple[m.Call, _Answer]]:
+        self, answer: _CheckAnswer, left: m.Expr, operator: str, right: m.Expr
+    ) -> Iterator[tuple[m.Call, _CheckAnswer]]:
         holds = answer.truth == (operator in {"==", "is", "in"})
         if operator in {"in", "not in"}:
             yield from self._calls(
@@ -136,15 +136,15 @@ class ExistenceChecks:
             yield from self._calls(replace(answer, expr=left, truth=right.value == holds))
         elif right == m.Constant(None) and answer.depth < _ALIASES_DEPTH:
             bound = self.flows.guards.known(left, answer.scope)
-            if isinstance(bound, Conditional):
+            if isinstance(bound, ConditionalValue):
                 yield from self._chosen(answer, bound, lambda value: (value is None) == holds)
             elif isinstance(bound, Expression) and isinstance(bound.expr, m.Call) and holds:
                 asked = replace(answer, scope=bound.scope, said=str(None))
                 yield from self._returned(bound.expr, asked, lambda value: value is None)
 
     def _chosen(
-        self, answer: _Answer, bound: Conditional, fits: Callable[[object], bool]
-    ) -> Iterator[tuple[m.Call, _Answer]]:
+        self, answer: _CheckAnswer, bound: ConditionalValue, fits: Callable[[object], bool]
+    ) -> Iterator[tuple[m.Call, _CheckAnswer]]:
         """Give the calls in the test that chose what a name is bound to, by what it was then.
 
         What is no constant, what was loaded for instance, is taken for neither None nor false, but
@@ -171,8 +171,8 @@ class ExistenceChecks:
             )
 
     def _returned(
-        self, call: m.Call, answer: _Answer, fits: Callable[[object], bool]
-    ) -> Iterator[tuple[m.Call, _Answer]]:
+        self, call: m.Call, answer: _CheckAnswer, fits: Callable[[object], bool]
+    ) -> Iterator[tuple[m.Call, _CheckAnswer]]:
         """Give the calls in what a function of the project returns, or in the tests that choose it.
 
         Of several ways out it is left by one that returns a constant as it came out.
@@ -192,7 +192,7 @@ class ExistenceChecks:
                 yield from self._calls(replace(told, implied=False))
 
     def _probe(
-        self, call: m.Call, answer: _Answer, literal: PathCondition, then: m.Call
+        self, call: m.Call, answer: _CheckAnswer, literal: PathCondition, then: m.Call
     ) -> ExistenceCheck | None:
         operation = self.effects.operation(call, answer.scope)
         if operation is None or operation.op != ("probe" if answer.entry is None else "list"):
@@ -234,7 +234,13 @@ def related(probed: AbstractPath, path: AbstractPath | None) -> bool:
 
 
 def _made(
-    call: m.Call, path: AbstractPath, answer: _Answer, literal: PathCondition, then: m.Call, *, asks: str = ""
+    call: m.Call,
+    path: AbstractPath,
+    answer: _CheckAnswer,
+    literal: PathCondition,
+    then: m.Call,
+    *,
+    asks: str = "",
 ) -> ExistenceCheck:
     test = literal.test.value if isinstance(literal.test, m.Not) else literal.test
     if answer.through is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.model import OpenFile, Operation
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.values.abstract_values import (
-    Conditional,
+    ConditionalValue,
     ContextResult,
     Expression,
     Union,
@@ -102,7 +102,7 @@ class FileHandles:
                 Expression(expr=expr, scope=scope) | ContextResult(context=Expression(expr=expr, scope=scope))
             ):
                 return self.opening(expr, scope, depth)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self._behind(then, depth + 1) or self._behind(otherwise, depth + 1)
             case Union(options=options):
                 found = (self._behind(option, depth + 1) for option in options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.callgraph.parameter_values import differs, given_by
 from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
 from fsrace_lint.analysis.values.abstract_values import Expression
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
@@ -29,8 +29,10 @@ class PathOwnership:
         """Prepare for a project; nothing is followed yet."""
         self.paths = paths
         self.entry_states = entry_states
-        self._passes: Memo[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = Memo((False, False))
-        self._items: Memo[tuple[LinkedFunction, str, int], bool] = Memo(unknown=False)
+        self._passes: QueryCache[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = QueryCache(
+            (False, False)
+        )
+        self._items: QueryCache[tuple[LinkedFunction, str, int], bool] = QueryCache(unknown=False)
 
     def of(
         self, path: AbstractPath | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False

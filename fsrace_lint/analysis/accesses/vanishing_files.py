@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.model import Operation
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath, PathVariable, variables_of
 from fsrace_lint.analysis.values.abstract_values import (
-    Conditional,
+    ConditionalValue,
     Expression,
     IterationElement,
     Union,
@@ -175,7 +175,7 @@ class VanishingFiles:
                 return self.listing(expr, scope, depth)
             case IterationElement(iterable=value) | UnpackedPart(whole=value):
                 return self.listing(value.expr, value.scope, depth)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return _first(self._listing_behind(option, depth + 1) for option in (then, otherwise))
             case Union(options=options):
                 return _first(self._listing_behind(option, depth + 1) for option in options)

@@ -261,7 +261,7 @@ class CallGraph:
         """
         if self.flows.asks_few or self._is_done:
             return self._is_done
-        if self.mentions.effort > COST_OF_FOLLOWING * self._count and not self.flows.circle.depth:
+        if self.mentions.effort > COST_OF_FOLLOWING * self._count and not self.flows.cycles.depth:
             for module in self.flows.table.modules:
                 self._look_at(module.functions, self.mentions.every)
             self._is_done = True

@@ -10,9 +10,9 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
 from fsrace_lint.analysis.program.symbols import Instance, as_function
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, Union, expressions_of
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
 from fsrace_lint.analysis.values.call_arguments import given
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -71,7 +71,7 @@ class _Call(Record, frozen=True, eq=False):
 
     call_site: CallSite
     callee: LinkedFunction | None
-    meets: bool
+    synchronizes: bool
     launch: Launch | None
 
     @property
@@ -93,7 +93,7 @@ class ConcurrencyEvidence:
         self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._signs_of_order: dict[LinkedFunction, tuple[_Placed, ...]] = {}
         self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
-        self._coordinates: Memo[tuple[LinkedFunction, int], tuple[CallSite, ...]] = Memo(())
+        self._coordinates: QueryCache[tuple[LinkedFunction, int], tuple[CallSite, ...]] = QueryCache(())
 
     def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Tell how sure it is that several processes come to a call, and why.
@@ -223,7 +223,7 @@ class ConcurrencyEvidence:
     def _is_sign(self, call_site: CallSite) -> bool:
         """Tell whether a call launches or synchronizes processes, whatever it leads to."""
         return any(
-            call.call_site is call_site and (call.meets or call.launches)
+            call.call_site is call_site and (call.synchronizes or call.launches)
             for call in self._calls_of(call_site.function)
         )
 
@@ -334,7 +334,7 @@ class ConcurrencyEvidence:
         for call in self._calls_of(function):
             near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
             launches = call.launches and (depth <= near or not self._is_on_demand(call.call_site))
-            shows = launches or (depth <= _WRAPPERS_DEPTH and call.meets)
+            shows = launches or (depth <= _WRAPPERS_DEPTH and call.synchronizes)
             if shows or self._leads(call, depth + 1):
                 yield call.call_site
 
@@ -378,7 +378,7 @@ class ConcurrencyEvidence:
         certain = saver is None or (saver.when == "always" and saver.certain)
         return certain and self.catalog.is_any(SYNCHRONIZING, name)
 
-    def meets(self, call_site: CallSite) -> bool:
+    def synchronizes(self, call_site: CallSite) -> bool:
         """Tell whether processes meet in a call, or in what it leads to."""
         return any(call_site is sync_point for sync_point in self._coordinating(call_site.function, 0))
 
@@ -407,7 +407,7 @@ class ConcurrencyEvidence:
                 return self._is_one(self.flows.guards.known(name, scope))
             case Expression(expr=expr):
                 return expr == m.Constant(1)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self._is_one(then) and self._is_one(otherwise)
             case Union(options=options):
                 return all(map(self._is_one, options))

@@ -16,7 +16,7 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.program.symbols import package_of, qualified_name
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -77,7 +77,7 @@ class EntryStates:
         self._decided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
         self._undecided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
         self._decorated: dict[LinkedFunction, ProcessSet] = {}
-        self._muted: Memo[LinkedFunction, frozenset[str]] = Memo(unknown=frozenset())
+        self._muted: QueryCache[LinkedFunction, frozenset[str]] = QueryCache(unknown=frozenset())
         flows.guards.arguments = ParameterValues(flows, self._edges.search, self._edges.spawning)
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
@@ -336,7 +336,7 @@ class EntryStates:
             for edge in self.callers(function)
         )
 
-    def meets_after(self, function: LinkedFunction) -> str:
+    def synchronizes_after(self, function: LinkedFunction) -> str:
         """Name the decorator by which all who call a function wait for those that it lets in; else empty."""
         for name, _ in self._decorators(function):
             entry = self.catalog.find("decorator", name)

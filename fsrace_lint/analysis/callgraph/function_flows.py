@@ -20,7 +20,7 @@ from fsrace_lint.analysis.ranks.rank_tests import RankTests
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.engine.name_index_entry import further_names
-from fsrace_lint.engine.query_cache import Circle, Memo
+from fsrace_lint.engine.query_cache import CycleDetector, QueryCache
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _TAKING: Final = frozenset({"acquire", "release"})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
-class Known(Protocol):
+class KnownFlows(Protocol):
     """What is known of an earlier state of the project."""
 
     def holding(self, flows: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
@@ -68,7 +68,7 @@ class FunctionFlows:
         *,
         asks_few: bool = False,
         heads: NameIndex | None = None,
-        retained: Known | None = None,
+        retained: KnownFlows | None = None,
     ) -> None:
         """Link `modules` by name, `also` by further paths; nothing is followed yet.
 
@@ -82,7 +82,7 @@ class FunctionFlows:
         self.also = also
         self.table = self._table(modules, also, heads)
         self.mentions = CandidateCallers(self.table, asks_few=asks_few)
-        self.circle = Circle()
+        self.cycles = CycleDetector()
         self.resolver = self._resolver()
         self.guards = RankTests(self.resolver, catalog, self.result_partition, self.exit_points)
         self.rank_dependence = RankDependence(
@@ -91,9 +91,9 @@ class FunctionFlows:
         results = ReplicatedCalls(self.resolver, catalog, self.call_sites)
         self.paths = PathNormalizer(self.resolver, self.guards, catalog, self.rank_dependence, results)
         self._semantics = CallSemantics(self.guards.partition, self._kind, self._survivors)
-        self._flows: Memo[LinkedFunction, FlowResult | None] = self._memo(None)
+        self._flows: QueryCache[LinkedFunction, FlowResult | None] = self._memo(None)
         self._walkers: dict[LinkedFunction, Interpreter] = {}
-        self._returned: Memo[LinkedFunction, RankPartition] = self._memo(UNPARTITIONED)
+        self._returned: QueryCache[LinkedFunction, RankPartition] = self._memo(UNPARTITIONED)
         if retained is not None:
             self.remember(retained)
 
@@ -103,12 +103,12 @@ class FunctionFlows:
         return ModuleTable(modules, also, self.catalog.libraries, heads)
 
     def _resolver(self) -> Resolver:
-        return Resolver(self.table, self.catalog, self.final_environment, self.return_values, self.circle)
+        return Resolver(self.table, self.catalog, self.final_environment, self.return_values, self.cycles)
 
-    def _memo(self, unknown: Answer) -> Memo[LinkedFunction, Answer]:
-        return Memo(unknown, DEEPEST, self.circle)
+    def _memo(self, unknown: Answer) -> QueryCache[LinkedFunction, Answer]:
+        return QueryCache(unknown, DEEPEST, self.cycles)
 
-    def remember(self, retained: Known) -> None:
+    def remember(self, retained: KnownFlows) -> None:
         """Take what is known of an earlier state of the project, or of this one, and holds."""
         self._flows.remember(retained.holding(self))
 
@@ -145,7 +145,7 @@ class FunctionFlows:
         """Find something without asking what callers pass, and whatever is being found."""
         passed, self.guards.arguments = self.guards.arguments, None
         try:
-            return self.guards.trail.anew(functools.partial(self.resolver.anew, find))
+            return self.guards.budget.with_fresh_budget(functools.partial(self.resolver.anew, find))
         finally:
             self.guards.arguments = passed
 

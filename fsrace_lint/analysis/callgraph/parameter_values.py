@@ -9,7 +9,7 @@ from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.program.symbols import Instance, is_class
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression, IterationElement, UnpackedPart
 from fsrace_lint.analysis.values.call_arguments import passed, positional, taken
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import class_names
 from fsrace_lint.syntax.ast_names import parts
@@ -47,10 +47,14 @@ class ParameterValues:
         self.guards = flows.guards
         self.edges = edges
         self.spawning = spawning
-        circle = self.guards.circle
-        self._splits: Memo[tuple[LinkedFunction, str], RankPartition] = Memo(UNPARTITIONED, circle=circle)
-        self._kept: Memo[tuple[LinkedFunction, str, str], RankPartition] = Memo(UNPARTITIONED, circle=circle)
-        self._ranks: Memo[tuple[LinkedFunction, str], str | None] = Memo(None, circle=circle)
+        cycles = self.guards.cycles
+        self._splits: QueryCache[tuple[LinkedFunction, str], RankPartition] = QueryCache(
+            UNPARTITIONED, cycles=cycles
+        )
+        self._kept: QueryCache[tuple[LinkedFunction, str, str], RankPartition] = QueryCache(
+            UNPARTITIONED, cycles=cycles
+        )
+        self._ranks: QueryCache[tuple[LinkedFunction, str], str | None] = QueryCache(None, cycles=cycles)
 
     def partition(self, argument: Argument) -> RankPartition:
         """Tell which processes can be passed something true for a parameter, and which something false."""

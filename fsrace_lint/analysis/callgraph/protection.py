@@ -10,7 +10,7 @@ from fsrace_lint.analysis.dataflow.abstract_state import caught_by
 from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.program.symbols import qualified_name
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, Union, expressions_of
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name, parts
 
@@ -190,7 +190,7 @@ class Protection:
         It may be made before, under a name, and be a lock on one of several ways.
         """
         bound = self.flows.guards.known(context.expr, context.scope)
-        made = expressions_of(bound) if isinstance(bound, (Expression, Conditional, Union)) else []
+        made = expressions_of(bound) if isinstance(bound, (Expression, ConditionalValue, Union)) else []
         return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
 
     def _is_lock(self, context: Expression) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.callgraph.touched import Followed
+from fsrace_lint.analysis.callgraph.touched import Snapshot
 from fsrace_lint.engine.dependencies import UNSETTLED, moved
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Retained:
             files: The files that each of them depends on, as `Dependencies` says it.
             dependencies: What all files were searched for.
         """
-        self.state = Followed(flows, dependencies.searches)
+        self.state = Snapshot(flows, dependencies.searches)
         """The state of the project."""
         settled = ((function, flow) for function, flow in flows.flows if not files[function] & UNSETTLED)
         self.flows: dict[LinkedFunction, FlowResult | None] = dict(settled)

@@ -11,7 +11,7 @@ from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, MAIN, NODE_
 from fsrace_lint.analysis.program.symbols import as_function
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.analysis.values.call_arguments import arguments_of, received
-from fsrace_lint.engine.query_cache import Memo, once
+from fsrace_lint.engine.query_cache import QueryCache, once
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -29,7 +29,7 @@ _HandedOn: TypeAlias = "tuple[CallSite, str, int | None, str | None]"
 """A call, the parameter that it hands on, and the position or the keyword of the argument."""
 
 
-class _Given(Record, frozen=True):
+class _CallbackParameter(Record, frozen=True):
     """What a function does with what it is given: the calls of parameters, and those that hand them on."""
 
     called: tuple[tuple[CallSite, str], ...]
@@ -42,9 +42,11 @@ class Summaries:
     def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.flows = flows
-        self._barriers: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
+        self._barriers: QueryCache[tuple[LinkedFunction, int], bool] = QueryCache(unknown=False)
         self._firsts: dict[LinkedFunction, str | None] = {}
-        self._given: Memo[LinkedFunction, _Given] = Memo(_Given((), ()), circle=flows.circle)
+        self._given: QueryCache[LinkedFunction, _CallbackParameter] = QueryCache(
+            _CallbackParameter((), ()), cycles=flows.cycles
+        )
 
     def callback_processes(self, function: LinkedFunction, parameter: str | None) -> ProcessSet:
         """Tell who runs the function that a helper or a decorator is given.
@@ -88,10 +90,10 @@ class Summaries:
                 if helper is not None and helper is not function:
                     yield call_site, helper, received(helper, position, keyword)
 
-    def _given_to(self, function: LinkedFunction) -> _Given:
+    def _given_to(self, function: LinkedFunction) -> _CallbackParameter:
         return self._given.get(function, lambda: self._find_given(function))
 
-    def _find_given(self, function: LinkedFunction) -> _Given:
+    def _find_given(self, function: LinkedFunction) -> _CallbackParameter:
         called: list[tuple[CallSite, str]] = []
         within = tuple(_with_nested(function))
         for inner in within:
@@ -99,7 +101,7 @@ class Summaries:
                 name = self._called_parameter(call_site, within)
                 if name is not None:
                     called.append((call_site, name))
-        return _Given(tuple(called), tuple(_handed_on(self.flows.call_sites(function))))
+        return _CallbackParameter(tuple(called), tuple(_handed_on(self.flows.call_sites(function))))
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""

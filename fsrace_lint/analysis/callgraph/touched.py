@@ -21,7 +21,7 @@ _MOST: Final = 40
 """Where more files are others, everything is found anew."""
 
 
-class Followed:
+class Snapshot:
     """A state of a project of which functions were followed."""
 
     def __init__(self, flows: FunctionFlows, searches: Searches) -> None:
@@ -61,7 +61,7 @@ class Followed:
 class _Change:
     """How a state of a project differs from one that was followed."""
 
-    def __init__(self, before: Followed, flows: FunctionFlows) -> None:
+    def __init__(self, before: Snapshot, flows: FunctionFlows) -> None:
         self._before, self._linker, self._modules = before, flows, flows.table.modules
         self._kept, self._gone, new = before.aligned(self._modules)
         self.changed = [

@@ -9,12 +9,12 @@ from fsrace_lint.analysis.callgraph.function_flows import DEEPEST, FunctionFlows
 from fsrace_lint.analysis.callgraph.retained import Retained
 from fsrace_lint.analysis.values.tracked import TrackedResolver, TrackedTable
 from fsrace_lint.engine.dependencies import Dependencies
-from fsrace_lint.engine.query_cache import TrackedMemo
+from fsrace_lint.engine.query_cache import TrackedQueryCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fsrace_lint.analysis.callgraph.function_flows import Known
+    from fsrace_lint.analysis.callgraph.function_flows import KnownFlows
     from fsrace_lint.analysis.dataflow.abstract_state import FlowResult
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
     from fsrace_lint.engine.name_index import NameIndex
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 class TrackedLinker(FunctionFlows):
     """Follows functions as the other does, and notes which files they lead to."""
 
-    _flows: TrackedMemo[LinkedFunction, FlowResult | None]
+    _flows: TrackedQueryCache[LinkedFunction, FlowResult | None]
 
     def __init__(self, flows: FunctionFlows, retained: Retained | None) -> None:
         """Link the same modules as another one.
@@ -45,13 +45,13 @@ class TrackedLinker(FunctionFlows):
         return TrackedTable(modules, also, self.catalog.libraries, heads, self.dependencies)
 
     def _resolver(self) -> TrackedResolver:
-        how = self.final_environment, self.return_values, self.circle
+        how = self.final_environment, self.return_values, self.cycles
         return TrackedResolver(self.table, self.catalog, *how, self.dependencies)
 
-    def _memo(self, unknown: Answer) -> TrackedMemo[LinkedFunction, Answer]:
-        return TrackedMemo(unknown, DEEPEST, self.circle, self.dependencies)
+    def _memo(self, unknown: Answer) -> TrackedQueryCache[LinkedFunction, Answer]:
+        return TrackedQueryCache(unknown, DEEPEST, self.cycles, self.dependencies)
 
-    def remember(self, retained: Known) -> None:
+    def remember(self, retained: KnownFlows) -> None:
         """Take what is known of an earlier state of the project, with the files that it depends on."""
         assert isinstance(retained, Retained)  # noqa: S101  # nobody else makes one
         holding = retained.holding(self)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Conditional,
+    ConditionalValue,
     Expression,
     IterationElement,
     Union,
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
-Loop: TypeAlias = "m.While | m.For"
-_FOLLOWED: Final = (Argument, Union, IterationElement, Conditional, Expression)
+LoopStatement: TypeAlias = "m.While | m.For"
+_FOLLOWED: Final = (Argument, Union, IterationElement, ConditionalValue, Expression)
 """What may be a number to count on from."""
 
 
-def loops_in(statements: Sequence[m.Statement]) -> Iterator[Loop]:
+def loops_in(statements: Sequence[m.Statement]) -> Iterator[LoopStatement]:
     """Give the loops among some statements, an outer one before those in it."""
     for statement in statements:
         if isinstance(statement, (m.While, m.For)):
@@ -47,7 +47,7 @@ def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
     yield from (part for part in within(expr) if isinstance(part, m.Call))
 
 
-def amid_rounds(loop: Loop, scope: Environment) -> Environment:
+def amid_rounds(loop: LoopStatement, scope: Environment) -> Environment:
     """Give the names as they stand in some round of a loop: what it counts is one of a range of numbers."""
     bound = {name: scope.get(name) for name in loop.binds}
     rounds: dict[str, Binding] = dict.fromkeys(loop.binds, Unknown())
@@ -79,7 +79,7 @@ def _counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:
     return {name: target for name, target in counted.items() if name not in others}
 
 
-def ends_of(loop: Loop) -> Iterator[tuple[m.Expr, bool]]:
+def ends_of(loop: LoopStatement) -> Iterator[tuple[m.Expr, bool]]:
     """Give the tests that end a loop, and how each of them comes out then."""
     if isinstance(loop, m.While):
         yield loop.test, False
@@ -98,13 +98,13 @@ def tests_of(loop: m.While) -> Iterator[m.Expr]:
             yield statement.test
 
 
-def asked_by(loop: Loop) -> Iterator[tuple[m.Call, bool]]:
+def asked_by(loop: LoopStatement) -> Iterator[tuple[m.Call, bool]]:
     """Give the calls whose results end a loop, and how they come out then, also by a name in the loop."""
     for test, truth in ends_of(loop):
         yield from _asked(test, loop, truth=truth, named=False)
 
 
-def _asked(test: m.Expr, loop: Loop, *, truth: bool, named: bool) -> Iterator[tuple[m.Call, bool]]:
+def _asked(test: m.Expr, loop: LoopStatement, *, truth: bool, named: bool) -> Iterator[tuple[m.Call, bool]]:
     match test:
         case m.Call():
             yield test, truth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, IterationElement, Union
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, IterationElement, Union
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
@@ -59,7 +59,7 @@ class DirectoryListings:
                 | IterationElement(iterable=Expression(expr=expr, scope=scope))
             ):
                 return self.is_listing(expr, scope, depth + 1)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self._bound(then, depth + 1) and self._bound(otherwise, depth + 1)
             case Union(options=options):
                 return all(self._bound(option, depth + 1) for option in options)

@@ -27,7 +27,7 @@ from fsrace_lint.analysis.paths.work_items import WorkItems
 from fsrace_lint.analysis.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Conditional,
+    ConditionalValue,
     ContextResult,
     Expression,
     IterationElement,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Private
 
-_Given: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
+_GivenFragments: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
 
 _DEEPEST: Final = 24
 _REMEMBERED: Final = 1_000
@@ -288,14 +288,14 @@ class PathNormalizer:
             key = (RESULT, made_by, spell(call.function), names, apart, *forms[object_:])
         return (PathVariable(key, spell(call), origins, certain, definition=Expression(call, scope)),)
 
-    def _given(self, call: m.Call, scope: Environment, depth: int) -> tuple[_Given, ...]:
+    def _given(self, call: m.Call, scope: Environment, depth: int) -> tuple[_GivenFragments, ...]:
         """Give what a call is given, with its normal form: its result follows from that alone."""
         receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
         return tuple((value, self.pieces(value, scope, depth)) for value in values)
 
     def _is_followed(
-        self, function: LinkedFunction, call: m.Call, known: tuple[_Given, ...], depth: int
+        self, function: LinkedFunction, call: m.Call, known: tuple[_GivenFragments, ...], depth: int
     ) -> bool:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
         ways = (
@@ -444,7 +444,7 @@ class PathNormalizer:
     def _options(self, binding: Binding, expr: m.Expr, depth: int) -> list[tuple[Piece, ...] | None]:
         """Give what a name is bound to on each way to where it is read as a path, which None is not."""
         match binding:
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 options: tuple[Binding, ...] = (then, otherwise)
             case Union():
                 options = binding.options

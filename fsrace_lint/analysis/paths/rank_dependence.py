@@ -8,7 +8,7 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.paths.abstract_path import NO_ORIGINS, RANK_ALONE
 from fsrace_lint.analysis.program.symbols import is_property
 from fsrace_lint.analysis.values.abstract_values import (
-    Conditional,
+    ConditionalValue,
     ContextResult,
     Expression,
     IterationElement,
@@ -16,7 +16,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.call_arguments import given
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 
@@ -66,7 +66,7 @@ class RankDependence:
         self.catalog = catalog
         self.exits = exits
         self.call_sites = call_sites
-        self._answers: Memo[tuple[int, int], Origins] = Memo(NO_ORIGINS)
+        self._answers: QueryCache[tuple[int, int], Origins] = QueryCache(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
         self._sent: dict[LinkedFunction, frozenset[str]] = {}
         self.sources = frozenset(
@@ -167,7 +167,7 @@ class RankDependence:
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
             case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
                 return self.origins(value.expr, value.scope)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self.origins_of(then) | self.origins_of(otherwise)
             case Union(options=options):
                 return NO_ORIGINS.union(*(self.origins_of(option) for option in options))

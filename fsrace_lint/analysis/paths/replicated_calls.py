@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
@@ -62,7 +62,7 @@ class ReplicatedCalls:
         self.resolver = resolver
         self.catalog = catalog
         self.call_sites = call_sites
-        self._known: Memo[tuple[LinkedFunction, int], bool] = Memo(unknown=False)
+        self._known: QueryCache[tuple[LinkedFunction, int], bool] = QueryCache(unknown=False)
 
     def is_pure(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether what a call gives follows from what it is given; it leads into no function here."""

@@ -8,7 +8,7 @@ from fsrace_lint.analysis.paths.abstract_path import PART, PathVariable
 from fsrace_lint.analysis.ranks.rank_tests import setting_of
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Conditional,
+    ConditionalValue,
     ContextResult,
     Expression,
     IterationElement,
@@ -98,7 +98,7 @@ class WorkItems:
                     waiting.append(value)
                 case Expression():
                     waiting += self._made_of(here)
-                case Conditional(then=then, otherwise=otherwise):
+                case ConditionalValue(then=then, otherwise=otherwise):
                     waiting += (then, otherwise)
                 case Union(options=options):
                     waiting += options

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.tables import NameLookup
     from fsrace_lint.syntax import model as m
 
-Home: TypeAlias = "LinkedFunction | LinkedClass | str | None"
+Owner: TypeAlias = "LinkedFunction | LinkedClass | str | None"
 LIBRARY: Final = "library"
 _ANY_OBJECT: Final = "any object"
 """Who has a name, where code uses it as an attribute of what may be an object of any class."""
@@ -32,25 +32,25 @@ what returns that. A name of what is called costs nothing: it is resolved by its
 MOST: Final = 5_000
 """More further names than this, all at so many steps, tell nothing."""
 
-Known: TypeAlias = "tuple[str, bool, Home]"
+KnownName: TypeAlias = "tuple[str, bool, Owner]"
 """A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
 function, an attribute of the objects of a class, of a library; None where anybody may have it."""
 
-_NONE: Final[dict[Known, int]] = {}
+_NONE: Final[dict[KnownName, int]] = {}
 """The further names of most names: one object."""
 
-_Given: TypeAlias = "tuple[m.Alias, LinkedFunction]"
+_GivenAlias: TypeAlias = "tuple[m.Alias, LinkedFunction]"
 """A further name, and the function that gives it."""
 
 
 class _ByClass(NamedTuple):
     """What gives further names to attributes of a name: of any object, of objects of a class, of none."""
 
-    of_any: list[_Given]
-    of_classes: dict[LinkedClass, list[_Given]]
-    bare: dict[LinkedFunction, list[_Given]]
+    of_any: list[_GivenAlias]
+    of_classes: dict[LinkedClass, list[_GivenAlias]]
+    bare: dict[LinkedFunction, list[_GivenAlias]]
 
-    def of(self, home: LinkedClass) -> Iterator[_Given]:
+    def of(self, home: LinkedClass) -> Iterator[_GivenAlias]:
         """Give what surely names an attribute of a class, or may: a relative's, or a name in its body."""
         for class_, given in self.of_classes.items():
             if are_related(home, class_):
@@ -68,22 +68,22 @@ class AliasClosure:
         self._own: dict[LinkedFunction, frozenset[str]] = {}
         self._defined: dict[Module, set[str]] = {}
         self._settled: dict[Module, dict[str, LinkedFunction | LinkedClass]] = {}
-        self._further: dict[Known, dict[Known, int]] = {}
+        self._further: dict[KnownName, dict[KnownName, int]] = {}
         self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
-        self._locals: dict[LinkedFunction, dict[str, list[_Given]]] = {}
+        self._locals: dict[LinkedFunction, dict[str, list[_GivenAlias]]] = {}
         self._attributes: dict[tuple[str, bool], _ByClass] = {}
 
-    def all_reached(self, start: Iterable[Known]) -> Iterator[Known]:
+    def all_reached(self, start: Iterable[KnownName]) -> Iterator[KnownName]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""
         return (known for _, known in self._by_steps(start))
 
-    def reached(self, start: Iterable[Known]) -> Iterator[Known]:
+    def reached(self, start: Iterable[KnownName]) -> Iterator[KnownName]:
         """Give the same up to the steps at which there are so many that they tell nothing any more.
 
         That is so in trees of many projects: what a `get` of one of them returns, any `get` of the others
         may give, and few names are left that could not be meant.
         """
-        latest: list[Known] = []
+        latest: list[KnownName] = []
         at = 0
         for steps, known in self._by_steps(start):
             if steps == 0:
@@ -97,11 +97,11 @@ class AliasClosure:
                 return
         yield from latest
 
-    def _by_steps(self, start: Iterable[Known]) -> Iterator[tuple[int, Known]]:
+    def _by_steps(self, start: Iterable[KnownName]) -> Iterator[tuple[int, KnownName]]:
         """Give names and further names, each with the least steps that lead there, in that order."""
-        waiting: list[list[Known]] = [[] for _ in range(DEEPEST + 1)]
+        waiting: list[list[KnownName]] = [[] for _ in range(DEEPEST + 1)]
         waiting[0].extend(start)
-        found: set[Known] = set()
+        found: set[KnownName] = set()
         for depth, level in enumerate(waiting):
             while level:
                 here = level.pop()
@@ -114,16 +114,16 @@ class AliasClosure:
                     if known not in found and depth + steps <= DEEPEST:
                         waiting[depth + steps].append(known)
 
-    def of(self, known: Known) -> dict[Known, int]:
+    def of(self, known: KnownName) -> dict[KnownName, int]:
         """Give the names that code gives to what has a name, each with the least steps to get from it."""
         if known not in self._further:
-            further: dict[Known, int] = {}
+            further: dict[KnownName, int] = {}
             for each, steps in self._further_names(*known):
                 further[each] = min(steps, further.get(each, steps))
             self._further[known] = further or _NONE
         return self._further[known]
 
-    def _further_names(self, name: str, called: bool, home: Home) -> Iterator[tuple[Known, int]]:  # noqa: FBT001  # parts of one key
+    def _further_names(self, name: str, called: bool, home: Owner) -> Iterator[tuple[KnownName, int]]:  # noqa: FBT001  # parts of one key
         """Give the names that code gives to what has a name already, and how many steps lead from each."""
         if home is not _ANY_OBJECT and not isinstance(home, LinkedFunction):
             yield from (((local, called, None), 0) for local in self._table.renamed.get(name, ()))
@@ -134,7 +134,7 @@ class AliasClosure:
                 passed_on = called and not alias.called
                 yield bound(alias, reader, called=called), 0 if passed_on else _STEPS[alias.returned]
 
-    def _aliases_of(self, name: str, called: bool, home: Home) -> Iterable[_Given]:  # noqa: FBT001  # parts of one key
+    def _aliases_of(self, name: str, called: bool, home: Owner) -> Iterable[_GivenAlias]:  # noqa: FBT001  # parts of one key
         """Give what gives a further name to what has a name at home, or to what calls of it give."""
         if isinstance(home, LinkedFunction):
             if home not in self._locals:
@@ -150,16 +150,16 @@ class AliasClosure:
         given = self._tables.aliases(name, called=called)
         return ((alias, reader) for alias, reader in given if self._means(alias, reader, home))
 
-    def _by_name(self, home: LinkedFunction) -> dict[str, list[_Given]]:
+    def _by_name(self, home: LinkedFunction) -> dict[str, list[_GivenAlias]]:
         """Give what gives variables of a function, and those of functions in it, further names."""
-        found: dict[str, list[_Given]] = {}
+        found: dict[str, list[_GivenAlias]] = {}
         for reader in self.inside(home):
             for alias in aliases_in(reader):
                 if not alias.of:
                     found.setdefault(alias.name, []).append((alias, reader))
         return found
 
-    def _by_class(self, given: Iterable[_Given]) -> _ByClass:
+    def _by_class(self, given: Iterable[_GivenAlias]) -> _ByClass:
         found = _ByClass([], {}, {})
         for each in given:
             alias, reader = each
@@ -182,7 +182,7 @@ class AliasClosure:
             self._inside[function] = tuple(within(function))
         return self._inside[function]
 
-    def _means(self, alias: m.Alias, reader: LinkedFunction, home: Home) -> bool:
+    def _means(self, alias: m.Alias, reader: LinkedFunction, home: Owner) -> bool:
         """Tell whether what a function gives a further name can be what a library has, or anybody."""
         if home is LIBRARY and (alias.of or alias.name in _BUILT_IN):
             kept = alias.of == UNNAMED and alias.kind != "local" and not alias.returned
@@ -237,7 +237,7 @@ class AliasClosure:
         return self._own[function]
 
 
-def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> Known:
+def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> KnownName:
     """Give the further name that an alias in a function gives.
 
     Args:
@@ -249,11 +249,11 @@ def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> Known:
         The name, and whose it is.
     """
     returned = alias.returned or (called and not alias.called)
-    home: Home = None
+    home: Owner = None
     if alias.known_as.startswith(LAMBDA):
         home = function.enclosing
     elif alias.returned:
-        home = home_of(function)
+        home = owner_of(function)
     elif alias.kind == "local":
         home = function
     elif alias.kind == "own":
@@ -261,7 +261,7 @@ def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> Known:
     return alias.known_as, returned, home
 
 
-def home_of(function: LinkedFunction) -> Home:
+def owner_of(function: LinkedFunction) -> Owner:
     """Tell whose the name of a function is: of a class, or of the function that it stands in."""
     if function.owner is not None or function.facts.parent <= 0:
         return function.owner

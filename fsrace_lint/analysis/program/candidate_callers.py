@@ -10,7 +10,7 @@ from fsrace_lint.analysis.program.alias_closure import (
     AliasClosure,
     are_related,
     bound,
-    home_of,
+    owner_of,
     within,
 )
 from fsrace_lint.analysis.program.imports import common_folders
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from fsrace_lint.analysis.program.alias_closure import Home, Known
+    from fsrace_lint.analysis.program.alias_closure import KnownName, Owner
     from fsrace_lint.analysis.program.imports import ModuleTable
 
-_Ways: TypeAlias = "tuple[frozenset[Known], frozenset[tuple[Known, int]]]"
+_Ways: TypeAlias = "tuple[frozenset[KnownName], frozenset[tuple[KnownName, int]]]"
 """The names of something, whichever class has them, and the first further ones of these."""
 
 _Sought: TypeAlias = "tuple[dict[LinkedFunction, None], frozenset[str]]"
@@ -80,7 +80,7 @@ class CandidateCallers:
         """Give names of functions of the project, and all by which they may be known, the empty one too."""
         return self._spelled((name, False, None) for name in frozenset(names))
 
-    def _spelled(self, start: Iterable[Known]) -> frozenset[str]:
+    def _spelled(self, start: Iterable[KnownName]) -> frozenset[str]:
         return frozenset({""}.union(name for name, _, _ in self.further.reached(start)))
 
     @staticmethod
@@ -136,18 +136,18 @@ class CandidateCallers:
             self._sought[key] = self._mentioned(start, function if self._asks_few else None)
         return self._sought[key]
 
-    def _ways(self, start: tuple[Known, ...]) -> _Ways:
+    def _ways(self, start: tuple[KnownName, ...]) -> _Ways:
         names = frozenset(
             (name, called, home if isinstance(home, LinkedFunction) else None) for name, called, home in start
         )
         return names, frozenset(item for known in start for item in self.further.of(known).items())
 
-    def _mentioned(self, start: tuple[Known, ...], function: LinkedFunction | None) -> _Sought:
+    def _mentioned(self, start: tuple[KnownName, ...], function: LinkedFunction | None) -> _Sought:
         reached = list(self.further.reached(start))
         known = frozenset(name for name, called, _ in reached if not called)
         return _in_order(each for each, _ in self._mentioning(reached, function)), known
 
-    def _names_of(self, function: LinkedFunction) -> tuple[Known, ...]:
+    def _names_of(self, function: LinkedFunction) -> tuple[KnownName, ...]:
         """Give the names by which a function is called in any code."""
         if function.facts.name == LAMBDA:
             outer = function.module.functions[function.facts.parent]
@@ -156,7 +156,7 @@ class CandidateCallers:
             return tuple(bound(alias, outer, called=False) for alias in aliases)
         if function.facts.name == "__init__" and function.owner is not None:
             return tuple((class_.facts.name, False, None) for class_ in function.owner.descendants())
-        return ((function.facts.name, False, home_of(function)),)
+        return ((function.facts.name, False, owner_of(function)),)
 
     @staticmethod
     def naming_nobody(function: LinkedFunction) -> Iterator[LinkedFunction]:
@@ -167,7 +167,7 @@ class CandidateCallers:
             yield from _constructing(function.owner, function.owner.descendants())
 
     def _mentioning(
-        self, reached: Iterable[Known], function: LinkedFunction | None = None, *, handed: bool = False
+        self, reached: Iterable[KnownName], function: LinkedFunction | None = None, *, handed: bool = False
     ) -> Iterator[tuple[LinkedFunction, str]]:
         """Give who calls or hands on what has some names, each with the name, some of them again.
 
@@ -193,7 +193,7 @@ class CandidateCallers:
                     if function is None or self._may_mean(function, name, home, reader):
                         yield reader, name
 
-    def _readers(self, name: str, home: Home, function: LinkedFunction | None) -> Sequence[LinkedFunction]:
+    def _readers(self, name: str, home: Owner, function: LinkedFunction | None) -> Sequence[LinkedFunction]:
         """Give who uses a name; perhaps without those in files where it is bare, and settled.
 
         There it can mean neither a function nor what is at home, if these stand elsewhere.
@@ -217,7 +217,7 @@ class CandidateCallers:
         near[here] = len(here.relative)
         return sorted(readers, key=lambda reader: -near[reader.module])
 
-    def _may_mean(self, function: LinkedFunction, name: str, home: Home, reader: LinkedFunction) -> bool:
+    def _may_mean(self, function: LinkedFunction, name: str, home: Owner, reader: LinkedFunction) -> bool:
         """Tell whether who uses a name may mean a function by it, or what has it at home, as it is used."""
         how = reader.facts.use(name)
         if how & (OF_OTHER | HANDED) or (how & OF_OWN and not reader.takes_object):

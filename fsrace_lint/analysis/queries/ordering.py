@@ -32,12 +32,12 @@ class OrderingQueries(AccessQueries):
         """Give the collectives that some of the processes miss, file by file in the order of the code."""
         yield from self.each_acting(self._divergences.of)
 
-    def is_met_between(self, probe: ExistenceCheck, access: Access) -> bool:
+    def is_synchronized_between(self, probe: ExistenceCheck, access: Access) -> bool:
         """Tell whether processes meet after a test and before a site in one function."""
         steps = self.sequences.of(access.call_site.function)
         return any(step.sync_point and probe.span < step.span < access.span for step in steps)
 
-    def meets_at(self, access: Access) -> bool:
+    def synchronizes_at(self, access: Access) -> bool:
         """Tell whether the call that a site is seen from leads to what all processes must call."""
         steps = self.sequences.of(access.call_site.function)
         return any(step.sync_point and step.call_site is access.call_site for step in steps)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from fsrace_lint.analysis.program.symbols import as_function, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Conditional,
+    ConditionalValue,
     Environment,
     Expression,
     IterationElement,
@@ -16,8 +16,8 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.assignment import is_none
-from fsrace_lint.engine.depth_budget import Trail
-from fsrace_lint.engine.query_cache import Circle, Circles
+from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.engine.depth_budget import Settled
+    from fsrace_lint.engine.depth_budget import BudgetedCache
 
-_BoundRanks: TypeAlias = "Settled[Binding, str | None]"
+_BoundRanks: TypeAlias = "BudgetedCache[Binding, str | None]"
 
 _DEEPEST: Final = 12
 _GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
@@ -82,13 +82,13 @@ class RankSources:
         self.exits = exits
         self.arguments: ParameterRanks | None = None
         """What callers pass; None while a function is followed, which is done by its code alone."""
-        self.circle = Circle()
+        self.cycles = CycleDetector()
         """The questions about what callers pass that are being answered."""
-        circles = Circles(resolver.trail.circle, self.circle)
-        self.trail = Trail(_DEEPEST, circles, resolver.trail.dependencies)
+        circles = CombinedCycles(resolver.budget.cycles, self.cycles)
+        self.budget = DepthBudget(_DEEPEST, circles, resolver.budget.dependencies)
         self._ranks: tuple[_BoundRanks, _BoundRanks] = (
-            self.trail.settled(None),
-            self.trail.settled(None),
+            self.budget.cache(None),
+            self.budget.cache(None),
         )
         """The ranks that names are bound to by the code alone, and with what callers pass."""
 
@@ -103,7 +103,7 @@ class RankSources:
         Returns:
             `global`, `local`, `group` or `filesystem`; None where it is no rank.
         """
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return None
         expr = as_attribute(expr)
         match expr:
@@ -174,7 +174,7 @@ class RankSources:
                 return next(
                     (Expression(each.value, scope) for each in call.keywords if each.name == name), None
                 )
-            case Union() | Conditional():
+            case Union() | ConditionalValue():
                 options = made.options if isinstance(made, Union) else (made.then, made.otherwise)
                 found = [kept for kept in (self._kept_in(each, name) for each in options) if kept is not None]
                 return self.resolver.either(tuple(found)) if len(found) == len(options) else None
@@ -231,7 +231,7 @@ class RankSources:
 
     def _is_no_rank(self, binding: Binding, depth: int) -> bool:
         """Tell whether a variable holds a constant, one number of many in a loop, or what a text says."""
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return False
         match binding:
             case Expression(expr=m.Constant(value=value)):
@@ -240,7 +240,7 @@ class RankSources:
                 return self._is_read_from_text(expr, scope, depth + 1)
             case IterationElement():
                 return True
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self._are_no_ranks((then, otherwise), depth + 1)
             case Union(options=options):
                 return self._are_no_ranks(options, depth + 1)
@@ -268,7 +268,7 @@ class RankSources:
                 return False
 
     def _bound_rank(self, binding: Binding, depth: int) -> str | None:
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return None
         known = self._ranks[self.arguments is not None]
         return known.get(binding, depth, lambda: self._rank_of(binding, depth))
@@ -277,7 +277,7 @@ class RankSources:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.rank_scope(expr, scope, depth + 1)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
             case Union(options=options):
                 return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)

@@ -17,7 +17,13 @@ from fsrace_lint.analysis.dataflow.rank_partition import (
 )
 from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, RankSources, as_attribute
-from fsrace_lint.analysis.values.abstract_values import Argument, Conditional, Environment, Expression, Union
+from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    ConditionalValue,
+    Environment,
+    Expression,
+    Union,
+)
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -32,9 +38,9 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Guard
-    from fsrace_lint.engine.depth_budget import Settled
+    from fsrace_lint.engine.depth_budget import BudgetedCache
 
-_BoundSplits: TypeAlias = "Settled[Binding, RankPartition]"
+_BoundSplits: TypeAlias = "BudgetedCache[Binding, RankPartition]"
 
 _MIRRORED: Final = {
     "<": ">",
@@ -70,8 +76,8 @@ class RankTests(RankSources):
         super().__init__(resolver, catalog, exits)
         self.returned = returned
         self._splits: tuple[_BoundSplits, _BoundSplits] = (
-            self.trail.settled(UNPARTITIONED),
-            self.trail.settled(UNPARTITIONED),
+            self.budget.cache(UNPARTITIONED),
+            self.budget.cache(UNPARTITIONED),
         )
         """How names divide processes by the code alone, and with what callers pass."""
 
@@ -86,7 +92,7 @@ class RankTests(RankSources):
         Returns:
             Two sets. A test that says nothing about ranks gives everybody twice.
         """
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return UNPARTITIONED
         test = as_attribute(test)
         match test:
@@ -181,7 +187,7 @@ class RankTests(RankSources):
         return UNPARTITIONED
 
     def _bound_split(self, binding: Binding, depth: int) -> RankPartition:
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return UNPARTITIONED
         known = self._splits[self.arguments is not None]
         return known.get(binding, depth, lambda: self._split_of(binding, depth))
@@ -190,7 +196,7 @@ class RankTests(RankSources):
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.partition(expr, scope, depth + 1)
-            case Conditional(test=test, then=then, otherwise=otherwise):
+            case ConditionalValue(test=test, then=then, otherwise=otherwise):
                 return choose(
                     self._split_of_choice(test, depth + 1),
                     self._bound_split(then, depth + 1),
@@ -268,7 +274,7 @@ class RankTests(RankSources):
                 text = expr.value.strip()
                 return int(text) if text.lstrip("-").isdecimal() else None
             return expr.value if isinstance(expr.value, int) else None
-        if isinstance(expr, m.Name) and not self.trail.is_over(depth + 1):
+        if isinstance(expr, m.Name) and not self.budget.exhausted(depth + 1):
             bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
             if isinstance(bound, Expression):
                 return self._number(bound.expr, bound.scope, depth + 1)

@@ -11,7 +11,7 @@ from fsrace_lint.analysis.dataflow.process_set import TOP, Runs, runs
 from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT, as_attribute
 from fsrace_lint.analysis.synchronization.model import TestBeforeInit
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.unparse import spell
@@ -216,7 +216,7 @@ class BeforeInit:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self._value(expr, scope, depth)
-            case Conditional(test=test, then=then, otherwise=otherwise):
+            case ConditionalValue(test=test, then=then, otherwise=otherwise):
                 chosen = self._value(test.expr, test.scope, depth)
                 return _UNKNOWN if chosen is _UNKNOWN else self._bound(then if chosen else otherwise, depth)
             case _:

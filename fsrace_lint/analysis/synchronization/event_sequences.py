@@ -19,7 +19,7 @@ from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, 
 from fsrace_lint.analysis.values.call_arguments import arguments_of, given_for, holds
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.catalog import argument
-from fsrace_lint.engine.depth_budget import Followed
+from fsrace_lint.engine.depth_budget import DepthLimitedCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -91,7 +91,9 @@ class EventSequences:
         self.catalog = accesses.flows.catalog
         self.entry_states = accesses.entry_states
         self.differences = differences
-        self._found: Followed[LinkedFunction, tuple[SequenceItem, ...]] = Followed((), _DEEPEST)
+        self._found: DepthLimitedCache[LinkedFunction, tuple[SequenceItem, ...]] = DepthLimitedCache(
+            (), _DEEPEST
+        )
         self._standing: dict[LinkedFunction, tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]] = {}
 
     def may_reach_sync_point(self, function: LinkedFunction) -> bool:
@@ -146,7 +148,7 @@ class EventSequences:
         callee = self.flows.resolver.callee(call_site.call, scope)
         if callee is not None and callee is not call_site.function and not callee.facts.is_generator:
             yield call_site, callee
-            after = self.entry_states.meets_after(callee)
+            after = self.entry_states.synchronizes_after(callee)
             if after:
                 yield replace(self._here(call_site), sync_point=after)
 

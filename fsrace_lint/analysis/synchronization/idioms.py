@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.synchronization.before_init import BeforeInit
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.catalog.entries import Idiom
+    from fsrace_lint.catalog.entries import IdiomEntry
 
 _TESTS: Final = (m.Name, m.Attribute, m.Call, m.Compare)
 _OTHERS: Final = {"!=": "==", "is not": "is", ">": "=="}
@@ -106,7 +106,7 @@ class Idioms:
             return bound is there
         return resolver.member(call_site.function.module, name) is not None
 
-    def _offering(self, call_site: CallSite) -> Iterator[tuple[str, Idiom]]:
+    def _offering(self, call_site: CallSite) -> Iterator[tuple[str, IdiomEntry]]:
         """Give the names that a call can see, and what the catalog says they offer."""
         resolver, scope = self.flows.resolver, call_site.state.scope
         for name in self._visible(call_site):

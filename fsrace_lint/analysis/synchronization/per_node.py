@@ -9,7 +9,7 @@ from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.dataflow.loops import calls_of
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
-from fsrace_lint.analysis.values.abstract_values import Conditional, Expression, expressions_of
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, expressions_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import within
@@ -166,7 +166,7 @@ class PerNode:
         """Give what the names in a test stand for, where another test chooses that."""
         named = (part for part in within(literal.test) if isinstance(part, (m.Name, m.Attribute)))
         for binding in (self.flows.guards.known(name, literal.scope) for name in named):
-            if isinstance(binding, Conditional):
+            if isinstance(binding, ConditionalValue):
                 yield from expressions_of(binding)
             elif isinstance(binding, Expression) and isinstance(binding.expr, m.Conditional):
                 yield from (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access, Operation
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.dataflow.loops import Loop
+    from fsrace_lint.analysis.dataflow.loops import LoopStatement
     from fsrace_lint.analysis.values.abstract_values import Environment
 
 _LOCK: Final = re.compile(r"lock", re.IGNORECASE)
@@ -111,7 +111,7 @@ class Polling:
         for call_site in call_sites.values() if handed else ():
             yield from self._of_call(call_site)
 
-    def _may_sleep(self, loop: Loop) -> bool:
+    def _may_sleep(self, loop: LoopStatement) -> bool:
         """Tell whether a loop calls what has the name of a sleep."""
         return any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
 
@@ -140,7 +140,7 @@ class Polling:
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
         return self.mentions.names_of_library(name.rpartition(".")[2] for name in polling)
 
-    def _is_waiting(self, loop: Loop, call_sites: dict[int, CallSite]) -> bool:
+    def _is_waiting(self, loop: LoopStatement, call_sites: dict[int, CallSite]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
         called = [call_sites[id(call)] for call in calls_in(loop.body) if id(call) in call_sites]
         operations = [
@@ -152,7 +152,7 @@ class Polling:
             return False
         return _is_idle(loop) or any(self.limits.is_sleep(call_site) for call_site in called)
 
-    def _of_loop(self, loop: Loop, call_sites: dict[int, CallSite]) -> Iterator[Poll]:
+    def _of_loop(self, loop: LoopStatement, call_sites: dict[int, CallSite]) -> Iterator[Poll]:
         for call, truth in asked_by(loop):
             call_site = call_sites.get(id(call))
             operation = None if call_site is None else self._look(call, call_site.state.scope)
@@ -284,5 +284,5 @@ class Polling:
         return None
 
 
-def _is_idle(loop: Loop) -> bool:
+def _is_idle(loop: LoopStatement) -> bool:
     return isinstance(loop, m.While) and all(isinstance(inner, m.Continue) for inner in loop.body)

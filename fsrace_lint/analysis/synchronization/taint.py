@@ -10,14 +10,14 @@ from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, SYNCHRONIZIN
 from fsrace_lint.analysis.program.symbols import is_property, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Conditional,
+    ConditionalValue,
     ContextResult,
     Expression,
     IterationElement,
     Union,
     UnpackedPart,
 )
-from fsrace_lint.engine.query_cache import Memo
+from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 from fsrace_lint.syntax.record import Record
@@ -71,7 +71,7 @@ class TaintAnalysis:
         self.flows = flows
         self.catalog = flows.catalog
         self.effects = effects
-        self._answers: Memo[tuple[int, int], RankTaint | None] = Memo(None)
+        self._answers: QueryCache[tuple[int, int], RankTaint | None] = QueryCache(None)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
         self._counting: dict[LinkedFunction, frozenset[str]] = {}
         self._shared: dict[LinkedFunction, frozenset[str]] = {}
@@ -146,7 +146,7 @@ class TaintAnalysis:
                 return found or self._part_returned(binding)
             case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
                 return self.of(value.expr, value.scope)
-            case Conditional(test=test, then=then, otherwise=otherwise):
+            case ConditionalValue(test=test, then=then, otherwise=otherwise):
                 return self._bound(then) or self._bound(otherwise) or self._chosen(test, then, otherwise)
             case Union(options=options):
                 return next(filter(None, map(self._bound, options)), None)
@@ -229,7 +229,7 @@ class TaintAnalysis:
     def _of_presence(self, binding: Binding | None) -> RankTaint | None:
         """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
         match binding:
-            case Conditional(test=test, then=then, otherwise=otherwise):
+            case ConditionalValue(test=test, then=then, otherwise=otherwise):
                 sides = self._of_presence(then) or self._of_presence(otherwise)
                 return sides or self._chosen(test, then, otherwise)
             case Union(options=options):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.dataflow.loops import Loop
+    from fsrace_lint.analysis.dataflow.loops import LoopStatement
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
 
@@ -59,7 +59,7 @@ class WaitLimits:
         name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
         return name is not None and catalog.exact("sleep", name) is not None
 
-    def of(self, loop: Loop, call_sites: dict[int, CallSite], look: m.Call) -> WaitLimit:
+    def of(self, loop: LoopStatement, call_sites: dict[int, CallSite], look: m.Call) -> WaitLimit:
         """Tell how long a loop waits at most.
 
         Args:

@@ -54,7 +54,7 @@ class ContextResult(Record, frozen=True, eq=False):
     context: Expression
 
 
-class Conditional(Record, frozen=True, eq=False):
+class ConditionalValue(Record, frozen=True, eq=False):
     """The first binding where the test held, else the second."""
 
     test: Expression
@@ -80,7 +80,14 @@ REBOUND: Final = Unknown()
 """What some function binds a variable of a module to."""
 
 Binding: TypeAlias = (
-    Expression | Argument | IterationElement | UnpackedPart | ContextResult | Conditional | Union | Unknown
+    Expression
+    | Argument
+    | IterationElement
+    | UnpackedPart
+    | ContextResult
+    | ConditionalValue
+    | Union
+    | Unknown
 )
 
 
@@ -91,7 +98,7 @@ def expressions_of(binding: Binding | None) -> list[Expression]:
             return [binding]
         case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
             return [value]
-        case Conditional(then=then, otherwise=otherwise):
+        case ConditionalValue(then=then, otherwise=otherwise):
             return [*expressions_of(then), *expressions_of(otherwise)]
         case Union(options=options):
             return [value for option in options for value in expressions_of(option)]
@@ -218,11 +225,11 @@ def merge(
             bound = tuple(option for option in (one, two) if option is not None)
             joined[name] = Union((*bound, Unknown()) if _lives_outside(name, first) else bound, nested)
         elif test is not None:
-            joined[name] = Conditional(test, one, two, nested)
+            joined[name] = ConditionalValue(test, one, two, nested)
         else:
             joined[name] = Union((one, two), nested)
     return second.bind(joined)
 
 
 def _nested(binding: Binding | None) -> int:
-    return binding.nested if isinstance(binding, (Conditional, Union)) else 0
+    return binding.nested if isinstance(binding, (ConditionalValue, Union)) else 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.catalog import Argument
+    from fsrace_lint.catalog import ArgumentName
 
 
 def given(call: m.Call, text: str) -> m.Expr | None:
@@ -29,7 +29,7 @@ def given(call: m.Call, text: str) -> m.Expr | None:
     return given_for(call, argument(text))
 
 
-def given_for(call: m.Call, which: Argument) -> m.Expr | None:
+def given_for(call: m.Call, which: ArgumentName) -> m.Expr | None:
     """Find an argument of a call, as `given` does."""
     if which.is_self:
         return call.function.value if isinstance(call.function, m.Attribute) else None

@@ -8,7 +8,7 @@ from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
 from fsrace_lint.analysis.program.symbols import ClassObject, Instance, is_property
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    Conditional,
+    ConditionalValue,
     Expression,
     IterationElement,
     Union,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.type_hints import TypeHints
-    from fsrace_lint.engine.depth_budget import Met, Trail
+    from fsrace_lint.engine.depth_budget import CycleSafeCache, DepthBudget
 
 _MOST_ITEMS: Final = 20
 """Of a longer display only so many parts are looked at."""
@@ -33,7 +33,7 @@ _SAME_PARTS: Final = frozenset({"list", "tuple", "set", "frozenset", "sorted", "
 Path: TypeAlias = "tuple[int | str, ...]"
 """The way to a part: each step is a place, EACH or VALUE; the empty way leads to the whole."""
 
-Attributes: TypeAlias = "Met[tuple[LinkedClass, str, Path], Symbol]"
+Attributes: TypeAlias = "CycleSafeCache[tuple[LinkedClass, str, Path], Symbol]"
 """The attributes of objects, and parts of them, that lead to what is asked about."""
 
 
@@ -59,12 +59,14 @@ class ElementResolver(Protocol):
 class Elements:
     """Finds what a part of an expression's value denotes."""
 
-    def __init__(self, names: ElementResolver, declared: TypeHints, met: Attributes, trail: Trail) -> None:
+    def __init__(
+        self, names: ElementResolver, declared: TypeHints, met: Attributes, budget: DepthBudget
+    ) -> None:
         """Take what resolves the expressions that parts are written as, and what reads annotations."""
         self._names = names
         self._objects = declared
         self._met = met
-        self._trail = trail
+        self._trail = budget
 
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Symbol | None:
         """Find what a part of what a name is bound to denotes."""
@@ -79,7 +81,7 @@ class Elements:
             case Argument(function=function, parameter=parameter):
                 annotation = None if parameter.kind in {"args", "kwargs"} else parameter.annotation
                 return self._declared(annotation, function, path, depth)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return common((self.bound(then, path, depth + 1), self.bound(otherwise, path, depth + 1)))
             case Union(options=options):
                 return common(self.bound(option, path, depth + 1) for option in options)
@@ -99,7 +101,7 @@ class Elements:
             The entity, or None where it cannot be told; where it may be one of several objects,
             it is one of the nearest class that all have in common.
         """
-        if self._trail.is_over(depth):
+        if self._trail.exhausted(depth):
             return None
         if not path:
             return self._names.symbol(expr, scope, depth)
@@ -188,7 +190,7 @@ class Elements:
             The object; whatever is not known to be one, as `None`, is left out.
         """
         declared = None if last is not None else self._declared(function.facts.returns, function, (), depth)
-        ways = () if declared is not None or self._trail.is_over(depth) else self._names.results(function)
+        ways = () if declared is not None or self._trail.exhausted(depth) else self._names.results(function)
         if last is not None and len(ways) == 1:
             return last
         found = (self._names.symbol(value.expr, value.scope, depth + 1) for value in ways)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.analysis.program.class_hierarchy import ClassHierarchy
 from fsrace_lint.analysis.program.modules import LinkedClass, Module
 from fsrace_lint.analysis.program.symbols import DEEPEST, ExternalName, ModuleVariable, Symbol
-from fsrace_lint.engine.depth_budget import Trail
+from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.syntax.ast_names import dotted
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.engine.depth_budget import Settled
-    from fsrace_lint.engine.query_cache import Circle
+    from fsrace_lint.engine.depth_budget import BudgetedCache
+    from fsrace_lint.engine.query_cache import CycleDetector
     from fsrace_lint.syntax import model as m
 
 
@@ -29,14 +29,14 @@ class ModuleMembers:
         self,
         table: ModuleTable,
         final_scope: Callable[[LinkedFunction], Environment | None],
-        circle: Circle,
+        cycles: CycleDetector,
         dependencies: Dependencies | None = None,
     ) -> None:
         """Relate the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
         self.table = table
         self.final_scope = final_scope
-        self.trail = Trail(DEEPEST, circle, dependencies)
-        self._members: Settled[tuple[Module, str], Symbol | None] = self.trail.settled(None)
+        self.budget = DepthBudget(DEEPEST, cycles, dependencies)
+        self._members: BudgetedCache[tuple[Module, str], Symbol | None] = self.budget.cache(None)
         self._importers: dict[Module, tuple[Module, ...]] = {}
         self._imports_of: dict[Module, frozenset[Module]] = {}
         self.kinship = ClassHierarchy(self._bases, self._subclasses)
@@ -69,7 +69,7 @@ class ModuleMembers:
 
     def member(self, module: Module, name: str, depth: int = 0) -> Symbol | None:
         """Find what `module.name` denotes."""
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return None
         if name in module.top_functions:
             return module.top_functions[name]
@@ -138,14 +138,14 @@ class ModuleMembers:
         return self.member(module, row.name, depth + 1) or ExternalName(f"{dotted}.{row.name}")
 
     def _reexported(self, module: Module, name: str, depth: int) -> Symbol | None:
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return None
         if name in module.imports:
             return self._imported(module.imports[name], module, depth + 1, follow_variables=False)
         return self.table.exact(f"{module.name}.{name}")
 
     def _starred(self, module: Module, name: str, depth: int) -> Symbol | None:
-        if self.trail.is_over(depth) or name.startswith("_"):
+        if self.budget.exhausted(depth) or name.startswith("_"):
             return None
         for row in module.stars:
             dotted = self.table.relative(row, module) if row.level else row.module

@@ -19,7 +19,7 @@ from fsrace_lint.analysis.program.symbols import (
 from fsrace_lint.analysis.values.abstract_values import (
     REBOUND,
     Argument,
-    Conditional,
+    ConditionalValue,
     ContextResult,
     Environment,
     Expression,
@@ -30,7 +30,7 @@ from fsrace_lint.analysis.values.abstract_values import (
 from fsrace_lint.analysis.values.container_elements import Attributes, Elements, step_to
 from fsrace_lint.analysis.values.module_members import ModuleMembers
 from fsrace_lint.analysis.values.type_hints import TypeHints
-from fsrace_lint.engine.depth_budget import Met
+from fsrace_lint.engine.depth_budget import CycleSafeCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH
 from fsrace_lint.syntax.ast_names import dotted, is_super, only_result
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.engine.depth_budget import Settled
-    from fsrace_lint.engine.query_cache import Circle
+    from fsrace_lint.engine.depth_budget import BudgetedCache
+    from fsrace_lint.engine.query_cache import CycleDetector
 
 Answer = TypeVar("Answer")
 
@@ -64,7 +64,7 @@ class Resolver(ModuleMembers):
         catalog: Catalog,
         final_scope: Callable[[LinkedFunction], Environment | None],
         results: Callable[[LinkedFunction], tuple[Expression, ...]],
-        circle: Circle,
+        cycles: CycleDetector,
         dependencies: Dependencies | None = None,
     ) -> None:
         """Prepare for a project.
@@ -75,25 +75,25 @@ class Resolver(ModuleMembers):
             final_scope: Gives the bindings at the end of a function's code, or
                 None while that very code is being followed.
             results: Gives what a function returns, each with the names there.
-            circle: Tells whether what was found is final.
+            cycles: Tells whether what was found is final.
             dependencies: Notes the files that are looked at, if somebody wants to know.
         """
-        super().__init__(table, final_scope, circle, dependencies)
+        super().__init__(table, final_scope, cycles, dependencies)
         self.catalog = catalog
         self.results = results
         self.declared = TypeHints(self)
-        self._circle = circle
+        self._circle = cycles
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
         self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
         self._eithers: dict[tuple[Binding, ...], Union] = {}
         self.known: dict[tuple[int, Environment], tuple[m.Expr, Symbol | None]] = {}
-        self._bound: Settled[Binding, Symbol | None] = self.trail.settled(None)
-        self._met: Attributes = Met(self.trail)
-        self.elements = Elements(self, self.declared, self._met, self.trail)
+        self._bound: BudgetedCache[Binding, Symbol | None] = self.budget.cache(None)
+        self._met: Attributes = CycleSafeCache(self.budget)
+        self.elements = Elements(self, self.declared, self._met, self.budget)
 
     def anew(self, find: Callable[[], Answer]) -> Answer:
         """Find something that asks what names mean, whatever is being found."""
-        return self._met.anew(find)
+        return self._met.with_fresh_budget(find)
 
     def qualify(self, expr: m.Expr, scope: Environment) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -114,7 +114,7 @@ class Resolver(ModuleMembers):
         Returns:
             The entity, or None where it cannot be told.
         """
-        if self.trail.is_over(depth):
+        if self.budget.exhausted(depth):
             return None
         if isinstance(expr, m.Name):
             return self._name(expr.id, scope, depth + 1)
@@ -171,7 +171,7 @@ class Resolver(ModuleMembers):
                 return self.elements.bound(binding, (), depth + 1)
             case Argument(function=function, parameter=parameter):
                 return self.declared.argument(function, parameter, depth + 1)
-            case Conditional(then=then, otherwise=otherwise):
+            case ConditionalValue(then=then, otherwise=otherwise):
                 return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
             case Union(options=options):
                 return _first(self.of_binding(option, depth + 1) for option in options)
@@ -294,7 +294,7 @@ class Resolver(ModuleMembers):
             case Instance(of=ExternalName(name=owner)):
                 return self._returned(f"{owner}.{name}") or ExternalName(f"{owner}.{name}")
             case ModuleVariable():
-                bound = None if self.trail.is_over(depth) else self.variable(entity)
+                bound = None if self.budget.exhausted(depth) else self.variable(entity)
                 return (
                     None if bound is None else self._step(self.of_binding(bound, depth + 1), name, depth + 1)
                 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.engine.dependencies import Dependencies
     from fsrace_lint.engine.name_index import NameIndex
-    from fsrace_lint.engine.query_cache import Circle
+    from fsrace_lint.engine.query_cache import CycleDetector
 
 Answer = TypeVar("Answer")
 
@@ -128,11 +128,11 @@ class TrackedResolver(Resolver):
         catalog: Catalog,
         final_scope: Callable[[LinkedFunction], Environment | None],
         results: Callable[[LinkedFunction], tuple[Expression, ...]],
-        circle: Circle,
+        cycles: CycleDetector,
         dependencies: Dependencies,
     ) -> None:
         """Prepare for a project, as the other does; `dependencies` notes what is looked at."""
-        super().__init__(table, catalog, final_scope, results, circle, dependencies)
+        super().__init__(table, catalog, final_scope, results, cycles, dependencies)
         self._dependencies, self._of = dependencies, dependencies.of
         self._files_of_entities: dict[tuple[int, Environment], int] = {}
         self._files_of_values: dict[tuple[LinkedClass, str], int] = {}

@@ -17,7 +17,7 @@ from fsrace_lint.pipeline import preview
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.cli.commands.output import Target
+    from fsrace_lint.cli.commands.output import OutputTarget
     from fsrace_lint.pipeline.warm import WarmProjects
 
 
@@ -75,12 +75,12 @@ Examples:
 @click.pass_obj
 @machine.gc_disabled()
 def check(  # one parameter an option
-    kept: WarmProjects | None,
+    warm: WarmProjects | None,
     /,
     paths: tuple[Path, ...],
     form: str,
     output_file: Path | None,
-    reports: tuple[Target, ...],
+    reports: tuple[OutputTarget, ...],
     *,
     statistics: bool,
     show_silenced: bool,
@@ -122,7 +122,7 @@ def check(  # one parameter an option
         held=choices["add_noqa"],
         handed=handed,
         jobs=jobs or machine.cpus(),
-        kept=kept,
+        warm=warm,
     )
     accept.act(results, checked, choices, watch)
     output.spare(wanted, results)
@@ -130,7 +130,7 @@ def check(  # one parameter an option
         checked = preview.preview(results, checked)
     written = output.deliver(checked, wanted, watch, color=color, statistics=statistics)
     accept.look_after_baselines(results, checked, watch, prune=choices["prune_baseline"])
-    if daemon and kept is None and not checked.outcome.errors:
+    if daemon and warm is None and not checked.outcome.errors:
         from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few checks want one
 
         client.keep(sys.argv[2:])

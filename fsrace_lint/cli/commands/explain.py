@@ -13,7 +13,7 @@ import msgspec
 from fsrace_lint import rules
 from fsrace_lint.cli import terminal
 from fsrace_lint.cli.commands import completion
-from fsrace_lint.cli.commands.grouped_options import Choice
+from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.config import settings
 from fsrace_lint.report.words import visible
 
@@ -31,7 +31,7 @@ def _format(command: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--format",
         "form",
-        type=Choice(["text", "json"]),
+        type=OptionChoice(["text", "json"]),
         default="text",
         help="For people, or everything about these rules for programs.  [default: text]",
     )(command)

@@ -63,7 +63,7 @@ class Grouped(click.Command):
 _Choice: Any = click.Choice
 
 
-class Choice(_Choice):  # type: ignore[misc]
+class OptionChoice(_Choice):  # type: ignore[misc]
     """One of a few words."""
 
     def __init__(self, words: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import click
 
 from fsrace_lint import report
 from fsrace_lint.cli.commands import cache, completion, stdin
-from fsrace_lint.cli.commands.grouped_options import Choice
+from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND
 from fsrace_lint.config import settings
 from fsrace_lint.config.settings import Settings
@@ -40,7 +40,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
         click.option(
             "--profile",
-            type=Choice(["default", "strict"]),
+            type=OptionChoice(["default", "strict"]),
             help="Report what is worth a change, or everything.  [default: default]",
         ),
         of_rules("--select", help="Only these rules: names, codes or the beginning of codes, with commas."),
@@ -59,7 +59,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--filesystem",
-            type=Choice(["auto", "shared", "local"]),
+            type=OptionChoice(["auto", "shared", "local"]),
             help="Whether the nodes share all paths, none, or it is not known.  [default: auto]",
         ),
         click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
@@ -91,7 +91,7 @@ def run(
     held: bool = False,
     handed: Handed | None = None,
     jobs: int = 1,
-    kept: WarmProjects | None = None,
+    warm: WarmProjects | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
     """Check what the user named with the settings of its projects and the choices of the command line.
 
@@ -108,7 +108,7 @@ def run(
         held: Whether all files are held as they were read, for one that works on with them.
         handed: The file on standard input that is checked instead, in its place in its project.
         jobs: The most processes to use.
-        kept: The projects that this process keeps, where it is one that stays.
+        warm: The projects that this process keeps, where it is one that stays.
 
     Returns:
         Each project's run with what it found, and all of it together.
@@ -131,13 +131,13 @@ def run(
         "cache": CacheUse.NOT if choices["no_cache"] else cache,
         "observer": watch,
         "jobs": jobs,
-        "lean": not held,
+        "streaming": not held,
     }
     with watch.progress():
         if handed:
             ran = [stdin_file.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
         else:
-            ran = check.check(list(chosen), chosen.__getitem__, kept=kept, **how)
+            ran = check.check(list(chosen), chosen.__getitem__, warm=warm, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = merge.merge([failed, *(one for _, one in ran)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:

@@ -10,7 +10,7 @@ import click
 
 from fsrace_lint import __version__, report
 from fsrace_lint.cli import terminal
-from fsrace_lint.cli.commands.grouped_options import Choice, mistaken
+from fsrace_lint.cli.commands.grouped_options import OptionChoice, mistaken
 from fsrace_lint.files.atomic_write import ObstacleError, within
 from fsrace_lint.report.words import visible
 
@@ -24,14 +24,14 @@ LISTING: Final = ("text", "json")
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 
 
-class Target(NamedTuple):
+class OutputTarget(NamedTuple):
     """A report to make: its format, and the file it goes to (None: the screen)."""
 
     form: str
     file: Path | None
 
 
-def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[Target, ...]:
+def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[OutputTarget, ...]:
     """Read `FORMAT=FILE`."""
     found = []
     for text in given:
@@ -44,7 +44,7 @@ def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
             message = f"'{visible(form)}' is not one of {', '.join(map(repr, known))}"
             message = mistaken(message, form, known)
             raise click.BadParameter(message, ctx, param)
-        found.append(Target(form, _FILE.convert(file, param, ctx)))
+        found.append(OutputTarget(form, _FILE.convert(file, param, ctx)))
     return tuple(found)
 
 
@@ -78,7 +78,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             "--format",
             "form",
             multiple=True,
-            type=Choice(sorted(report.FORMATS)),
+            type=OptionChoice(sorted(report.FORMATS)),
             default=("text",),
             callback=_once,
             help="What the report is for: people in a terminal (text) or a browser (html), programs, GitHub"
@@ -89,7 +89,9 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: str = "") -> list[Target]:
+def targets(
+    form: str, file: Path | None, more: Sequence[OutputTarget], *, listing: str = ""
+) -> list[OutputTarget]:
     """Give all reports that are wanted.
 
     Args:
@@ -105,7 +107,7 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: st
         click.UsageError: Two go to one file, a link leads one elsewhere, or none can list what is not
             reported.
     """
-    wanted = [Target(form, file), *more]
+    wanted = [OutputTarget(form, file), *more]
     if listing and not any(target.form in LISTING for target in wanted):
         raise click.UsageError(f"{listing} needs --format {' or '.join(LISTING)}")
     taken: set[str] = set()
@@ -125,7 +127,7 @@ def targets(form: str, file: Path | None, more: Sequence[Target], *, listing: st
     return sorted(wanted, key=lambda target: target.file is None)
 
 
-def spare(wanted: Sequence[Target], results: Iterable[tuple[Run, Checked]]) -> None:
+def spare(wanted: Sequence[OutputTarget], results: Iterable[tuple[Run, Checked]]) -> None:
     """Refuse a report that would go over a file that was read for it.
 
     Args:
@@ -149,13 +151,13 @@ def spare(wanted: Sequence[Target], results: Iterable[tuple[Run, Checked]]) -> N
             )
 
 
-def showing_fixes(wanted: Sequence[Target]) -> bool:
+def showing_fixes(wanted: Sequence[OutputTarget]) -> bool:
     """Tell whether one of the reports shows what fixes would change."""
     return any(target.form in report.SHOWING_FIXES for target in wanted)
 
 
 def deliver(
-    checked: Checked, wanted: Sequence[Target], watch: Watch, *, color: bool | None, statistics: bool
+    checked: Checked, wanted: Sequence[OutputTarget], watch: Watch, *, color: bool | None, statistics: bool
 ) -> bool:
     """Make the reports, and put them where they belong.
 

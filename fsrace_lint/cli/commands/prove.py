@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsrace_lint.cli.commands.grouped_options import Choice
+from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.report.words import visible
@@ -38,7 +38,7 @@ Examples:
 )
 @click.option(
     "--filesystem",
-    type=Choice(["posix", "nfs"]),
+    type=OptionChoice(["posix", "nfs"]),
     default="posix",
     show_default=True,
     help="What the kernel does, or a network filesystem that may answer stat and listings from the past.",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Told(msgspec.Struct, frozen=True):
+class DaemonFinding(msgspec.Struct, frozen=True):
     """A finding, as the JSON report tells it."""
 
     code: str
@@ -24,17 +24,17 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class _Suppressed(msgspec.Struct, frozen=True):
-    finding: Told
+    finding: DaemonFinding
     by: str
 
 
 class _Report(msgspec.Struct, frozen=True):
-    findings: tuple[Told, ...]
+    findings: tuple[DaemonFinding, ...]
     errors: tuple[Any, ...]
     suppressed: tuple[_Suppressed, ...]
 
 
-def found_in(files: Sequence[str], profile: str | None) -> dict[str, list[tuple[Told, bool]]] | None:
+def found_in(files: Sequence[str], profile: str | None) -> dict[str, list[tuple[DaemonFinding, bool]]] | None:
     """Have a daemon check some files, but for those that are excluded.
 
     Args:
@@ -52,7 +52,7 @@ def found_in(files: Sequence[str], profile: str | None) -> dict[str, list[tuple[
         report = msgspec.json.decode(b"".join(data for stream, data in answer if stream == 1), type=_Report)
     except msgspec.DecodeError:
         return None
-    found: dict[str, list[tuple[Told, bool]]] = {file: [] for file in files}
+    found: dict[str, list[tuple[DaemonFinding, bool]]] = {file: [] for file in files}
     by_comment = (one.finding for one in report.suppressed if one.by == "comment")
     told = [*((finding, False) for finding in report.findings), *((finding, True) for finding in by_comment)]
     for finding, is_suppressed in told:

@@ -127,11 +127,11 @@ class Daemon:
     def _status(self) -> str:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
         about = f"process {os.getpid()}, {count(self.answered, 'check')} answered, at most {most:.0f} MB"
-        kept = [root if is_done else f"{root}, and looks ahead" for root, is_done in self.kept.roots]
-        return "\n  ".join([f"{about}{self._failure}; it keeps", *(kept or ["nothing yet"])]) + "\n"
+        warm = [root if is_done else f"{root}, and looks ahead" for root, is_done in self.kept.projects]
+        return "\n  ".join([f"{about}{self._failure}; it keeps", *(warm or ["nothing yet"])]) + "\n"
 
 
-def checked(request: wire.Request, kept: WarmProjects) -> tuple[int | None, list[tuple[int, bytes]]]:
+def checked(request: wire.Request, warm: WarmProjects) -> tuple[int | None, list[tuple[int, bytes]]]:
     """Run the command `check` as it would run in the client.
 
     Returns:
@@ -145,7 +145,7 @@ def checked(request: wire.Request, kept: WarmProjects) -> tuple[int | None, list
     # what says how far a check is would not be seen in time
     told = _text(_Stream(2, written, is_terminal=False), request)
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(told):
-        context = check.make_context("check", list(request.args), obj=kept)
+        context = check.make_context("check", list(request.args), obj=warm)
         if not _only_shows(context):
             return None, []
         try:

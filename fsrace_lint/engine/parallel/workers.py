@@ -35,7 +35,7 @@ _LENGTH: Final = struct.Struct("=Q")
 _CHUNK: Final = 1 << 20
 
 
-class _Answer(msgspec.Struct, array_like=True):
+class _WorkerAnswer(msgspec.Struct, array_like=True):
     """What a worker says of one share: an encoded result for each item, None for what it could not do."""
 
     share: int
@@ -140,7 +140,7 @@ class Task(Generic[Item, Result]):
 
         with contextlib.closing(_answers(answer, len(shares), count)) as answers:
             for data in answers:
-                said = msgspec.msgpack.decode(data, type=_Answer)
+                said = msgspec.msgpack.decode(data, type=_WorkerAnswer)
                 for index, result in zip(shares[said.share], said.results, strict=True):
                     with contextlib.suppress(ValueError, RecursionError):
                         if result is not None:
@@ -164,7 +164,7 @@ class Task(Generic[Item, Result]):
             except Exception:  # noqa: BLE001  # half a character, a giant number: the parent does it, and fails as ever
                 results.append(None)
         taken = {room: spent - before.get(room, 0.0) for room, spent in observer.seconds().items()}
-        return msgspec.msgpack.encode(_Answer(number, results, taken))
+        return msgspec.msgpack.encode(_WorkerAnswer(number, results, taken))
 
 
 def _book(observer: Observer, room: Phase, taken: dict[str, float], passed: float) -> None:

@@ -53,7 +53,7 @@ class Row(msgspec.Struct, frozen=True):
     parsed: bool = True
 
 
-class _Entry(msgspec.Struct, frozen=True, array_like=True):
+class _IndexEntry(msgspec.Struct, frozen=True, array_like=True):
     """A line of the index; a `length` of 0 means that there are no facts of the file."""
 
     path: bytes
@@ -68,13 +68,13 @@ class _Entry(msgspec.Struct, frozen=True, array_like=True):
 class _Index(msgspec.Struct, frozen=True, array_like=True):
     """What the file holds, and where: the heads stand together, in the order of the entries."""
 
-    entries: list[_Entry] = []
+    entries: list[_IndexEntry] = []
     offset: int = 0
     length: int = 0
     checksum: bytes = b""
 
 
-_Piece: TypeAlias = "tuple[_Entry, bytes | memoryview, msgspec.Raw]"
+_FactsPiece: TypeAlias = "tuple[_IndexEntry, bytes | memoryview, msgspec.Raw]"
 """A line of the index, the packed facts that it is about, and the head of these."""
 
 _UNKNOWN: Final = Status(_NEVER, 0, 0, 0)
@@ -111,7 +111,7 @@ class PackedFacts:
         """
         self._folder, self._version, self._name = folder, version, name
         self._since = time.time_ns()
-        self.entries: dict[str, _Entry] = {}
+        self.entries: dict[str, _IndexEntry] = {}
         self.index = _Index()
         self._fresh = False
         self.hits = 0
@@ -222,7 +222,7 @@ class PackedFacts:
         self.hits += 1
         return facts
 
-    def _packed(self, entry: _Entry) -> bytes:
+    def _packed(self, entry: _IndexEntry) -> bytes:
         """Read what the file holds of a file; empty where it is damaged."""
         if self._descriptor is None or not 0 < entry.length <= _FACTS_LARGEST:
             return b""
@@ -268,7 +268,7 @@ class PackedFacts:
         """Give the status to remember: none where the file may change and keep it."""
         return row.status if row.status is not None and row.status.settled(self._since) else _UNKNOWN
 
-    def _known(self, row: Row, old: memoryview) -> _Piece:
+    def _known(self, row: Row, old: memoryview) -> _FactsPiece:
         """Give what is held of a file already; what is damaged stays so until somebody reads it."""
         entry = self.entries.get(row.relative)
         if entry is None or entry.digest.hex() != row.digest:
@@ -286,11 +286,11 @@ class PackedFacts:
         return memoryview(b"")
 
 
-def _entry_of(row: Row, status: Status) -> _Entry:
-    return _Entry(os.fsencode(row.relative), status, bytes.fromhex(row.digest), row.parsed)
+def _entry_of(row: Row, status: Status) -> _IndexEntry:
+    return _IndexEntry(os.fsencode(row.relative), status, bytes.fromhex(row.digest), row.parsed)
 
 
-def _new(row: Row, status: Status) -> _Piece:
+def _new(row: Row, status: Status) -> _FactsPiece:
     """Pack the facts of a file."""
     packed, head = b"", _NO_HEAD
     # A lone surrogate or a large number in a literal: there is no code for them.
@@ -304,7 +304,7 @@ def _new(row: Row, status: Status) -> _Piece:
     return msgspec.structs.replace(entry, digest_of_facts=_digest(entry, packed)), packed, head
 
 
-def _part(old: memoryview, entry: _Entry) -> memoryview:
+def _part(old: memoryview, entry: _IndexEntry) -> memoryview:
     """Give the facts of a file out of those of all."""
     found = old[entry.offset : entry.offset + entry.length]
     return found if len(found) == entry.length else old[:0]
@@ -314,12 +314,12 @@ class _Pieces:
     """What a file is made of: the facts, one after the other, the heads, and the index."""
 
     def __init__(self) -> None:
-        self._entries: list[_Entry] = []
+        self._entries: list[_IndexEntry] = []
         self._heads: list[msgspec.Raw] = []
         self._packed: list[bytes | memoryview] = []
         self._offset = _HEAD.size
 
-    def add(self, entry: _Entry, packed: bytes | memoryview, head: msgspec.Raw) -> None:
+    def add(self, entry: _IndexEntry, packed: bytes | memoryview, head: msgspec.Raw) -> None:
         """Put a file in; its facts are left out where there is no room."""
         if self._offset + len(packed) > LARGEST - 2 * _INDEX_LARGEST:
             packed = b""
@@ -344,7 +344,7 @@ class _Pieces:
         return [begin + seal(begin + index), *self._packed, heads, index]
 
 
-def _digest(entry: _Entry, packed: bytes) -> bytes:
+def _digest(entry: _IndexEntry, packed: bytes) -> bytes:
     """Give what facts are known by, which the sealed index holds: so they need no seal of their own."""
     return hashlib.blake2b(entry.digest + packed, digest_size=16).digest()
 

@@ -102,7 +102,7 @@ class Files(Calls):
         if place is None and not (isinstance(file, int) and self._gate.watches(file)):
             return io.FileIO(file, mode, closefd, opener)
         if place is None:
-            return File(self._calls, file, mode, closefd)
+            return SteppedFile(self._calls, file, mode, closefd)
         kind = next((each for each in mode if each in _KINDS), "")
         if not kind or mode.count("+") > 1:
             io.FileIO(os.devnull, mode)
@@ -118,12 +118,12 @@ class Files(Calls):
         if stat.S_ISDIR(posix.fstat(descriptor).st_mode):
             self._calls.close(descriptor)
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), file)
-        made = File(self._calls, descriptor, mode.replace("x", "w"))
+        made = SteppedFile(self._calls, descriptor, mode.replace("x", "w"))
         made.name = file
         return made
 
 
-class File(io.FileIO):
+class SteppedFile(io.FileIO):
     """A file without a buffer, whose calls stop at the gate."""
 
     def __init__(self, calls: DescriptorCalls, descriptor: int, mode: str, closefd: bool = True) -> None:

@@ -11,7 +11,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import messages
-from fsrace_lint.explore.messages import Go, Request, plain
+from fsrace_lint.explore.messages import CallRequest, Go, plain
 from fsrace_lint.explore.process.places import Recorder, descriptor_path
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from fsrace_lint.explore.messages import Acquire, Held, Meet, Outcome, Pause, Probe
+    from fsrace_lint.explore.messages import Acquire, CallOutcome, Held, Meet, Pause, Probe
 
     Path = str | bytes | int | os.PathLike[str] | os.PathLike[bytes] | None
 
@@ -206,7 +206,7 @@ class Gate:
         caller = sys._getframe(1)
         state = "" if probe is None else self._asked_again(name, target, caller.f_back)
         where, outcome = self._where(caller), self._taken()
-        request = Request(name, plain(target), where, mutates, probe, wait, outcome, state)
+        request = CallRequest(name, plain(target), where, mutates, probe, wait, outcome, state)
         messages.send(self._writer, request)
         go = self._heard()
         recorder = Recorder(self.top, self.now_at)
@@ -235,7 +235,7 @@ class Gate:
         messages.send(self._writer, messages.Ended(self._taken(), **told))
         posix._exit(0)
 
-    def _taken(self) -> Outcome | None:
+    def _taken(self) -> CallOutcome | None:
         recorder, self._recorder = self._recorder, None
         if recorder is None:
             return None

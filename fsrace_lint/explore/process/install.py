@@ -21,9 +21,9 @@ from fsrace_lint.explore.process.clock import Clock, reduced
 from fsrace_lint.explore.process.descriptors import DescriptorCalls
 from fsrace_lint.explore.process.files import Files
 from fsrace_lint.explore.process.gate import Gate
-from fsrace_lint.explore.process.listings import Listings
+from fsrace_lint.explore.process.listings import ListingCalls
 from fsrace_lint.explore.process.locks import LockCalls
-from fsrace_lint.explore.process.opaque import Opaque
+from fsrace_lint.explore.process.opaque import OpaqueCalls
 from fsrace_lint.explore.process.paths import PathCalls
 from fsrace_lint.explore.process.questions import Questions
 
@@ -81,9 +81,9 @@ def installed(start: float, function: Callable[..., object]) -> Iterator[Gate]:
 def _table(gate: Gate) -> dict[Any, Any]:
     """Give what replaces what."""
     calls = DescriptorCalls(gate)
-    others = (LockCalls(gate), Files(gate, calls), Clock(gate), Opaque(gate))
+    others = (LockCalls(gate), Files(gate, calls), Clock(gate), OpaqueCalls(gate))
     table: dict[Any, Any] = {}
-    for room in (PathCalls(gate), Questions(gate), Listings(gate), calls, *others):
+    for room in (PathCalls(gate), Questions(gate), ListingCalls(gate), calls, *others):
         table.update(room.all())
     return table
 

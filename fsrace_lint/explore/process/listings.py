@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.process.places import Recorder
 
 
-class Listings(Calls):
+class ListingCalls(Calls):
     """Calls that list, each stopped at the gate."""
 
     def all(self) -> dict[Any, Any]:
@@ -41,7 +41,9 @@ class Listings(Calls):
         folder = "" if isinstance(path, int) else os.fsdecode(path or ".")
         descriptor = path if isinstance(path, int) else None
         encode = isinstance(path, bytes)
-        return Entries([Entry(name, mode, folder, descriptor, encode=encode) for name, mode in names])
+        return Entries(
+            [DirectoryEntry(name, mode, folder, descriptor, encode=encode) for name, mode in names]
+        )
 
     def _names(self, path: Path, name: str) -> list[tuple[str, int]] | None:
         path = "." if path is None else path
@@ -70,7 +72,7 @@ class Listings(Calls):
         return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
 
 
-class Entry:
+class DirectoryEntry:
     """What `os.scandir` tells of a name: its kind comes with it, all else is a call of its own.
 
     Args:
@@ -130,7 +132,7 @@ class Entry:
 class Entries:
     """What `os.scandir` gives."""
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[DirectoryEntry]) -> None:
         self._entries = iter(entries)
 
     def __enter__(self) -> Entries:  # noqa: PYI034  # Python 3.10 has no Self
@@ -139,10 +141,10 @@ class Entries:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[DirectoryEntry]:
         return self._entries
 
-    def __next__(self) -> Entry:
+    def __next__(self) -> DirectoryEntry:
         return next(self._entries)
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ BYPASSES: Final = ("numpy.lib.format", "numpy.lib._format_impl", "numpy.lib.npyi
 """Modules whose `isfileobj` tells whether a file can be written past Python."""
 
 
-class Opaque(Calls):
+class OpaqueCalls(Calls):
     """Makes one step of what cannot be looked into."""
 
     def all(self) -> dict[Any, Any]:

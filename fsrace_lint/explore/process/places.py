@@ -8,13 +8,13 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsrace_lint.explore.links import trail
-from fsrace_lint.explore.messages import Footprint, Held, Key, Outcome, plain
+from fsrace_lint.explore.messages import CallOutcome, Footprint, Held, Key, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Place(NamedTuple):
+class ResolvedPlace(NamedTuple):
     """Where a path leads.
 
     Attributes:
@@ -58,9 +58,9 @@ class Recorder:
         self._writes: dict[Key, None] = {}
         self._adds: dict[Key, None] = {}
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CallOutcome:
         """Give what was collected."""
-        return Outcome(
+        return CallOutcome(
             plain(self.result),
             Footprint(list(self._reads), list(self._writes), list(self._adds)),
             self.made,
@@ -72,7 +72,7 @@ class Recorder:
             self.unfollowed,
         )
 
-    def look(self, path: Any, dir_fd: int | None = None, *, follow: bool = True) -> Place:
+    def look(self, path: Any, dir_fd: int | None = None, *, follow: bool = True) -> ResolvedPlace:
         """Follow a path as the kernel does now, and remember every name that it reads.
 
         Args:
@@ -89,12 +89,12 @@ class Recorder:
             return place if place.is_folder else place._replace(inode=0, mode=0)
         return self._follow(text, follow=follow)
 
-    def _follow(self, path: str, *, follow: bool) -> Place:
+    def _follow(self, path: str, *, follow: bool) -> ResolvedPlace:
         inodes = {self._top: posix.stat(self._top).st_ino}
-        place = Place(self._top, (0, ""), inodes[self._top], stat.S_IFDIR)
+        place = ResolvedPlace(self._top, (0, ""), inodes[self._top], stat.S_IFDIR)
         for here in trail(path, self._top, _said, follow=follow):
             if here == self._top:
-                place = Place(here, (0, ""), inodes[here], stat.S_IFDIR)
+                place = ResolvedPlace(here, (0, ""), inodes[here], stat.S_IFDIR)
                 continue
             folder, _, name = here.rpartition("/")
             entry = (inodes[folder], name)
@@ -102,9 +102,9 @@ class Recorder:
             try:
                 found = posix.lstat(here)
             except OSError:
-                return Place(here, entry, 0, 0)
+                return ResolvedPlace(here, entry, 0, 0)
             inodes[here] = found.st_ino
-            place = Place(here, entry, found.st_ino, found.st_mode)
+            place = ResolvedPlace(here, entry, found.st_ino, found.st_mode)
         return place
 
     def probed(self, path: Any, dir_fd: int | None = None, *, follow: bool = True) -> None:
@@ -118,7 +118,7 @@ class Recorder:
         """Note that somebody looked at how many names a file has."""
         self._reads["links", inode, ""] = None
 
-    def changed_links(self, place: Place) -> None:
+    def changed_links(self, place: ResolvedPlace) -> None:
         """Note that a file has another number of names."""
         if place.inode and not place.is_folder:
             self._writes["links", place.inode, ""] = None
@@ -140,12 +140,12 @@ class Recorder:
         """Note that the names in a directory were read."""
         self._reads["listing", inode, ""] = None
 
-    def added(self, place: Place, inode: int) -> None:
+    def added(self, place: ResolvedPlace, inode: int) -> None:
         """Note a new name for a new inode."""
         self.changed(place)
         self.made.append(inode)
 
-    def changed(self, place: Place) -> None:
+    def changed(self, place: ResolvedPlace) -> None:
         """Note that a name appeared, disappeared or stands for something else."""
         folder, name = place.entry
         self._writes["entry", folder, plain(name)] = None

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Told(NamedTuple):
+class StartMessage(NamedTuple):
     """What a process is told when it is started.
 
     Attributes:

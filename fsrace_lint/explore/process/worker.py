@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.told import Told
+    from fsrace_lint.explore.process.told import StartMessage
 
 
-def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
+def live(told: StartMessage, gate: Gate, reader: int, writer: int) -> NoReturn:
     """Be a process of the job: run the function, and end.
 
     Args:
@@ -68,7 +68,7 @@ def live(told: Told, gate: Gate, reader: int, writer: int) -> NoReturn:
     gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
 
 
-def _environment(told: Told) -> dict[str, str]:
+def _environment(told: StartMessage) -> dict[str, str]:
     rank, size = str(told.rank), str(told.size)
     return {
         "RANK": rank,

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.messages import Ended, Go, Request, Stack
+from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
 from fsrace_lint.explore.running import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.told import Told
+    from fsrace_lint.explore.process.told import StartMessage
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
@@ -62,7 +62,7 @@ class Process:
         self._poll.register(reader, select.POLLIN | select.POLLHUP)
         _living.add(self)
 
-    def hear(self, timeout: float) -> Request | Ended | Stack:
+    def hear(self, timeout: float) -> CallRequest | Ended | Stack:
         """Wait for what it says next.
 
         Args:
@@ -117,7 +117,7 @@ class Process:
                 os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
 
 
-def start(told: Told, gate: Gate) -> Process:
+def start(told: StartMessage, gate: Gate) -> Process:
     """Start a process of a job.
 
     Args:

@@ -14,7 +14,7 @@ class _Holder(NamedTuple):
     shared: bool
 
 
-class Locks:
+class HeldLocks:
     """All locks of a run; those of `flock` and those of `lockf` do not see each other, as on Linux."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsrace_lint.explore.running.polls import Polls
 
 if TYPE_CHECKING:
-    from fsrace_lint.explore.messages import Ended, Request
+    from fsrace_lint.explore.messages import CallRequest, Ended
     from fsrace_lint.explore.running import jobs
 
 
@@ -33,7 +33,7 @@ class Failure(NamedTuple):
         return other is not None and (self.kind, self.subject) == (other.kind, other.subject)
 
 
-class Rank:
+class RankProcess:
     """One process as the scheduler sees it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Rank:
 
     def __init__(self, process: jobs.Process) -> None:
         self.process = process
-        self.request: Request | None = None
+        self.request: CallRequest | None = None
         self.ended: Ended | None = None
         self.killed = False
         self.gathered: list[bytes] | None = None

@@ -9,19 +9,19 @@ from fsrace_lint.explore.messages import (
     WORLD,
     Acquire,
     Answer,
+    CallOutcome,
+    CallRequest,
     Ended,
     Footprint,
     Go,
     Meet,
-    Outcome,
     Pause,
     Probe,
-    Request,
 )
 from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, Touched, Trace
 from fsrace_lint.explore.running import jobs, verdict
-from fsrace_lint.explore.running.locks import Locks
-from fsrace_lint.explore.running.rank import Failure, Rank
+from fsrace_lint.explore.running.locks import HeldLocks
+from fsrace_lint.explore.running.rank import Failure, RankProcess
 from fsrace_lint.explore.running.stale import History
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.scenario import Scenario
 
 
-class Run:
+class ScheduleRun:
     """The processes of a scenario, from their start to their end.
 
     Args:
@@ -49,13 +49,13 @@ class Run:
         self.preempted = 0
         self.has_unfollowed = False
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
-        self._locks = Locks()
+        self._locks = HeldLocks()
         self._dirty: set[int] = set()
         self._history = History(str(stage.top)) if scenario.filesystem == "nfs" else None
         self._start(processes)
 
     def _start(self, processes: list[jobs.Process]) -> None:
-        self.ranks = [Rank(process) for process in processes]
+        self.ranks = [RankProcess(process) for process in processes]
         try:
             for process in processes:
                 process.join()
@@ -77,7 +77,7 @@ class Run:
         found = [number for number, rank in enumerate(self.ranks) if self._is_ready(rank)]
         return [number for number in found if not self.ranks[number].polls.gives_way] or found
 
-    def _is_ready(self, rank: Rank) -> bool:
+    def _is_ready(self, rank: RankProcess) -> bool:
         if rank.request is None or rank.is_over:
             return False
         wait = rank.request.wait
@@ -138,7 +138,7 @@ class Run:
             self._fail(verdict.of_crash(self.stage, self._dirty, with_power=self.scenario.crash == "power"))
         return move
 
-    def _made(self, choice: Choice, request: Request) -> Move:
+    def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
         if choice.given != TRUTH and self._history is not None and request.probe is not None:
@@ -147,7 +147,7 @@ class Run:
             rank.now += rank.polls.length(request.wait)
         rank.process.let_through(Go(rank.now, answer, rank.gathered or []))
         rank.gathered = None
-        outcome = self._hear(choice.rank) or Outcome("does not return", Footprint())
+        outcome = self._hear(choice.rank) or CallOutcome("does not return", Footprint())
         rank.made += 1
         move = self._as_move(choice, request, outcome)
         direct = self.trace.append(move)
@@ -161,7 +161,7 @@ class Run:
             self._history.note(choice.rank, number, outcome, changed=move.has_changed)
         return move
 
-    def _look_for_circle(self, rank: Rank, request: Request) -> None:
+    def _look_for_circle(self, rank: RankProcess, request: CallRequest) -> None:
         if isinstance(request.wait, Pause):
             rank.polls.before(request.wait)
         else:
@@ -176,7 +176,7 @@ class Run:
         """Whether a process has seen what a move did, so that no older answer can be given to it."""
         return self.trace.is_known(number, move)
 
-    def _as_move(self, choice: Choice, request: Request, outcome: Outcome) -> Move:
+    def _as_move(self, choice: Choice, request: CallRequest, outcome: CallOutcome) -> Move:
         for inode in outcome.made:
             self._names[inode] = f"{choice.rank}.{self.ranks[choice.rank].made}"
         self.has_unfollowed = self.has_unfollowed or outcome.unfollowed
@@ -216,7 +216,7 @@ class Run:
         rank.request = None
         return move
 
-    def _hear(self, number: int) -> Outcome | None:
+    def _hear(self, number: int) -> CallOutcome | None:
         rank = self.ranks[number]
         before, rank.request = rank.request, None
         try:
@@ -228,7 +228,7 @@ class Run:
         except jobs.Gone:
             self._lost(number, "was ended from outside, or ended itself", "exit")
             return None
-        if isinstance(message, Request):
+        if isinstance(message, CallRequest):
             rank.request = message
         elif isinstance(message, Ended):
             rank.ended = message

@@ -12,7 +12,7 @@ from fsrace_lint.explore.messages import Answer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.explore.messages import Outcome, Probe
+    from fsrace_lint.explore.messages import CallOutcome, Probe
 
 _KINDS = {"isdir": stat.S_ISDIR, "isfile": stat.S_ISREG, "islink": stat.S_ISLNK}
 _NOT_FOLLOWING = ("lexists", "islink", "lstat")
@@ -42,7 +42,7 @@ class History:
         self._born: dict[int, int] = {}
         self._outdated: dict[tuple[int, int], list[range]] = {}
 
-    def note(self, rank: int, move: int, outcome: Outcome, *, changed: bool) -> None:
+    def note(self, rank: int, move: int, outcome: CallOutcome, *, changed: bool) -> None:
         """Remember what a move did.
 
         Args:

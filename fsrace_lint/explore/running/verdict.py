@@ -9,7 +9,7 @@ from fsrace_lint.explore.running.rank import Failure
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import Ended
-    from fsrace_lint.explore.running.rank import Rank
+    from fsrace_lint.explore.running.rank import RankProcess
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
 
@@ -58,7 +58,7 @@ def of_crash(stage: Stage, dirty: set[int], *, with_power: bool) -> Failure | No
     return None
 
 
-def of_end(ranks: list[Rank], stage: Stage, scenario: Scenario) -> Failure | None:
+def of_end(ranks: list[RankProcess], stage: Stage, scenario: Scenario) -> Failure | None:
     """Judge the end of a run, where nothing was wrong before.
 
     Args:
@@ -88,7 +88,7 @@ def _refused(kind: str, problem: str, when: str = "") -> Failure:
     return Failure(kind, first + when, details=problem, subject=first.partition(":")[0])
 
 
-def _deadlock(ranks: list[Rank]) -> Failure:
+def _deadlock(ranks: list[RankProcess]) -> Failure:
     said, details, names = [], [], []
     for number, rank in enumerate(ranks):
         if rank.request is None or rank.is_over:
@@ -102,7 +102,7 @@ def _deadlock(ranks: list[Rank]) -> Failure:
     return Failure("deadlock", text, details="\n".join(details), subject=",".join(names))
 
 
-def _disagreement(ranks: list[Rank]) -> Failure | None:
+def _disagreement(ranks: list[RankProcess]) -> Failure | None:
     ended = {number: rank.ended for number, rank in enumerate(ranks) if rank.ended and not rank.ended.error}
     values, texts = {each.value for each in ended.values()}, {each.shown for each in ended.values()}
     if len(texts) < 2 or (len(values) < 2 and b"" not in values):

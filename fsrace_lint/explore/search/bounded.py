@@ -15,7 +15,7 @@ from fsrace_lint.explore.search.director import onward
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.search.director import Director
 
 
@@ -36,7 +36,7 @@ class Bounded:
         self._most = preemptions
         self._ways: list[list[Choice]] = []
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[ScheduleRun]:
         """Give one finished run after the other, first those that switch least."""
         while True:
             yield self._director.play(self._choose)
@@ -47,13 +47,13 @@ class Bounded:
                 return
             del self._ways[-1][0]
 
-    def _choose(self, run: Run) -> Choice:
+    def _choose(self, run: ScheduleRun) -> Choice:
         at = len(run.trace.moves)
         if at == len(self._ways):
             self._ways.append(self._options(run))
         return self._ways[at][0]
 
-    def _options(self, run: Run) -> list[Choice]:
+    def _options(self, run: ScheduleRun) -> list[Choice]:
         first = onward(run).rank
         ranks = [first, *(rank for rank in run.ready() if rank != first)]
         if self._most is not None and run.preempted >= self._most and can_go_on(run):
@@ -61,7 +61,7 @@ class Bounded:
         return [Choice(rank, given) for rank in ranks for given in run.given(rank)]
 
 
-def can_go_on(run: Run) -> bool:
+def can_go_on(run: ScheduleRun) -> bool:
     """Tell whether the process that moved last can move again."""
     return bool(run.trace.moves) and run.trace.moves[-1].choice.rank in run.ready()
 
@@ -80,14 +80,14 @@ class Sampled:
         self._count = count
         self._random = random.Random(seed)  # noqa: S311  # nothing secret
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[ScheduleRun]:
         """Give one finished run after the other."""
         for number in range(self._count):
             # some runs switch often, and some hardly ever
             change = (0.9, 0.5, 0.2, 0.05)[number % 4]
             yield self._director.play(lambda run, change=change: self._choose(run, change))  # type: ignore[misc]
 
-    def _choose(self, run: Run, change: float) -> Choice:
+    def _choose(self, run: ScheduleRun, change: float) -> Choice:
         choice = onward(run)
         if self._random.random() < change:
             choice = Choice(self._random.choice(run.ready()))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
-from fsrace_lint.explore.process.told import Told
+from fsrace_lint.explore.process.told import StartMessage
 from fsrace_lint.explore.running import jobs
-from fsrace_lint.explore.running.run import Run
+from fsrace_lint.explore.running.run import ScheduleRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,22 +38,24 @@ class Director:
         self._gate = gate
         self._next: list[jobs.Process] = []
 
-    def open(self) -> Run:
+    def open(self) -> ScheduleRun:
         """Start a run; it is to be closed. The processes of the next one get ready meanwhile."""
         self.runs += 1
         processes, self._next = self._next or self._started(), []
-        run = Run(self.scenario, self._stage, processes)
+        run = ScheduleRun(self.scenario, self._stage, processes)
         self._next = self._started()
         return run
 
     def _started(self) -> list[jobs.Process]:
         size, top = self.scenario.processes, str(self._stage.top)
         return [
-            jobs.start(Told(self.scenario.function, top, rank, size, self.scenario.distributed), self._gate)
+            jobs.start(
+                StartMessage(self.scenario.function, top, rank, size, self.scenario.distributed), self._gate
+            )
             for rank in range(size)
         ]
 
-    def play(self, choose: Callable[[Run], Choice | None]) -> Run:
+    def play(self, choose: Callable[[ScheduleRun], Choice | None]) -> ScheduleRun:
         """Make a run from its start to its end.
 
         Args:
@@ -74,7 +76,7 @@ class Director:
             run.close()
         return run
 
-    def replay(self, schedule: Sequence[Choice]) -> Run:
+    def replay(self, schedule: Sequence[Choice]) -> ScheduleRun:
         """Make the moves of a schedule, and then go on without switching.
 
         Args:
@@ -88,7 +90,7 @@ class Director:
         """
         left = list(reversed(schedule))
 
-        def choose(run: Run) -> Choice:
+        def choose(run: ScheduleRun) -> Choice:
             if not left:
                 return onward(run)
             choice = left.pop()
@@ -99,14 +101,14 @@ class Director:
         return self.play(choose)
 
 
-def onward(run: Run, avoided: Sequence[int] = ()) -> Choice:
+def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:
     """Choose the process that moved last, else the first that can move."""
     ready = [rank for rank in run.ready() if rank not in avoided]
     last = run.trace.moves[-1].choice.rank if run.trace.moves else -1
     return Choice(last if last in ready else ready[0])
 
 
-def _unlike(run: Run, choice: Choice) -> str:
+def _unlike(run: ScheduleRun, choice: Choice) -> str:
     number = len(run.trace.moves) + 1
     return (
         f"at step {number} process {choice.rank} cannot do what it did: the code or its scenario has changed,"

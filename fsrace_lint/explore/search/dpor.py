@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.explore.moves import Move, Touched
-    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.search.director import Director
 
 
@@ -100,7 +100,7 @@ class Dpor:
         self._director = director
         self._nodes: list[_Node] = []
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[ScheduleRun]:
         """Give one finished run after the other."""
         while True:
             known = len(self._nodes)
@@ -117,7 +117,7 @@ class Dpor:
                 self.is_exhausted = True
                 return
 
-    def _choose(self, run: Run) -> Choice | None:
+    def _choose(self, run: ScheduleRun) -> Choice | None:
         self._note_last(run)
         at = len(run.trace.moves)
         if at < len(self._nodes):
@@ -136,12 +136,12 @@ class Dpor:
         self._nodes.append(node)
         return node.choice
 
-    def _note_last(self, run: Run) -> None:
+    def _note_last(self, run: ScheduleRun) -> None:
         at = len(run.trace.moves) - 1
         if 0 <= at < len(self._nodes):
             self._nodes[at].note(run.trace.moves[at])
 
-    def _find_races(self, run: Run, new: int) -> None:
+    def _find_races(self, run: ScheduleRun, new: int) -> None:
         """Let every race of the new moves come out the other way round some time."""
         trace = run.trace
         for second in range(new, len(trace.moves)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.moves import Schedule
     from fsrace_lint.explore.running.rank import Failure
-    from fsrace_lint.explore.running.run import Run
+    from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.search.director import Director
 
 MOST_RUNS: Final = 400
@@ -73,7 +73,7 @@ class Shrinker:
         """Follow a schedule as far as it goes; give what was done, if it fails in the same way."""
         left = list(reversed(candidate))
 
-        def choose(run: Run) -> Choice:
+        def choose(run: ScheduleRun) -> Choice:
             while left:
                 choice = left.pop()
                 if choice.rank in run.ready():
@@ -127,7 +127,7 @@ class Shrinker:
         """Try every schedule with so many switches, where a process that ends gives way for nothing."""
         ways: list[list[Choice]] = []
 
-        def choose(run: Run) -> Choice:
+        def choose(run: ScheduleRun) -> Choice:
             at = len(run.trace.moves)
             if at == len(ways):
                 ways.append(self._options(run, most))
@@ -144,7 +144,7 @@ class Shrinker:
             del ways[-1][0]
         return None
 
-    def _options(self, run: Run, most: int) -> list[Choice]:
+    def _options(self, run: ScheduleRun, most: int) -> list[Choice]:
         done = run.schedule()
         ready = run.ready()
         ranks = ready

@@ -10,7 +10,7 @@ from fsrace_lint.fixes.arguments import argument, calling, named, refuse_other
 from fsrace_lint.fixes.blocks import fresh
 from fsrace_lint.fixes.callee import called, is_pathlib_method
 from fsrace_lint.fixes.coordination import helper
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.statements import wrap
 from fsrace_lint.fixes.text import ends_in
 from fsrace_lint.fixes.writers import OPEN, written_path
@@ -59,7 +59,7 @@ def _by_helper(
     function, imports = helper(target, "atomic_write")
     arguments = [cst.Arg(path), *([] if mode is None else [cst.Arg(mode)])]
     arguments += [named(name, value) for name, value in given.items() if name in _KEPT]
-    return Change((Edit(target.call, calling(function, arguments)),), imports)
+    return Change((TreeEdit(target.call, calling(function, arguments)),), imports)
 
 
 def _written(target: Target, name: str) -> Change:
@@ -75,7 +75,7 @@ def _written(target: Target, name: str) -> Change:
     arguments += [named(key, value) for key, value in given.items() if key in _KEPT]
     write = cst.Attribute(cst.Name(stream), cst.Name("write"))
     manager = cst.Call(function, arguments)
-    inner = Edit(call, calling(write, [cst.Arg(given["data"])]))
+    inner = TreeEdit(call, calling(write, [cst.Arg(given["data"])]))
     return Change((inner, wrap(target, manager, stream)), imports)
 
 

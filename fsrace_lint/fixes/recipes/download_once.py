@@ -10,7 +10,7 @@ from fsrace_lint.fixes.arguments import calling, needed, refuse_other
 from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.coordination import helper
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
@@ -38,4 +38,4 @@ def recipe(target: Target) -> Change:
     refuse_unasked(target, path)
     function, imports = helper(target, "download_once")
     arguments = [cst.Arg(needed(call, 0, words[0])), cst.Arg(path)]
-    return Change((Edit(call, calling(function, arguments)),), imports)
+    return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -9,7 +9,7 @@ import libcst as cst
 from fsrace_lint.fixes.arguments import argument, calling, named, needed
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
 from fsrace_lint.fixes.coordination import helper
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ def recipe(target: Target) -> Change:
         raise RefusalError(f"{name.lstrip('.')} makes no more than one level")
     function, imports = helper(target, "ensure_dir")
     arguments = [cst.Arg(path), *([] if mode is None else [named("mode", mode.value)])]
-    return Change((Edit(call, calling(function, arguments)),), imports)
+    return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fsrace_lint.fixes.blocks import refuse_scattered, suite
 from fsrace_lint.fixes.coordination import refuse_collectives
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, drop
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, drop
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def recipe(target: Target) -> Change:
         inner = inner.with_changes(header=header.with_changes(newline=newline))
         return cst.With(items=[context], body=inner, leading_lines=line.leading_lines)
 
-    return Change((drop(line), Edit(following, entered)))
+    return Change((drop(line), TreeEdit(following, entered)))
 
 
 def _comments_of(node: cst.BaseStatement) -> list[cst.EmptyLine]:

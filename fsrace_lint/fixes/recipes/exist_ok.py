@@ -12,7 +12,7 @@ from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argu
 from fsrace_lint.fixes.handler import handle, refuse_handled
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.nodes import comments
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
+from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import unwrap
 from fsrace_lint.fixes.text import is_text, may_be_empty
 
@@ -33,7 +33,7 @@ def recipe(target: Target) -> Change:
         if any(_is_false(argument, "dirs_exist_ok") for argument in call.args):
             raise RefusalError("the code says that a directory that is there is an error")
         # Without its test the copy would run each time.
-        return Change((Edit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
+        return Change((TreeEdit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
     if name == "os.makedirs":
         rewrite = switch_on(call, "exist_ok", _THIRD, tree.newline)
     elif is_pathlib_method(name, "mkdir"):
@@ -42,7 +42,7 @@ def recipe(target: Target) -> Change:
         rewrite = switch_on(call, "exist_ok", third, tree.newline)
     else:
         raise RefusalError(f"{name.lstrip('.')} does not create a directory")
-    return Change((Edit(call, rewrite), *unwrap(target, _TESTS)))
+    return Change((TreeEdit(call, rewrite), *unwrap(target, _TESTS)))
 
 
 def _is_false(argument: cst.Arg, keyword: str) -> bool:
@@ -65,7 +65,7 @@ def _mkdir(target: Target) -> Change:
         raise RefusalError("the path is not the first argument")
     path_type, imports = spell(target, "pathlib", "Path", "from pathlib import Path")
     rewrite = partial(_as_method, path_type=path_type, newline=tree.newline)
-    return Change((Edit(call, rewrite), *unwrap(target, _TESTS)), imports)
+    return Change((TreeEdit(call, rewrite), *unwrap(target, _TESTS)), imports)
 
 
 def _path(call: cst.Call) -> cst.Arg:

@@ -11,7 +11,7 @@ from fsrace_lint.fixes.arguments import argument, calling, needed, refuse_other
 from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.coordination import helper
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def recipe(target: Target) -> Change:
         folder = needed(call, 1, "extract_dir")
         refuse_unasked(target, folder)
         arguments = [cst.Arg(needed(call, 0, "filename")), cst.Arg(folder)]
-        return Change((Edit(call, calling(function, arguments)),), imports)
+        return Change((TreeEdit(call, calling(function, arguments)),), imports)
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "extractall":
         raise RefusalError("what unpacks the archive is not known to unpack all of it into a folder")
     refuse_other(call, 1, "path", "filter")
@@ -41,7 +41,7 @@ def recipe(target: Target) -> Change:
     archive = call.func.value
     if isinstance(archive, cst.Call):
         arguments = [cst.Arg(_opened(target, archive)), cst.Arg(destination)]
-        return Change((Edit(call, calling(function, arguments)),), imports)
+        return Change((TreeEdit(call, calling(function, arguments)),), imports)
     return _without_opening(target, archive, function, destination, imports)
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 from fsrace_lint.fixes.arguments import switch_on
 from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
 from fsrace_lint.fixes.imports import spell
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, Target
+from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import wrap
 
 _HANDLED: Final = frozenset(("ignore_errors", "onerror", "onexc"))
@@ -26,10 +26,10 @@ def recipe(target: Target) -> Change:
     if is_pathlib_method(name, "unlink"):
         refuse_text_argument(name, call)
         first = 0 if name.startswith(".") else 1
-        return Change((Edit(call, switch_on(call, "missing_ok", first, tree.newline)),))
+        return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)),))
     if name == "shutil.rmtree":
         _check_rmtree(call)
-        return Change((Edit(call, switch_on(call, "ignore_errors", 1, tree.newline)),))
+        return Change((TreeEdit(call, switch_on(call, "ignore_errors", 1, tree.newline)),))
     if name == ".rmdir" and call.args:
         raise RefusalError("a path's rmdir takes no arguments, so this is not pathlib")
     if name in ("os.remove", "os.unlink", "os.rmdir") or is_pathlib_method(name, "rmdir"):

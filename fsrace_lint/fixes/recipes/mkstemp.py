@@ -12,7 +12,7 @@ from fsrace_lint.fixes.arguments import argument, calling, named, needed
 from fsrace_lint.fixes.blocks import beside, fresh, own_line, statement_of
 from fsrace_lint.fixes.callee import called
 from fsrace_lint.fixes.imports import spell
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.writers import OPEN, written_path
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _opened_at_once(target: Target, given: cst.Arg) -> Change:
             arguments.append(named(name, found.value))
     function, imports = spell(target, "tempfile", "NamedTemporaryFile", "import tempfile")
     arguments.append(named("delete", cst.Name("False")))
-    return Change((Edit(opening, calling(function, arguments)),), imports)
+    return Change((TreeEdit(opening, calling(function, arguments)),), imports)
 
 
 def _assignment_around(target: Target) -> cst.SimpleStatementLine:

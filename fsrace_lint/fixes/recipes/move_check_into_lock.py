@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fsrace_lint.fixes.blocks import is_asked_in
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, drop
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, drop
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
@@ -58,7 +58,7 @@ def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
             )
         return cst.FlattenSentinel([*before, moved])
 
-    return Change((Edit(branch, swapped),))
+    return Change((TreeEdit(branch, swapped),))
 
 
 def _brought_in(target: Target, lock: cst.With) -> Change:
@@ -69,7 +69,7 @@ def _brought_in(target: Target, lock: cst.With) -> Change:
         if statement is lock or not isinstance(lock.body, cst.IndentedBlock):
             break
         if isinstance(statement, cst.If) and is_asked_in(target, statement.test) and _only_leaves(statement):
-            return Change((drop(statement), Edit(lock.body, partial(_beginning, asked=statement))))
+            return Change((drop(statement), TreeEdit(lock.body, partial(_beginning, asked=statement))))
     raise RefusalError("the test is no branch around the lock, and does not leave the function before it")
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.nodes import comments
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
@@ -27,7 +27,7 @@ def recipe(target: Target) -> Change:
             raise RefusalError("a comment would be lost")
         return Change((put(inner, inner.func),))
     function, imports = spell(target, "functools", "partial", "import functools")
-    return Change((Edit(inner, partial(_later, function=function)),), imports)
+    return Change((TreeEdit(inner, partial(_later, function=function)),), imports)
 
 
 def _later(call: cst.Call, function: cst.BaseExpression) -> cst.Call:

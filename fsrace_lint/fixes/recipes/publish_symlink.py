@@ -9,7 +9,7 @@ import libcst as cst
 from fsrace_lint.fixes.arguments import calling, needed, refuse_other
 from fsrace_lint.fixes.callee import called, is_pathlib_method
 from fsrace_lint.fixes.coordination import helper
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
@@ -32,4 +32,4 @@ def recipe(target: Target) -> Change:
         raise RefusalError(f"{name.lstrip('.')} makes no symbolic link")
     function, imports = helper(target, "publish_symlink")
     arguments = [cst.Arg(source), cst.Arg(link)]
-    return Change((Edit(call, calling(function, arguments)),), imports)
+    return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -11,7 +11,7 @@ from libcst import matchers as m
 from fsrace_lint.fixes.arguments import argument, named, needed, with_keyword
 from fsrace_lint.fixes.callee import called, is_pathlib_method
 from fsrace_lint.fixes.imports import spell
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def recipe(target: Target) -> Change:
     folder = cst.Call(cst.Attribute(path, cst.Name("dirname")), [cst.Arg(place.deep_clone())])
     beside = cst.BooleanOperation(folder, cst.Or(), cst.SimpleString('"."'))
     return Change(
-        (Edit(making, partial(with_keyword, added=named("dir", beside), newline=tree.newline)),), imports
+        (TreeEdit(making, partial(with_keyword, added=named("dir", beside), newline=tree.newline)),), imports
     )
 
 

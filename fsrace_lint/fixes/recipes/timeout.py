@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import argument, named, with_keyword
-from fsrace_lint.fixes.recipe import Change, Edit, RefusalError, put
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
@@ -29,5 +29,5 @@ def recipe(target: Target) -> Change:
     if given is not None:
         return Change((put(given.value, seconds),))
     return Change(
-        (Edit(call, partial(with_keyword, added=named("timeout", seconds), newline=target.tree.newline)),)
+        (TreeEdit(call, partial(with_keyword, added=named("timeout", seconds), newline=target.tree.newline)),)
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.fixes import Patch
     from fsrace_lint.integrations.server.answers import Document
-    from fsrace_lint.integrations.server.sessions import Result
+    from fsrace_lint.integrations.server.sessions import SessionResult
 
 FIX_ALL: Final = "source.fixAll.fsrace"
 KINDS: Final = (types.CodeActionKind.QuickFix, FIX_ALL)
@@ -63,7 +63,7 @@ def _mark(finding: Finding) -> str:
 
 
 def offered(
-    result: Result, where: types.Range, only: Sequence[str] | None
+    result: SessionResult, where: types.Range, only: Sequence[str] | None
 ) -> Iterator[tuple[types.CodeAction, Wanted]]:
     """Yield the actions for a range, without their edits.
 

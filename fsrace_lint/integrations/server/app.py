@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 from fsrace_lint import __version__
 from fsrace_lint.integrations.server.analysis import Where
 from fsrace_lint.integrations.server.answers import SOURCE, Document, Wishes
-from fsrace_lint.integrations.server.sessions import Result, Session, place
+from fsrace_lint.integrations.server.sessions import Session, SessionResult, place
 from fsrace_lint.integrations.server.worker import Worker
 from fsrace_lint.pipeline.discover import SUFFIXES
 from fsrace_lint.report.words import visible
@@ -231,7 +231,7 @@ class Server(LanguageServer):
     def told(self, session: Session, answer: Any) -> None:
         """Take what the work on a project came to."""
         self._watch(session.analysis.baseline)
-        if isinstance(answer, Result):
+        if isinstance(answer, SessionResult):
             self._told.pop(session.where, None)
             self._show(answer)
         elif answer is not None:
@@ -246,7 +246,7 @@ class Server(LanguageServer):
         self._watched.add(baseline.name)
         self.client_register_capability(watching(f"baseline-{len(self._watched)}", f"**/{baseline.name}"))
 
-    def _show(self, result: Result) -> None:
+    def _show(self, result: SessionResult) -> None:
         uri = result.document.uri
         diagnostics = [diagnostic for _, diagnostic in result.found]
         known = self.document(uri)
@@ -283,7 +283,7 @@ class Server(LanguageServer):
             if uri in self._ids
         )
 
-    def numbered(self, result: Result | None, uri: str) -> tuple[str, list[types.Diagnostic]]:
+    def numbered(self, result: SessionResult | None, uri: str) -> tuple[str, list[types.Diagnostic]]:
         """Give the diagnostics of a document with a name that changes when they do, and never comes again."""
         diagnostics = [] if result is None else [diagnostic for _, diagnostic in result.found]
         known = self._ids.get(uri)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.fixes import Patch
-    from fsrace_lint.integrations.server.sessions import Result, Session
+    from fsrace_lint.integrations.server.sessions import Session, SessionResult
 
 _FILES: Final = types.FileOperationRegistrationOptions(
     filters=[
@@ -165,7 +165,7 @@ def _repairs(server: Server) -> None:
         return action
 
 
-async def _newest(server: Server, uri: str) -> Result | None:
+async def _newest(server: Server, uri: str) -> SessionResult | None:
     session = server.of.get(uri)
     return None if session is None else await session.newest(uri)
 
@@ -194,7 +194,7 @@ async def _fill(server: Server, action: types.CodeAction, wanted: Wanted) -> boo
     return True
 
 
-async def _repaired(server: Server, session: Session, result: Result, wanted: Wanted) -> Patch | None:
+async def _repaired(server: Server, session: Session, result: SessionResult, wanted: Wanted) -> Patch | None:
     document = result.document
 
     def pulse() -> None:

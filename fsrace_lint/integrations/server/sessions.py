@@ -28,7 +28,7 @@ DEBOUNCE: Final = 0.25
 """Seconds without a change after which a project is looked at."""
 
 
-class Result(NamedTuple):
+class SessionResult(NamedTuple):
     """What was found in a document at one version."""
 
     document: Document
@@ -62,7 +62,7 @@ class Session:
         """
         self.where = where
         self.documents: dict[str, Path] = {}
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, SessionResult] = {}
         self.analysis = Analysis(where)
         self._worker = worker
         self._tell = tell
@@ -129,7 +129,7 @@ class Session:
     def _answered(self, generation: int, answer: Any) -> None:
         if generation != self._generation:
             return
-        if isinstance(answer, Result):
+        if isinstance(answer, SessionResult):
             if answer.document.uri not in self.documents:
                 return
             self.results[answer.document.uri] = answer
@@ -154,7 +154,7 @@ class Session:
         self._waiting.append(future)
         await future
 
-    async def newest(self, uri: str) -> Result | None:
+    async def newest(self, uri: str) -> SessionResult | None:
         """Give what is known of a document once nothing newer is to come; None if there is nothing."""
         while uri in self.documents and not self.is_fresh(uri):
             await self.settle()
@@ -194,7 +194,9 @@ def _work(
                 means.pulse()
                 findings = analysis.judge(file, means.pulse)
                 writer = Writer(document, analysis.sources(), means.wishes)
-                means.post(Result(document, file, tuple((one, writer.diagnostic(one)) for one in findings)))
+                means.post(
+                    SessionResult(document, file, tuple((one, writer.diagnostic(one)) for one in findings))
+                )
     except SupersededError:
         return
     except (*MISTAKES, internal_error.InternalError) as error:

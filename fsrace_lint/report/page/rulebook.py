@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.findings.finding import Finding
     from fsrace_lint.report import Tool
-    from fsrace_lint.report.pages import Part
+    from fsrace_lint.report.pages import PagePart
 
 
 def occurring(findings: Sequence[Finding], tool: Tool) -> list[tuple[RuleInfo, int]]:
@@ -54,7 +54,7 @@ def _page(rule: RuleInfo, places: Sequence[Markup]) -> Markup:
     return tag("details", summary, body, class_="rule")
 
 
-def _paragraph(part: Part) -> Iterator[Markup]:
+def _paragraph(part: PagePart) -> Iterator[Markup]:
     if part.code:
         yield tag("h4", part.label)
         shown = Markup("\n").join(markup(code(line)) for line in part.code.split("\n"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
-    from fsrace_lint.catalog.entries import Lock as LockEntry
+    from fsrace_lint.catalog.entries import LockEntry
 
 
 class Locks:
