@@ -16,14 +16,13 @@ from flake8.violation import Violation  # type: ignore[import-untyped,unused-ign
 
 from fsrace_lint import __version__
 from fsrace_lint.config import settings
+from fsrace_lint.config.settings import SettingsError
 from fsrace_lint.engine.parallel.progress import SILENT
 from fsrace_lint.files import source
-from fsrace_lint.pipeline import check, discover, internal_error, project_link, project_settings
+from fsrace_lint.pipeline import check, discover, internal_error, project_settings
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
-from fsrace_lint.pipeline.project_link import RULE_FAILURE
 from fsrace_lint.pipeline.run import Run
-from fsrace_lint.pipeline.settings_errors import MISTAKES
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -117,13 +116,13 @@ class Plugin:
                 in one of flake8's processes can leave the others, and flake8, waiting for a lock.
         """
         try:
-            with internal_error.guard(*MISTAKES):
+            with internal_error.guard(SettingsError):
                 for root in dict.fromkeys(settings.find_root(Path(name)) for name in cls.named):
                     chosen = _settings(root, cls.profile)
                     is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
                     if is_project and cls.stdin is None and _forks():
                         _run(chosen)
-        except (*MISTAKES, internal_error.InternalError) as error:
+        except (SettingsError, internal_error.InternalError) as error:
             raise ExecutionError(visible(f"fsrace-lint: {error}")) from error
 
     def run(self) -> Iterator[Flake8Row]:
@@ -135,13 +134,13 @@ class Plugin:
                     yield self._row(each.line, each.column, each.code, each.message)
             return
         try:
-            with internal_error.guard(*MISTAKES):
+            with internal_error.guard(SettingsError):
                 try:
                     found = list(self._found(_run))
                 except ChangedError:
                     found = list(self._found(_run_anew))
-        except (*MISTAKES, internal_error.InternalError) as error:
-            yield 1, 0, visible(f"{RULE_FAILURE} {error}"), type(self)
+        except (SettingsError, internal_error.InternalError) as error:
+            yield 1, 0, visible(f"FSR002 {error}"), type(self)
             return
         for finding in found:
             span = finding.place.span
@@ -163,6 +162,8 @@ class Plugin:
         if known is None and self.filename != self.stdin:
             read = source.read(file, chosen.root)
             if isinstance(read, source.Unreadable):
+                from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: for their names
+
                 yield from project_link.unreadable([read], chosen)
                 return
         text = "".join(self.lines)

@@ -420,7 +420,7 @@ class TestWhatGoesWrong:
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_a_bug_of_ours_where_flake8_can_still_say_so(self, jobs: int, tmp_path: Path) -> None:
-        done = self.broken("Run.link", tmp_path, jobs)
+        done = self.broken("run.Run.link", tmp_path, jobs)
         first, second = done.stdout.splitlines()
         assert first == "There was a critical error during execution of Flake8:"
         assert second.startswith("fsrace-lint: internal failure: KeyError: 'oh no' (")
@@ -428,7 +428,7 @@ class TestWhatGoesWrong:
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_a_bug_of_ours_in_one_of_flake8s_processes(self, jobs: int, tmp_path: Path) -> None:
         """An exception there can leave flake8 waiting for ever."""
-        done = self.broken("Run.check_file", tmp_path, jobs)
+        done = self.broken("run.Run.check_file", tmp_path, jobs)
         start = ".py:1:1: FSR002 internal failure: KeyError: 'oh no' ("
         assert [row[3:].startswith(start) for row in done.stdout.splitlines()] == [True, True]
 
@@ -436,14 +436,14 @@ class TestWhatGoesWrong:
         project(folder, {"a.py": HAZARD, "b.py": HAZARD})
         program = f"""
             import multiprocessing, sys
-            from fsrace_lint import pipeline
+            from fsrace_lint.pipeline import project_settings, run
             from flake8.main.cli import main
 
             def broken(*arguments):
                 raise KeyError("oh no")
 
             multiprocessing.set_start_method("fork")  # others import what is broken anew
-            pipeline.{what} = broken
+            {what} = broken
             sys.exit(main(["--isolated", "--select=FSR", "--jobs={jobs}", "."]))
             """
         command = [sys.executable, "-c", dedent(program)]

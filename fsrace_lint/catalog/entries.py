@@ -17,6 +17,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from fsrace_lint.config.settings import SettingsError
+
 First: TypeAlias = Literal["global", "local", "group", "filesystem"]
 """Of what a process is the first: the job, its node, its process group, all that share a filesystem."""
 
@@ -44,7 +46,7 @@ Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation", "addres
 """Why a value differs from process to process."""
 
 
-class CatalogError(Exception):
+class CatalogError(SettingsError):
     """An entry that cannot be read; the message names the file, the kind and the key."""
 
 

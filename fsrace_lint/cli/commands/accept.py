@@ -13,7 +13,7 @@ from fsrace_lint.cli.commands import write
 from fsrace_lint.cli.commands.options import leave, one_project
 from fsrace_lint.cli.terminal import FAILED
 from fsrace_lint.findings import baseline
-from fsrace_lint.pipeline import accept_baseline, comments
+from fsrace_lint.pipeline import accept_baseline
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -219,6 +219,8 @@ def _add_noqa(results: Results, reason: str, watch: Watch, *, clean: bool) -> tu
     Returns:
         How many findings are left without one, and what became of the files.
     """
+    from fsrace_lint.pipeline import comments  # noqa: PLC0415  # the rules: not needed where it is not asked for
+
     made = [(run, *comments.add_noqa(run, one, reason)) for run, one in results]
     written = write.write([(run, patches) for run, patches, _ in made], watch, clean=clean)
     refusals = [(refusal.finding, refusal.reason) for _, _, refused in made for refusal in refused]

@@ -12,8 +12,8 @@ import click
 
 from fsrace_lint.cli.terminal import FAILED
 from fsrace_lint.config import settings
+from fsrace_lint.config.settings import SettingsError
 from fsrace_lint.pipeline import project_cache, project_settings
-from fsrace_lint.pipeline.settings_errors import MISTAKES
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _folder(path: Path, named: Path | None) -> Folder:
         _fail(f"{path}: no such file or folder")
     try:
         found = project_cache.folder_of(project_settings.read_settings(settings.find_root(path)))
-    except MISTAKES as error:
+    except SettingsError as error:
         _fail(str(error))
     if found is None:
         _fail(f"{path}: a folder that is no project has no cache, unless --cache-dir names one")

@@ -12,7 +12,6 @@ from fsrace_lint.cli.commands.grouped_options import Grouped, Jobs
 from fsrace_lint.cli.commands.options import choosing, leave, run
 from fsrace_lint.cli.commands.progress_bar import Watch, talking
 from fsrace_lint.engine.parallel import machine
-from fsrace_lint.pipeline import preview
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,6 +126,8 @@ def check(  # one parameter an option
     accept.act(results, checked, choices, watch)
     output.spare(wanted, results)
     if output.showing_fixes(wanted):
+        from fsrace_lint.pipeline import preview  # noqa: PLC0415  # libcst: few formats show fixes
+
         checked = preview.preview(results, checked)
     written = output.deliver(checked, wanted, watch, color=color, statistics=statistics)
     accept.look_after_baselines(results, checked, watch, prune=choices["prune_baseline"])

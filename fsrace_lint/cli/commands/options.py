@@ -15,12 +15,11 @@ from fsrace_lint.cli.commands import cache, completion, stdin
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND
 from fsrace_lint.config import settings
-from fsrace_lint.config.settings import Settings
+from fsrace_lint.config.settings import Settings, SettingsError
 from fsrace_lint.pipeline import check, merge, project_settings, stdin_file
 from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.pipeline.project_settings import NAMES
 from fsrace_lint.pipeline.run import Checked
-from fsrace_lint.pipeline.settings_errors import MISTAKES
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ def load(
             continue
         try:
             chosen[path] = read(settings.find_root(path))
-        except MISTAKES as error:
+        except SettingsError as error:
             problems.append(report.Problem("", str(error)))
     return chosen, problems
 

@@ -9,7 +9,7 @@ import click
 
 from fsrace_lint import report
 from fsrace_lint.cli.terminal import FAILED
-from fsrace_lint.pipeline import merge, repair
+from fsrace_lint.pipeline import merge
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report.words import count, visible
 
@@ -65,12 +65,16 @@ def write(made: Made, watch: Watch, *, clean: bool) -> Written:
     for run, patches in made:
         for patch in patches:
             _write(patch, run, written)
+        from fsrace_lint.pipeline import repair  # noqa: PLC0415  # libcst: not needed where nothing is written
+
         repair.sweep(run)
     return written
 
 
 def _write(patch: Patch, run: Run, written: Written) -> None:
     try:
+        from fsrace_lint.pipeline import repair  # noqa: PLC0415  # as above
+
         obstacle = repair.write(patch, run)
     except OSError as error:
         written.problems.append(report.Problem(patch.path, f"cannot be written: {error.strerror or error}"))

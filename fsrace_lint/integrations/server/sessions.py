@@ -8,11 +8,11 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fsrace_lint.config import settings
+from fsrace_lint.config.settings import SettingsError
 from fsrace_lint.integrations.server.analysis import Analysis, Where
 from fsrace_lint.integrations.server.answers import Document, Wishes, Writer
 from fsrace_lint.integrations.server.worker import SupersededError, Worker
 from fsrace_lint.pipeline import internal_error
-from fsrace_lint.pipeline.settings_errors import MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -188,7 +188,7 @@ def _work(
 ) -> None:
     """Bring an analysis up to date, and post what is found in each document; then None, or what is wrong."""
     try:
-        with internal_error.guard(*MISTAKES, SupersededError):
+        with internal_error.guard(SettingsError, SupersededError):
             analysis.update({file: document.text for document, file in placed}, disk, means.reading)
             for document, file in placed:
                 means.pulse()
@@ -199,7 +199,7 @@ def _work(
                 )
     except SupersededError:
         return
-    except (*MISTAKES, internal_error.InternalError) as error:
+    except (SettingsError, internal_error.InternalError) as error:
         means.post(str(error))
         return
     means.post(None)
