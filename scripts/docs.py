@@ -21,7 +21,7 @@ import settings_schema
 from fsrace_lint import rules
 from fsrace_lint.cli import manual
 from fsrace_lint.report.pages import paragraphs
-from fsrace_lint.rules.references import ABOUT, CWES
+from fsrace_lint.rules.references import CWES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,7 +76,7 @@ def linked(paragraph: str) -> str:
         return re.sub(r"`([a-z-]+)`", r"[`\1`](../settings.md#\1)", paragraph)
     if not paragraph.startswith("**References:**"):
         return paragraph
-    names = "|".join(re.escape(name) for about in ABOUT.values() for name in about.incidents)
+    names = "|".join(re.escape(name) for loaded in rules.load() for name in loaded.rule.incidents)
 
     def link(found: re.Match[str]) -> str:
         name = " ".join(found[1].split())

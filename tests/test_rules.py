@@ -127,9 +127,9 @@ class TestPages:
             assert patch.after.decode() == example(loaded, "Good")
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_a_page_is_a_file_of_a_hundred_lines(self, loaded: LoadedRule) -> None:
+    def test_a_rule_with_its_page_is_one_short_file(self, loaded: LoadedRule) -> None:
         file = Path(rules.__file__).parent / f"{loaded.rule.name.replace('-', '_')}.py"
-        assert len(file.read_text("utf-8").splitlines()) <= 110
+        assert len(file.read_text("utf-8").splitlines()) <= 125
 
 
 class TestCaseFiles:

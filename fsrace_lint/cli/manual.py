@@ -16,7 +16,8 @@ from fsrace_lint.files import source
 from fsrace_lint.pipeline.run import Run
 from fsrace_lint.report import text
 from fsrace_lint.report.json import witness as as_json
-from fsrace_lint.rules.references import ABOUT, CWES, HELPED
+from fsrace_lint.rules.references import CWES
+from fsrace_lint.rules.remedies import HELPED
 
 if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding, Fix, Witness
@@ -120,16 +121,16 @@ def settings(loaded: LoadedRule) -> tuple[str, ...]:
         return ()
     recipes = {name for fix in fixes(loaded) for name in (fix.recipe, fix.otherwise)}
     helped = ("helper-module",) if recipes & HELPED else ()
-    return ("profile", *ABOUT[loaded.rule.code].settings, *helped, "catalog")
+    return ("profile", *loaded.rule.settings, *helped, "catalog")
 
 
 def references(loaded: LoadedRule) -> tuple[str, ...]:
     """Give what a rule rests on: its weakness, what systems promise, and incidents."""
-    about = ABOUT[loaded.rule.code]
     cwe = loaded.rule.cwe
     weakness = (f"CWE-{cwe}: {CWES[cwe]}",) if cwe else ()
-    incidents = (f"{name}, in docs/incidents.md" for name in about.incidents)
-    return (*weakness, *about.promises, *incidents)
+    incidents = (f"{name}, in docs/incidents.md" for name in loaded.rule.incidents)
+    promises = (promise.value for promise in loaded.rule.promises)
+    return (*weakness, *promises, *incidents)
 
 
 def page(loaded: LoadedRule) -> str:
@@ -173,7 +174,6 @@ def document(chosen: tuple[LoadedRule, ...]) -> dict[str, Json]:
 
 def _rule(loaded: LoadedRule) -> Json:
     rule, said, shown = loaded.rule, sections(loaded), witness(loaded)
-    about = ABOUT[rule.code]
     offered: list[Json] = [
         {
             "recipe": fix.recipe,
@@ -200,5 +200,5 @@ def _rule(loaded: LoadedRule) -> Json:
         "fix": said.fix,
         "silent_when": said.silent_when,
         "settings": [*settings(loaded)],
-        "references": {"promises": [*about.promises], "incidents": [*about.incidents]},
+        "references": {"promises": [each.value for each in rule.promises], "incidents": [*rule.incidents]},
     }

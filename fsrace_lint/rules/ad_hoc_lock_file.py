@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import FILELOCK
 
 if TYPE_CHECKING:
@@ -47,7 +47,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR501", name="ad-hoc-lock-file", cwe=367, remedies=(FILELOCK,))
+RULE = Rule(
+    code="FSR501",
+    name="ad-hoc-lock-file",
+    cwe=367,
+    remedies=(FILELOCK,),
+    promises=(
+        Promise.EXCL,
+        Promise.FLOCK,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from fsrace_lint.analysis.accesses.model import Access
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.files.spans import Place
 from fsrace_lint.findings.finding import Applicability, Finding, Fix, Related, Severity, Witness, WitnessStep
+from fsrace_lint.rules.references import Promise
 from fsrace_lint.rules.remedies import FixTemplate
 from fsrace_lint.syntax.unparse import spell
 
@@ -23,14 +24,18 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.model import Misuse
     from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
 
+STORAGE: Final = ("filesystem", "shared-paths", "local-paths")
+"""The settings that say on which storage paths lie."""
 _SHOWN_CALLS: Final = 4
 
 __all__ = [
+    "STORAGE",
     "Applicability",
     "Evidence",
     "Fix",
     "FixTemplate",
     "Place",
+    "Promise",
     "Related",
     "Rule",
     "Severity",
@@ -53,7 +58,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     `name` is the name of the rule's file with dashes. `default_from` is the
     weakest evidence with which the default profile reports it; None leaves it to
     the strict profile. `remedies` are what can be done about its findings; the only
-    one is offered with every finding that offers nothing of its own.
+    one is offered with every finding that offers nothing of its own. `promises` are what
+    it knows of systems and libraries, `incidents` sections of docs/incidents.md, and `settings` the
+    keys that change what it reports or offers, besides those that select rules and files.
     """
 
     code: str
@@ -62,6 +69,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity = Severity.ERROR
     default_from: Evidence | None = Evidence.PLAUSIBLE
     remedies: tuple[FixTemplate, ...] = ()
+    promises: tuple[Promise, ...] = ()
+    incidents: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     def finding(
         self,

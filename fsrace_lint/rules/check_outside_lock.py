@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep, tested
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, tested
 from fsrace_lint.rules.remedies import CHECK_IN_LOCK
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_IN_LOCK,))
+RULE = Rule(
+    code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_IN_LOCK,), promises=(Promise.FLOCK,)
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

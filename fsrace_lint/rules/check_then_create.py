@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import (
     Evidence,
+    Promise,
     Rule,
     done_at,
     double_create_witness,
@@ -60,7 +61,17 @@ if TYPE_CHECKING:
     from fsrace_lint.files.spans import Span
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR102", name="check-then-create", cwe=367, remedies=CREATING)
+RULE = Rule(
+    code="FSR102",
+    name="check-then-create",
+    cwe=367,
+    remedies=CREATING,
+    promises=(
+        Promise.TRUNC,
+        Promise.SYMLINK,
+        Promise.EXCL,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Fix, Related, Rule, check_then_act_witness, tested
+from fsrace_lint.rules.base import Applicability, Fix, Promise, Related, Rule, check_then_act_witness, tested
 from fsrace_lint.rules.remedies import MISSING_OK
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR103", name="check-then-delete", cwe=367)
+RULE = Rule(code="FSR103", name="check-then-delete", cwe=367, promises=(Promise.UNLINK,))
 
 
 def check(project: Project) -> Iterator[Finding]:

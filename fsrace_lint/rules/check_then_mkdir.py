@@ -41,6 +41,7 @@ from fsrace_lint.rules.base import (
     Applicability,
     Evidence,
     Fix,
+    Promise,
     Rule,
     check_then_act_witness,
     double_create_witness,
@@ -55,7 +56,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR101", name="check-then-mkdir", cwe=367)
+RULE = Rule(
+    code="FSR101",
+    name="check-then-mkdir",
+    cwe=367,
+    promises=(Promise.MKDIR,),
+    incidents=("SageMaker training toolkit",),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import READ_AND_HANDLE
 
 if TYPE_CHECKING:
@@ -58,7 +58,18 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR104", name="check-then-read", cwe=367, default_from=None, remedies=(READ_AND_HANDLE,))
+RULE = Rule(
+    code="FSR104",
+    name="check-then-read",
+    cwe=367,
+    default_from=None,
+    remedies=(READ_AND_HANDLE,),
+    promises=(
+        Promise.UNLINK,
+        Promise.RENAME,
+        Promise.NFS,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

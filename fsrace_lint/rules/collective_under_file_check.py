@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, missed_collective_finding
+from fsrace_lint.rules.base import Promise, Rule, missed_collective_finding
 from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
 
 if TYPE_CHECKING:
@@ -52,7 +52,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR403", name="collective-under-file-check", cwe=833, remedies=(DECIDE_ON_MAIN,))
+RULE = Rule(
+    code="FSR403",
+    name="collective-under-file-check",
+    cwe=833,
+    remedies=(DECIDE_ON_MAIN,),
+    promises=(
+        Promise.COLLECTIVE,
+        Promise.NFS,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

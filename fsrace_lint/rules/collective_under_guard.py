@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, missed_collective_finding
+from fsrace_lint.rules.base import Promise, Rule, missed_collective_finding
 from fsrace_lint.rules.remedies import ALL_CALL_IT
 
 if TYPE_CHECKING:
@@ -51,7 +51,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR402", name="collective-under-guard", cwe=833, remedies=(ALL_CALL_IT,))
+RULE = Rule(
+    code="FSR402",
+    name="collective-under-guard",
+    cwe=833,
+    remedies=(ALL_CALL_IT,),
+    promises=(Promise.COLLECTIVE,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import ENTER_THE_CONTEXT
 
 if TYPE_CHECKING:
@@ -48,7 +48,11 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
-    code="FSR410", name="context-never-entered", default_from=Evidence.NONE, remedies=(ENTER_THE_CONTEXT,)
+    code="FSR410",
+    name="context-never-entered",
+    default_from=Evidence.NONE,
+    remedies=(ENTER_THE_CONTEXT,),
+    promises=(Promise.WITH,),
 )
 
 

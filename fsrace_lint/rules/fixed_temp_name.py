@@ -41,7 +41,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Place, Related, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import Evidence, Place, Promise, Related, Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import MKSTEMP
 
 if TYPE_CHECKING:
@@ -51,7 +51,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR205", name="fixed-temp-name", cwe=377, remedies=(MKSTEMP,))
+RULE = Rule(
+    code="FSR205",
+    name="fixed-temp-name",
+    cwe=377,
+    remedies=(MKSTEMP,),
+    promises=(
+        Promise.TRUNC,
+        Promise.RENAME,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

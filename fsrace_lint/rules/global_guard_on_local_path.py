@@ -43,7 +43,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Rule, Witness, WitnessStep, done_at, one_per_call, related
+from fsrace_lint.rules.base import (
+    STORAGE,
+    Promise,
+    Rule,
+    Witness,
+    WitnessStep,
+    done_at,
+    one_per_call,
+    related,
+)
 from fsrace_lint.rules.remedies import LOCAL_GUARD
 
 if TYPE_CHECKING:
@@ -53,7 +62,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.node_visibility import Absence
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR406", name="global-guard-on-local-path", remedies=(LOCAL_GUARD,))
+RULE = Rule(
+    code="FSR406",
+    name="global-guard-on-local-path",
+    remedies=(LOCAL_GUARD,),
+    promises=(Promise.TMP,),
+    settings=STORAGE,
+)
 
 
 _LOST: Final = "process 1 does not find it, on the disk of node 1"

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import GUARD_LATER
 
 if TYPE_CHECKING:
@@ -51,7 +51,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR404", name="guard-before-init", default_from=Evidence.EVIDENT, remedies=(GUARD_LATER,))
+RULE = Rule(
+    code="FSR404",
+    name="guard-before-init",
+    default_from=Evidence.EVIDENT,
+    remedies=(GUARD_LATER,),
+    promises=(Promise.GROUP,),
+)
 
 _LOST = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import MKSTEMP, NAMING, OWN_FILE
 
 if TYPE_CHECKING:
@@ -40,7 +40,17 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR207", name="insecure-mktemp", cwe=377, default_from=Evidence.NONE, remedies=NAMING)
+RULE = Rule(
+    code="FSR207",
+    name="insecure-mktemp",
+    cwe=377,
+    default_from=Evidence.NONE,
+    remedies=NAMING,
+    promises=(
+        Promise.MKTEMP,
+        Promise.EXCL,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

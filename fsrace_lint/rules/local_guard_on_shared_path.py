@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import STORAGE, Promise, Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import GLOBAL_GUARD
 
 if TYPE_CHECKING:
@@ -47,7 +47,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.per_node import PerNodeAccess
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR405", name="local-guard-on-shared-path", remedies=(GLOBAL_GUARD,))
+RULE = Rule(
+    code="FSR405",
+    name="local-guard-on-shared-path",
+    remedies=(GLOBAL_GUARD,),
+    promises=(
+        Promise.RENAME,
+        Promise.UNLINK,
+    ),
+    settings=STORAGE,
+)
 
 _WHO: Final = {
     "test": "the first process of every node",

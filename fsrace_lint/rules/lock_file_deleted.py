@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import DROP_UNLINK
 
 if TYPE_CHECKING:
@@ -44,7 +44,17 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR502", name="lock-file-deleted", cwe=667, remedies=(DROP_UNLINK,))
+RULE = Rule(
+    code="FSR502",
+    name="lock-file-deleted",
+    cwe=667,
+    remedies=(DROP_UNLINK,),
+    promises=(
+        Promise.FLOCK,
+        Promise.OPEN,
+    ),
+    incidents=("WebDataset",),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

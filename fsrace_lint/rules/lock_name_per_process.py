@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import ONE_LOCK_NAME
 
 if TYPE_CHECKING:
@@ -46,7 +46,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.model import Lock
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR505", name="lock-name-per-process", cwe=667, remedies=(ONE_LOCK_NAME,))
+RULE = Rule(
+    code="FSR505",
+    name="lock-name-per-process",
+    cwe=667,
+    remedies=(ONE_LOCK_NAME,),
+    promises=(
+        Promise.FLOCK,
+        Promise.HASH,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

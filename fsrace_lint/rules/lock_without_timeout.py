@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import TIMEOUT
 
 if TYPE_CHECKING:
@@ -42,7 +42,14 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR503", name="lock-without-timeout", cwe=833, default_from=None, remedies=(TIMEOUT,))
+RULE = Rule(
+    code="FSR503",
+    name="lock-without-timeout",
+    cwe=833,
+    default_from=None,
+    remedies=(TIMEOUT,),
+    promises=(Promise.FLOCK,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

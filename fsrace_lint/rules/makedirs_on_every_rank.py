@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Severity, Witness, WitnessStep
+from fsrace_lint.rules.base import STORAGE, Evidence, Promise, Rule, Severity, Witness, WitnessStep
 from fsrace_lint.rules.remedies import ENSURE_DIR
 
 if TYPE_CHECKING:
@@ -54,6 +54,12 @@ RULE = Rule(
     severity=Severity.WARNING,
     default_from=None,
     remedies=(ENSURE_DIR,),
+    promises=(
+        Promise.MKDIR,
+        Promise.NFS,
+    ),
+    incidents=("Lingua",),
+    settings=STORAGE,
 )
 
 

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep, happens, one_per_call
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, happens, one_per_call
 from fsrace_lint.rules.remedies import ORDERING, for_barrier
 
 if TYPE_CHECKING:
@@ -52,7 +52,14 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR401", name="missing-barrier", cwe=362, remedies=ORDERING)
+RULE = Rule(
+    code="FSR401",
+    name="missing-barrier",
+    cwe=362,
+    remedies=ORDERING,
+    promises=(Promise.COLLECTIVE,),
+    incidents=("OLMo",),
+)
 
 _SAID: Final = {
     "made": ("one rank makes {path} and the others use it", "process 1 finds nothing there, or half of it"),

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import EXIST_OK
 
 if TYPE_CHECKING:
@@ -47,7 +47,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR105", name="mkdir-without-exist-ok", default_from=Evidence.EVIDENT, remedies=(EXIST_OK,))
+RULE = Rule(
+    code="FSR105",
+    name="mkdir-without-exist-ok",
+    default_from=Evidence.EVIDENT,
+    remedies=(EXIST_OK,),
+    promises=(Promise.MKDIR,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at, related
 from fsrace_lint.rules.remedies import ATOMIC_WRITE, REPLACE_AT_ONCE
 
 if TYPE_CHECKING:
@@ -45,7 +45,15 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR204", name="non-atomic-write", remedies=(ATOMIC_WRITE, REPLACE_AT_ONCE))
+RULE = Rule(
+    code="FSR204",
+    name="non-atomic-write",
+    remedies=(ATOMIC_WRITE, REPLACE_AT_ONCE),
+    promises=(
+        Promise.TRUNC,
+        Promise.RENAME,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Evidence, Related, Rule, Witness, WitnessStep, called, done_at
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, called, done_at
 from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 
 if TYPE_CHECKING:
@@ -45,7 +45,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.polling import Poll
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR407", name="polling-for-path", remedies=(WAIT_IN_BARRIER,))
+RULE = Rule(
+    code="FSR407",
+    name="polling-for-path",
+    remedies=(WAIT_IN_BARRIER,),
+    promises=(
+        Promise.NFS,
+        Promise.COLLECTIVE,
+    ),
+    incidents=("OLMo",),
+)
 _LONG: Final = 600  # seconds, as torch.distributed waits in a collective of NCCL
 
 

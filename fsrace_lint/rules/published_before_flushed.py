@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import FLUSH_FIRST
 
 if TYPE_CHECKING:
@@ -47,7 +47,14 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
-    code="FSR209", name="published-before-flushed", default_from=Evidence.NONE, remedies=(FLUSH_FIRST,)
+    code="FSR209",
+    name="published-before-flushed",
+    default_from=Evidence.NONE,
+    remedies=(FLUSH_FIRST,),
+    promises=(
+        Promise.BUFFER,
+        Promise.RENAME,
+    ),
 )
 
 

@@ -25,6 +25,22 @@ SKETCH: Final = "sketch"
 """The recipe of what is only told: there is none."""
 
 
+HELPED: Final = frozenset(
+    {
+        "atomic-write",
+        "barrier",
+        "barrier-before",
+        "download-once",
+        "ensure-dir",
+        "extract-once",
+        "guard-and-barrier",
+        "publish-symlink",
+        "rank-guard",
+    }
+)
+"""The recipes that may call a helper, so that `helper-module` matters."""
+
+
 class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A fix, but for its place.
 

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import STAGE_BESIDE
 
 if TYPE_CHECKING:
@@ -49,7 +49,17 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR208", name="rename-across-filesystems", default_from=None, remedies=(STAGE_BESIDE,))
+RULE = Rule(
+    code="FSR208",
+    name="rename-across-filesystems",
+    default_from=None,
+    remedies=(STAGE_BESIDE,),
+    promises=(
+        Promise.EXDEV,
+        Promise.RENAME,
+        Promise.TMP,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

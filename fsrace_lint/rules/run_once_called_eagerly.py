@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import PASS_THE_FUNCTION
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
-    code="FSR409", name="run-once-called-eagerly", default_from=Evidence.NONE, remedies=(PASS_THE_FUNCTION,)
+    code="FSR409",
+    name="run-once-called-eagerly",
+    default_from=Evidence.NONE,
+    remedies=(PASS_THE_FUNCTION,),
+    promises=(Promise.CALL,),
 )
 
 

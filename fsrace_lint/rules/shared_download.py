@@ -42,7 +42,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, one_per_call, tested
+from fsrace_lint.rules.base import (
+    Evidence,
+    Promise,
+    Rule,
+    Witness,
+    WitnessStep,
+    done_at,
+    one_per_call,
+    tested,
+)
 from fsrace_lint.rules.remedies import DOWNLOAD_ONCE, LOCAL_GUARD
 
 if TYPE_CHECKING:
@@ -52,7 +61,15 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding, Fix
 
-RULE = Rule(code="FSR302", name="shared-download", remedies=(DOWNLOAD_ONCE, LOCAL_GUARD))
+RULE = Rule(
+    code="FSR302",
+    name="shared-download",
+    remedies=(DOWNLOAD_ONCE, LOCAL_GUARD),
+    promises=(
+        Promise.DOWNLOAD,
+        Promise.RENAME,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Rule, Witness, WitnessStep, related
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, related
 from fsrace_lint.rules.remedies import EXTRACT_ONCE
 
 if TYPE_CHECKING:
@@ -49,7 +49,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR301", name="shared-extraction", remedies=(EXTRACT_ONCE,))
+RULE = Rule(
+    code="FSR301",
+    name="shared-extraction",
+    remedies=(EXTRACT_ONCE,),
+    promises=(
+        Promise.TAR,
+        Promise.RENAME,
+    ),
+    incidents=("Flyte",),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, related
 from fsrace_lint.rules.remedies import BARRIER_FOR_SLEEP
 
 if TYPE_CHECKING:
@@ -47,7 +47,14 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
-    code="FSR408", name="sleep-as-barrier", default_from=Evidence.EVIDENT, remedies=(BARRIER_FOR_SLEEP,)
+    code="FSR408",
+    name="sleep-as-barrier",
+    default_from=Evidence.EVIDENT,
+    remedies=(BARRIER_FOR_SLEEP,),
+    promises=(
+        Promise.SLEEP,
+        Promise.COLLECTIVE,
+    ),
 )
 
 

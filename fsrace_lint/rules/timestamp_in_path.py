@@ -45,7 +45,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import AGREE_ON_NAME
 
 if TYPE_CHECKING:
@@ -55,7 +55,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR206", name="timestamp-in-path", default_from=Evidence.EVIDENT, remedies=(AGREE_ON_NAME,))
+RULE = Rule(
+    code="FSR206",
+    name="timestamp-in-path",
+    default_from=Evidence.EVIDENT,
+    remedies=(AGREE_ON_NAME,),
+    promises=(Promise.CLOCK,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

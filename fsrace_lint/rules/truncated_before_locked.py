@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
 from fsrace_lint.rules.remedies import LOCK_THEN_TRUNCATE
 
 if TYPE_CHECKING:
@@ -46,7 +46,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR506", name="truncated-before-locked", cwe=367, remedies=(LOCK_THEN_TRUNCATE,))
+RULE = Rule(
+    code="FSR506",
+    name="truncated-before-locked",
+    cwe=367,
+    remedies=(LOCK_THEN_TRUNCATE,),
+    promises=(
+        Promise.TRUNC,
+        Promise.FLOCK,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at
 from fsrace_lint.rules.remedies import DELETING, for_delete
 
 if TYPE_CHECKING:
@@ -57,7 +57,16 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR202", name="unguarded-delete", default_from=Evidence.EVIDENT, remedies=DELETING)
+RULE = Rule(
+    code="FSR202",
+    name="unguarded-delete",
+    default_from=Evidence.EVIDENT,
+    remedies=DELETING,
+    promises=(
+        Promise.UNLINK,
+        Promise.OPEN,
+    ),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at, related
 from fsrace_lint.rules.remedies import RESET_ON_FIRST
 
 if TYPE_CHECKING:
@@ -51,7 +51,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR203", name="unguarded-reset", default_from=Evidence.EVIDENT, remedies=(RESET_ON_FIRST,))
+RULE = Rule(
+    code="FSR203",
+    name="unguarded-reset",
+    default_from=Evidence.EVIDENT,
+    remedies=(RESET_ON_FIRST,),
+    promises=(Promise.RMTREE,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

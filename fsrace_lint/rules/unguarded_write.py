@@ -40,7 +40,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Rule, Witness, WitnessStep, done_at, tested
+from fsrace_lint.rules.base import STORAGE, Evidence, Promise, Rule, Witness, WitnessStep, done_at, tested
 from fsrace_lint.rules.remedies import WRITING, for_one_writer
 
 if TYPE_CHECKING:
@@ -50,7 +50,14 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR201", name="unguarded-write", default_from=Evidence.EVIDENT, remedies=WRITING)
+RULE = Rule(
+    code="FSR201",
+    name="unguarded-write",
+    default_from=Evidence.EVIDENT,
+    remedies=WRITING,
+    promises=(Promise.TRUNC,),
+    settings=STORAGE,
+)
 
 
 def check(project: Project) -> Iterator[Finding]:
