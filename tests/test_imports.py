@@ -43,7 +43,7 @@ LAYERS: Final[Mapping[str, str]] = {
     " analysis.program analysis.synchronization catalog engine files",
     "findings": "config files",
     "rules": "analysis files findings syntax",
-    "fixes": "files findings",
+    "fixes": "files findings syntax",
     "report": "files findings",
     "pipeline": "analysis catalog config engine files findings fixes report rules syntax",
     "explore": "",
@@ -74,8 +74,8 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "pygls": "integrations.server",
     "rich": "report.cells cli.commands.progress_bar",
     "tokenize": "files.source findings.noqa",
-    "tomli": "catalog.reading config.settings",
-    "tomllib": "catalog.reading config.settings",
+    "tomli": "catalog.lexicon catalog.reading config.settings",
+    "tomllib": "catalog.lexicon catalog.reading config.settings",
 }
 """Who may import what is no ordinary part of the standard library."""
 SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})

@@ -993,12 +993,12 @@ def test_work_ends_where_it_is_told(here: Path) -> None:
     steps: list[int] = []
 
     class Canceling(Observer):
-        def pulse(self) -> None:
+        def checkpoint(self) -> None:
             steps.append(1)
             if len(steps) == left:
                 raise SupersededError
 
-        step = pulse
+        step = checkpoint
 
     assert codes(run.with_sources(), "a.py") == ["FSR101"]
     left, run.observer = 0, Canceling()

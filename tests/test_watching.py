@@ -196,14 +196,14 @@ class TestStatistics:
         now = [0.0]
         monkeypatch.setattr(f"{progress_bar.__name__}.perf_counter", lambda: now[0])
         watch = Watch(PLAIN, color=None)
-        with watch.room("repair"):
+        with watch.phase("repair"):
             now[0] += 1
-            with watch.room("link"), watch.room("link"):
+            with watch.phase("link"), watch.room("link"):
                 now[0] += 10
             now[0] += 100
             assert watch.seconds() == {"repair": 101, "link": 10}
         now[0] += 1000
-        with watch.room("link"):
+        with watch.phase("link"):
             now[0] += 10000
         assert watch.seconds() == {"repair": 101, "link": 10010}
 

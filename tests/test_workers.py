@@ -357,7 +357,7 @@ def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("machine.uncollected", "")]
+    ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("machine.gc_disabled", "")]
 )
 def test_nothing_is_looked_through_at_the_end(around: str, expected: str) -> None:
     program = f"""
@@ -399,13 +399,13 @@ import os
 from fsrace_lint.cli.main import main
 from fsrace_lint.analysis.accesses import accesses
 
-real = accesses.leading
+real = accesses.reaching_functions
 
 def leading(*arguments):
     print("sought in", os.getpid(), flush=True)
     return real(*arguments)
 
-accesses.leading = leading
+accesses.reaching_functions = leading
 print("begun in", os.getpid(), flush=True)
 main()
 """

@@ -82,8 +82,8 @@ def unfiltered() -> Iterator[None]:
             (MisusedHelpers, "_handing", property(_all_names)),
             (Polling, "_handing", property(_all_names)),
             (Linked, "each_acting", Linked.each),
-            (accesses, "leading", _leads_everywhere),
-            (event_sequences, "leading", _leads_everywhere),
+            (accesses, "reaching_functions", _leads_everywhere),
+            (event_sequences, "reaching_functions", _leads_everywhere),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         yield

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.builtin_exceptions import handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
 
-_FOUND_THERE: Final = frozenset({"FileExistsError", "OSError", "IOError", "EnvironmentError"})
 _TAKING: Final = frozenset({"delete", "rename"})
 
 
@@ -94,7 +94,7 @@ def _losers_leave(made: Access, access: Access) -> bool:
         literal.attempt is not None
         and literal.exit != ""
         and not literal.truth
-        and last_name(literal.test) in _FOUND_THERE
+        and handles((last_name(literal.test),), "FileExistsError")
         and any(net.handlers is literal.attempt.handlers for net in made.call_site.exception_contexts)
         for literal in access.call_site.state.conditions
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.explanation_places import ExplanationPlaces, place_of
-from fsrace_lint.analysis.accesses.model import Reach, is_handled
+from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.dataflow.process_set import FIRST, Runs, runs
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax.ast_names import parts
+from fsrace_lint.syntax.builtin_exceptions import handles
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
@@ -241,7 +242,7 @@ def _is_only(step: ExplanationStep | None) -> bool:
 
 def _tolerating(access: Access, error: str) -> Callable[[frozenset[str]], bool]:
     """Tell of some handled exceptions whether losing the race does no harm with them."""
-    return lambda caught: access.operation.tolerant or is_handled(error, caught)
+    return lambda caught: access.operation.tolerant or handles(caught, error)
 
 
 def _bare(spelled: str) -> str:

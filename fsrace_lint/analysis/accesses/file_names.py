@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from fsrace_lint.analysis.accesses.collection_contents import CollectionContents
 from fsrace_lint.analysis.paths.abstract_path import RESULT, AbstractPath, PathVariable
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.values.assignment import source_of
+from fsrace_lint.catalog.lexicon import words
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import parts
 from fsrace_lint.syntax.record import Record
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.paths.abstract_path import Component
 
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMATTED: Final = "opaque"
 
 
@@ -90,12 +89,12 @@ class FileNames:
     def of(self, access: Access) -> FileName:
         """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
         name = self._guessed(access.operation.path) if access.path is None else self._read(access.path)
-        return replace(name, told=self._meanings(_words(" ".join(_leading(access)))))
+        return replace(name, told=self._meanings(words(" ".join(_leading(access)))))
 
     def _guessed(self, expr: m.Expr) -> FileName:
         texts = list(_texts(expr))
-        means = self._meanings(_words(_end_of(expr)))
-        scratch = "scratch" in self._meanings(word for text in texts for word in _words(text))
+        means = self._meanings(words(_end_of(expr)))
+        scratch = "scratch" in self._meanings(word for text in texts for word in words(text))
         nothing: frozenset[str] = frozenset()
         return FileName(
             means,
@@ -121,7 +120,7 @@ class FileNames:
             is_scratch="scratch" in means or self._is_in_scratch(path),
             is_temporary=self.flows.paths.node_local.holds(path)
             or "creation" in path.rank_dependence
-            or "scratch" in self._meanings(word for text in named for word in _words(text)),
+            or "scratch" in self._meanings(word for text in named for word in words(text)),
             is_numbered=self._is_numbered(_symbols(last))
             or "number" in self._meanings(_symbol_words(folder)),
             is_private=path.rank_dependent,
@@ -148,13 +147,13 @@ class FileNames:
         """What is said by the names of which it is one: those that a collection holds."""
         made_of = (symbol.definition for symbol in _symbols(last) if symbol.definition is not None)
         named = (_end_of(expr) for binding in made_of for expr in self._collections.elements_for(binding))
-        return self._meanings(word for text in named for word in _words(text))
+        return self._meanings(word for text in named for word in words(text))
 
     def _is_numbered(self, symbols: Iterable[PathVariable]) -> bool:
         """Tell whether a name holds a number that is another one each time; one that is formatted is."""
         return any(
             symbol.key[0] == _FORMATTED
-            or "number" in self._meanings(_words(symbol.text))
+            or "number" in self._meanings(words(symbol.text))
             or not symbol.rank_dependence <= {"rank"}
             for symbol in symbols
         )
@@ -186,22 +185,18 @@ def _symbols(component: Component) -> tuple[PathVariable, ...]:
     return tuple(piece for piece in component if isinstance(piece, PathVariable))
 
 
-def _words(text: str) -> Iterator[str]:
-    return (word.lower() for word in _WORD.findall(text))
-
-
 def _literal_words(*components: Component) -> Iterator[str]:
     return (
         word
         for component in components
         for piece in component
         if isinstance(piece, str)
-        for word in _words(piece)
+        for word in words(piece)
     )
 
 
 def _symbol_words(symbols: Iterable[PathVariable]) -> Iterator[str]:
-    return (word for symbol in symbols for text in (symbol.text, *_told(symbol)) for word in _words(text))
+    return (word for symbol in symbols for text in (symbol.text, *_told(symbol)) for word in words(text))
 
 
 def _told(symbol: PathVariable) -> tuple[str, ...]:

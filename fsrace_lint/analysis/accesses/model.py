@@ -9,6 +9,7 @@ from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.builtin_exceptions import handles
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
@@ -41,7 +42,6 @@ _DIRECTORY_TESTS: Final = frozenset({"isdir", "is_dir"})
 _LINK_TESTS: Final = frozenset({"islink", "is_symlink"})
 _PRESENCE_TESTS: Final = _DIRECTORY_TESTS | {"exists", "lexists"}
 _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_tarfile", "is_zipfile"}
-_ALWAYS_CATCHING: Final = frozenset({"OSError", "IOError", "EnvironmentError", "Exception", "BaseException"})
 
 
 class Operation(Record, frozen=True):
@@ -336,16 +336,11 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     def handles(self, error: str) -> bool:
         """Tell whether `error` is handled around it."""
-        return is_handled(error, self.caught)
+        return handles(self.caught, error)
 
     def tolerates(self, error: str) -> bool:
         """Tell whether losing the race does no harm here: `error` is accepted or handled."""
         return self.operation.tolerant or self.handles(error)
-
-
-def is_handled(error: str, caught: frozenset[str]) -> bool:
-    """Tell whether who catches some exceptions handles one."""
-    return error in caught or bool(caught & _ALWAYS_CATCHING)
 
 
 class OpenFile(Record, frozen=True, eq=False):

@@ -19,6 +19,7 @@ from fsrace_lint.analysis.program.symbols import package_of, qualified_name
 from fsrace_lint.engine.query_cache import QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.builtin_exceptions import is_os_error
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.symbols import Symbol
-
-_PASSED_ON: Final = frozenset(
-    {"FileExistsError", "FileNotFoundError", "OSError", "IOError", "EnvironmentError"}
-)
 
 
 class EntryState(Record, frozen=True):
@@ -291,7 +288,7 @@ class EntryStates:
         if edge.passed_as_callback:
             locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
             return EntryState(processes, frozenset(), locked, edge.first)
-        here = self.protection.caught(edge.call_site) & _PASSED_ON
+        here = frozenset(filter(is_os_error, self.protection.caught(edge.call_site)))
         locked = self.protection.locked(edge.call_site) or outer.locked
         return EntryState(processes, here | outer.caught, locked, first)
 

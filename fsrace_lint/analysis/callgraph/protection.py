@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.abstract_state import caught_by
@@ -11,6 +10,7 @@ from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.program.symbols import qualified_name
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
+from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name, parts
 
@@ -26,7 +26,6 @@ _ALIASES_DEPTH: Final = 4
 _ENDING: Final = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
 """Who waits while the first process of a scope goes first."""
-_LOCK_NAME: Final = re.compile(r"(?:^|_)(?:file|f|r|w|rw)?lock(?:s|ed|file)?(?:_|$)|Lock", re.ASCII)
 
 
 class Protection:
@@ -209,7 +208,7 @@ class Protection:
         enter = None if class_ is None else class_.method("__enter__")
         if enter is not None and self.takes_lock(enter):
             return True
-        return _LOCK_NAME.search(last_name(expr)) is not None
+        return says(last_name(expr), "lock")
 
     def takes_lock(self, function: LinkedFunction) -> bool:
         """Tell whether a context manager of the project takes a lock for its body."""

@@ -60,7 +60,7 @@ class TrackedLinker(FunctionFlows):
             self.dependencies.searches = retained.state.searches
         self._flows.remember(holding)
 
-    def follow(self, function: LinkedFunction) -> FlowResult:
+    def interpret(self, function: LinkedFunction) -> FlowResult:
         """Follow a function, and note its file."""
         self.dependencies.on(function.module.position)
         return super().interpret(function)

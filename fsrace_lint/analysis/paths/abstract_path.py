@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
+from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.values.abstract_values import Binding
 
-_LOCK: Final = re.compile(r"(?:^|[^a-z])(?:file|f)?lock(?:ed|s|file|files)?(?:[^a-z]|$)", re.IGNORECASE)
 Origins: TypeAlias = frozenset[str]
 """By what a text differs between processes: `rank`, or an origin of the catalog; empty if it does not."""
 
@@ -179,10 +178,7 @@ class AbstractPath(msgspec.Struct, frozen=True):
     def names_a_lock(self) -> bool:
         """Whether the name of the file says that it is a lock."""
         last = self.components[-1] if self.components else ()
-        return any(
-            _LOCK.search(piece.text if isinstance(piece, PathVariable) else piece) is not None
-            for piece in last
-        )
+        return any(says(piece.text if isinstance(piece, PathVariable) else piece, "lock") for piece in last)
 
     @property
     def text(self) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,6 +13,7 @@ from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.synchronization.wait_limits import WaitLimit, WaitLimits
 from fsrace_lint.analysis.values.call_arguments import passed
+from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.loops import LoopStatement
     from fsrace_lint.analysis.values.abstract_values import Environment
-
-_LOCK: Final = re.compile(r"lock", re.IGNORECASE)
 
 
 class Poll(Record, frozen=True, eq=False):
@@ -72,7 +70,7 @@ class Poll(Record, frozen=True, eq=False):
     def is_for_lock(self) -> bool:
         """Whether its name says that the path is a lock."""
         spelled = "" if self.access.path is None else self.access.path.text
-        return _LOCK.search(f"{spelled} {self.access.path_source}") is not None
+        return says(f"{spelled} {self.access.path_source}", "lock")
 
 
 class _Waiter(Record, frozen=True):

@@ -23,6 +23,7 @@ from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
+from fsrace_lint.syntax.builtin_exceptions import handles, handles_any
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
@@ -40,11 +41,8 @@ if TYPE_CHECKING:
 _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
 _FILE_TESTS: Final = frozenset({"isfile", "is_file"})
 _OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
-_ANYTHING: Final = frozenset({"Exception", "BaseException"})
-_IMPORTING: Final = frozenset({"ImportError", "ModuleNotFoundError"})
-_FAILING: Final = frozenset(
-    {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "FileExistsError"}
-)
+_FAILING: Final = ("FileExistsError", "FileNotFoundError")
+"""What an access raises that loses a race."""
 
 
 class Divergence(Record, frozen=True):
@@ -280,10 +278,11 @@ class Divergences:
             tried = [step for step in steps if _is_tried(step.call_site, literal.attempt)]
             if any(step.sync_point == sync_point.sync_point for step in tried):
                 return None
-            if any(step.operation is not None for step in tried) and names & (_FAILING | _ANYTHING):
-                return not names & _ANYTHING
+            acts = any(step.operation is not None for step in tried)
+            if acts and any(handles(names, error) for error in _FAILING):
+                return not handles_any(names)
             in_handler = literal.truth and literal in sync_point.call_site.state.conditions
-            if in_handler and names & (_ANYTHING | _IMPORTING):
+            if in_handler and handles(names, "ModuleNotFoundError"):
                 return False
         return None
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
+from fsrace_lint.syntax.builtin_exceptions import handles
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ _MAKING: Final[frozenset[Op]] = frozenset(
 )
 _USING: Final[frozenset[Op]] = frozenset({"read", "list"})
 _ONE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
-_LOST: Final = frozenset({"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"})
 
 _LEAVING: Final = frozenset({"raise", "exit"})
 
@@ -165,7 +165,7 @@ class UnorderedPairs:
     def _is_tolerant(self, pair: UnorderedPair) -> bool:
         """Tell whether the others accept that nothing is there."""
         caught = self.entry_states.protection.caught(pair.shared.call_site)
-        return pair.kind not in {"undone", "refused", "seen"} and not _LOST.isdisjoint(caught)
+        return pair.kind not in {"undone", "refused", "seen"} and handles(caught, "FileNotFoundError")
 
     def _is_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Tell whether the processes of two steps meet in between.

@@ -140,7 +140,7 @@ class TrackedResolver(Resolver):
         self.kinship = _TrackedKinship(self._bases, self._subclasses, dependencies)
         self.relate()
 
-    def entity(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
+    def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes; only what is asked for first is remembered."""
         if depth or isinstance(expr, m.Name):
             return super().symbol(expr, scope, depth)

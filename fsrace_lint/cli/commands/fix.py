@@ -70,7 +70,7 @@ def fix(
         raise click.UsageError(f"--require-clean and {other} do not go together: nothing would be written")
     handed = stdin.taken(paths, choices)
     results, checked = run(paths, choices, watch, results=False, held=True, handed=handed)
-    with watch.progress(), watch.room("repair"):
+    with watch.progress(), watch.phase("repair"):
         # what suppresses nothing on this filesystem may do so on that of the settings
         how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}
         made = [(ran, repair.repair(ran, one, **how)) for ran, one in results]

@@ -184,7 +184,7 @@ def deliver(
             list_errors=file is not None,
             tool=_tool() if form in report.SHOWING_FIXES else report.Tool(__version__),
         )
-        with watch.room("report"):
+        with watch.phase("report"):
             shown = report.render(form, checked.outcome, checked.sources, how)
         if file is None:
             terminal.show(shown)

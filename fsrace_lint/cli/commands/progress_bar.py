@@ -110,7 +110,7 @@ class Watch(Observer):
         self._draw()
 
     @contextlib.contextmanager
-    def room(self, name: Phase) -> Iterator[None]:
+    def phase(self, name: Phase) -> Iterator[None]:
         """Measure, without what is done in other rooms meanwhile."""
         self._clock()
         self._rooms.append(name)

@@ -11,9 +11,9 @@ from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argu
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import wrap
+from fsrace_lint.syntax.builtin_exceptions import handles
 
 _HANDLED: Final = frozenset(("ignore_errors", "onerror", "onexc"))
-_BROADER: Final = frozenset(("FileNotFoundError", "OSError", "EnvironmentError", "IOError", "Exception"))
 
 
 def recipe(target: Target) -> Change:
@@ -66,5 +66,5 @@ def _tolerates(manager: cst.BaseExpression) -> bool:
             names = [
                 argument.value.value for argument in manager.args if isinstance(argument.value, cst.Name)
             ]
-            return not _BROADER.isdisjoint(names)
+            return handles(names, "FileNotFoundError")
     return False

@@ -237,7 +237,7 @@ class _Canceling(Observer):
     def step(self) -> None:
         self._pulse()
 
-    def pulse(self) -> None:
+    def checkpoint(self) -> None:
         self._pulse()
 
 

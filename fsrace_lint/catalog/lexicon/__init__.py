@@ -1,0 +1,43 @@
+"""The words by which names and paths tell what they stand for: `words.toml`, and one matcher for all."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from importlib import resources
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Meaning: TypeAlias = Literal["lock", "group", "cache", "result", "checkpoint", "part"]
+
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def words(text: str) -> list[str]:
+    """Give the words of a name or a path in order, in lower case: `FileLock` has `file` and `lock`."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+@functools.cache
+def _lexicon() -> Mapping[str, frozenset[str]]:
+    text = resources.files(__name__).joinpath("words.toml").read_text(encoding="utf-8")
+    return {meaning: frozenset(listed) for meaning, listed in tomllib.loads(text).items()}
+
+
+def meaning(what: Meaning) -> frozenset[str]:
+    """Give the words that mean something."""
+    return _lexicon()[what]
+
+
+@functools.lru_cache(maxsize=4096)
+def says(text: str, what: Meaning) -> bool:
+    """Whether one of the words of a name or a path means something."""
+    return not meaning(what).isdisjoint(words(text))
