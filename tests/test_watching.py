@@ -198,7 +198,7 @@ class TestStatistics:
         watch = Watch(PLAIN, color=None)
         with watch.phase("repair"):
             now[0] += 1
-            with watch.phase("link"), watch.room("link"):
+            with watch.phase("link"), watch.phase("link"):
                 now[0] += 10
             now[0] += 100
             assert watch.seconds() == {"repair": 101, "link": 10}
