@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+import pkgutil
 import re
 import sys
-from importlib import resources
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if sys.version_info >= (3, 11):
@@ -28,8 +28,8 @@ def words(text: str) -> list[str]:
 
 @functools.cache
 def _lexicon() -> Mapping[str, frozenset[str]]:
-    text = resources.files(__name__).joinpath("words.toml").read_text(encoding="utf-8")
-    return {meaning: frozenset(listed) for meaning, listed in tomllib.loads(text).items()}
+    data = pkgutil.get_data(__name__, "words.toml") or b""
+    return {meaning: frozenset(listed) for meaning, listed in tomllib.loads(data.decode()).items()}
 
 
 def meaning(what: Meaning) -> frozenset[str]:
