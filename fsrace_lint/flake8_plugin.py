@@ -19,6 +19,7 @@ from fsrace_lint.config import settings
 from fsrace_lint.config.settings import SettingsError
 from fsrace_lint.engine.parallel.progress import SILENT
 from fsrace_lint.files import source
+from fsrace_lint.findings.baseline import RULE_FAILURE
 from fsrace_lint.pipeline import check, discover, internal_error, project_settings
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
@@ -140,7 +141,7 @@ class Plugin:
                 except ChangedError:
                     found = list(self._found(_run_anew))
         except (SettingsError, internal_error.InternalError) as error:
-            yield 1, 0, visible(f"FSR002 {error}"), type(self)
+            yield 1, 0, visible(f"{RULE_FAILURE} {error}"), type(self)
             return
         for finding in found:
             span = finding.place.span

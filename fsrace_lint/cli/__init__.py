@@ -1,5 +1,4 @@
 """The command line: parses arguments, runs one command, and turns its outcome into an exit code.
 
-One module a command in `commands`; the terminal, the manual and internal errors beside it.
-Nothing but entry points imports it.
+One module a command in `commands`; `daemon` runs the command `check` for many callers.
 """

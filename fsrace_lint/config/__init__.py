@@ -1,5 +1,5 @@
 """Settings from `pyproject.toml` and the command line, as one frozen value.
 
-Reads and validates them; file patterns and suggestions for misspelled words belong to it.
+Reads and validates them, and suggests what a misspelled word means.
 Knows nothing of rules, catalog or analysis.
 """

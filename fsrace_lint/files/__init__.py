@@ -1,5 +1,5 @@
-"""The file system as the linter meets it: discovery, source text, and atomic writes.
+"""The file system as the linter meets it: source text, file patterns, and atomic writes.
 
-Finds Python files below the targets, reads them, and converts between offsets and columns.
+Reads files, and converts between offsets and columns.
 Writes a file whole or not at all.
 """

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "fsrace-lint baseline"
 VERSION: Final = 1
-ABOUT_THE_TOOL: Final = frozenset({"FSR001", "FSR002", "FSR003"})
+UNREADABLE: Final = "FSR001"
+RULE_FAILURE: Final = "FSR002"
+ABOUT_THE_TOOL: Final = frozenset({UNREADABLE, RULE_FAILURE, "FSR003"})
 """What no baseline holds: a file that was not checked, and a comment that does nothing."""
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100_000)]

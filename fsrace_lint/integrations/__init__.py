@@ -1,4 +1,4 @@
-"""Long-running front ends and other programs: the language server, the daemon, the vendored helpers.
+"""What other programs use: the language server, and the helpers copied into a project.
 
 Each drives the pipeline as the command line does.
 """

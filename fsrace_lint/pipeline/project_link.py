@@ -14,6 +14,7 @@ from fsrace_lint.engine.name_index import NameIndex
 from fsrace_lint.engine.parallel.extraction import extracted
 from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.findings.baseline import RULE_FAILURE, UNREADABLE
 from fsrace_lint.findings.finding import Finding, Severity, Silenced
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.judging import JudgedFindings, judge
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.project_cache import ProjectCache
     from fsrace_lint.rules import LoadedRule
 
-UNREADABLE = "FSR001"
-RULE_FAILURE = "FSR002"
 MANY: Final = 40
 """Where more than one in so many files is asked about, it pays to find out who leads where in all of them."""
 
