@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.program.modules import LinkedFunction
 
 CALLED = """\
@@ -94,7 +94,7 @@ def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyP
 def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None:
     flows = project({"main.py": "def main():\n    pass\n"}).flows
     _, function = flows.table.modules[0].functions
-    scope = flows.resolver.final_scope(function)
+    scope = flows.final_environment(function)
     assert scope is not None
     here = scope.bind({"path": Expression(m.Constant("first"), scope)})
     test = Expression(m.Name("chosen"), scope)
@@ -111,6 +111,6 @@ def test_a_name_is_found_that_six_modules_hand_on() -> None:
     flows = project({**handing_on, **using}).flows
     modules = {module.name: module for module in flows.table.modules}
     (store,) = modules["m6"].functions[1:]
-    scope = flows.resolver.final_scope(modules["main"].functions[0])
+    scope = flows.final_environment(modules["main"].functions[0])
     assert scope is not None
     assert flows.resolver.symbol(m.Name("store"), scope) is store

@@ -14,7 +14,6 @@ from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from support.sampling import bound
 from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
-from fsrace_lint.analysis.callgraph.parameter_values import ParameterValues
 from fsrace_lint.engine.query_cache import CycleDetector, QueryCache
 
 if TYPE_CHECKING:
@@ -386,12 +385,13 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
-    arguments = linked.flows.guards.arguments
-    assert isinstance(arguments, ParameterValues)
     with all_followed(after=0):
         found = {one: linked.entry_states.callers(one)}
         sought = linked.flows.mentions.effort
-        found |= {other: linked.entry_states.callers(other), heir: tuple(arguments.edges(heir))}
+        found |= {
+            other: linked.entry_states.callers(other),
+            heir: tuple(linked.entry_states.rank_tests.callers.search(heir)),
+        }
     callers = {method: [edge.call_site.function for edge in edges] for method, edges in found.items()}
     assert callers == {one: [by_name["first"]], other: [by_name["second"]], heir: [by_name["first"]]}
     assert sought

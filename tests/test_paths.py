@@ -48,7 +48,7 @@ def forms(
     flow = linked.flows.flow(function)
     assert flow is not None
     (event,) = [event for event in flow.call_sites if event.call.function == m.Name("mark")]
-    return [linked.flows.paths.normalize(value, event.state.scope) for value in event.call.arguments]
+    return [linked.entry_states.paths.normalize(value, event.state.scope) for value in event.call.arguments]
 
 
 def form(code: str, expr: str) -> normal.AbstractPath:
@@ -192,7 +192,7 @@ def main(d, items):
     flow = linked.flows.flow(linked.targets[0].top_functions["main"])
     assert flow is not None
     event = next(event for event in flow.call_sites if event.call.function == m.Name("mark"))
-    assert linked.flows.paths.normalize(event.call.arguments[0], event.state.scope) is None
+    assert linked.entry_states.paths.normalize(event.call.arguments[0], event.state.scope) is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet, Runs
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
     from fsrace_lint.analysis.paths.storage import Storage
 
 Part = TypeVar("Part")
@@ -30,12 +29,12 @@ _ALL: Final = frozenset({"all", "each", "every"})
 class AccessContexts:
     """Tells of calls and paths what all callers bring, for every act that is seen there."""
 
-    def __init__(self, entry_states: EntryStates, paths: PathNormalizer, storage: Storage) -> None:
+    def __init__(self, entry_states: EntryStates, storage: Storage) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.entry_states = entry_states
-        self.ownership = PathOwnership(paths, entry_states)
-        self._guards = entry_states.flows.guards
-        self._paths, self._storage = paths, storage
+        self.ownership = PathOwnership(entry_states)
+        self._guards = entry_states.rank_tests
+        self._paths, self._storage = entry_states.paths, storage
 
     def first_let_in(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process comes to a call before the others; None where none does."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.model import Operation
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.callgraph.reaching_functions import ReachingFunctions
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
@@ -54,22 +53,20 @@ class Accesses:
     known: what path it is, and who writes it, is decided where they call.
     """
 
-    def __init__(
-        self, flows: FunctionFlows, entry_states: EntryStates, storage: Storage = _UNKNOWN_STORAGE
-    ) -> None:
+    def __init__(self, entry_states: EntryStates, storage: Storage = _UNKNOWN_STORAGE) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.flows = flows
         self.entry_states = entry_states
+        self.flows = flows = entry_states.flows
         self.storage = storage
-        self.evidences = ConcurrencyEvidence(flows, entry_states)
+        self.evidences = ConcurrencyEvidence(entry_states)
         self.effects = Effects(flows.resolver, flows.catalog, flows.mentions)
-        self.tests = ExistenceChecks(flows, self.effects)
-        self._responses = HttpDownloads(flows)
+        self.tests = ExistenceChecks(entry_states, self.effects)
+        self._responses = HttpDownloads(entry_states)
         self._direct: dict[LinkedFunction, tuple[Access, ...]] = {}
         self._seen: dict[LinkedFunction, tuple[Access, ...]] = {}
         self._exposed: dict[LinkedFunction, tuple[Access, ...]] = {}
-        self.surroundings = AccessContexts(entry_states, flows.paths, storage)
-        self._claims = ExclusiveClaims(flows.paths)
+        self.surroundings = AccessContexts(entry_states, storage)
+        self._claims = ExclusiveClaims(entry_states.paths)
         self._open: DepthLimitedCache[LinkedFunction, tuple[Access, ...]] = DepthLimitedCache(
             (), _CALLERS_DEPTH + 1
         )
@@ -113,7 +110,7 @@ class Accesses:
         if target is None:
             return None
         operation = replace(rename.operation, path=target)
-        path = self._brought_up(self.flows.paths.normalize(target, scope), rename)
+        path = self._brought_up(self.entry_states.paths.normalize(target, scope), rename)
         around, call_site = self.surroundings, rename.call_site
         return self._site_of(
             LazyAccessContext(around, operation, call_site, rename.leaf_call, path, spell(target))
@@ -174,14 +171,14 @@ class Accesses:
             call_site: The call that does it.
             scope: The names with which its path is read.
         """
-        path = self.flows.paths.normalize(operation.path, scope)
+        path = self.entry_states.paths.normalize(operation.path, scope)
         return self._site_of(
             LazyAccessContext(self.surroundings, operation, call_site, call_site, path, spell(operation.path))
         )
 
     def access_with_processes(self, call_site: CallSite, operation: Operation, scope: Environment) -> Access:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
-        path = self.flows.paths.normalize(operation.path, scope)
+        path = self.entry_states.paths.normalize(operation.path, scope)
         around, processes = self.surroundings, self.entry_states.processes(call_site)
         seen = LazyAccessContext(
             around, operation, call_site, call_site, path, spell(operation.path), processes=processes
@@ -280,7 +277,7 @@ class Accesses:
         function = access.call_site.function
         if access.path is None or self._saves_for_all(function):
             return False
-        if not is_parameterized(self.flows.paths, access.path, function):
+        if not is_parameterized(self.entry_states.paths, access.path, function):
             return False
         return self.entry_states.is_only_called(function)
 
@@ -335,4 +332,6 @@ class Accesses:
         self, path: AbstractPath | None, call_site: CallSite, callee: LinkedFunction
     ) -> AbstractPath | None:
         """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
-        return instantiate_at_call(self.flows.paths, path, call_site.call, call_site.state.scope, callee)
+        return instantiate_at_call(
+            self.entry_states.paths, path, call_site.call, call_site.state.scope, callee
+        )

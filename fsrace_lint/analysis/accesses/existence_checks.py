@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.effects import Effects
     from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.values.abstract_values import Environment
 
@@ -47,9 +47,10 @@ class _CheckAnswer(Record, frozen=True):
 class ExistenceChecks:
     """Finds the tests before sites."""
 
-    def __init__(self, flows: FunctionFlows, effects: Effects) -> None:
+    def __init__(self, entry_states: EntryStates, effects: Effects) -> None:
         """Prepare for a project."""
-        self.flows = flows
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
         self.effects = effects
 
     def wanting(self, access: Access) -> ExistenceCheck | None:
@@ -75,7 +76,7 @@ class ExistenceChecks:
         if callee is None:
             return False
         given = [value for _, _, value in arguments_of(call)]
-        paths = (self.flows.paths.normalize(value, scope) for value in given)
+        paths = (self.entry_states.paths.normalize(value, scope) for value in given)
         on_itself = not given and callee.takes_object and isinstance(call.function, m.Attribute)
         if not on_itself and not any(found is not None and related(found, path) for found in paths):
             return False
@@ -116,7 +117,7 @@ class ExistenceChecks:
                 return
 
     def _named(self, answer: _CheckAnswer) -> Iterator[tuple[m.Call, _CheckAnswer]]:
-        bound = self.flows.guards.known(answer.expr, answer.scope)
+        bound = self.entry_states.rank_tests.known(answer.expr, answer.scope)
         if isinstance(bound, Expression):
             yield from self._calls(
                 replace(answer, expr=bound.expr, scope=bound.scope, depth=answer.depth + 1)
@@ -135,7 +136,7 @@ class ExistenceChecks:
         elif isinstance(right, m.Constant) and isinstance(right.value, bool):
             yield from self._calls(replace(answer, expr=left, truth=right.value == holds))
         elif right == m.Constant(None) and answer.depth < _ALIASES_DEPTH:
-            bound = self.flows.guards.known(left, answer.scope)
+            bound = self.entry_states.rank_tests.known(left, answer.scope)
             if isinstance(bound, ConditionalValue):
                 yield from self._chosen(answer, bound, lambda value: (value is None) == holds)
             elif isinstance(bound, Expression) and isinstance(bound.expr, m.Call) and holds:
@@ -197,19 +198,19 @@ class ExistenceChecks:
         operation = self.effects.operation(call, answer.scope)
         if operation is None or operation.op != ("probe" if answer.entry is None else "list"):
             return None
-        path = self.flows.paths.normalize(operation.path, answer.scope)
+        path = self.entry_states.paths.normalize(operation.path, answer.scope)
         if answer.entry is not None:
             path = self._in_folder(path, answer.entry)
         if answer.through is not None:
             outer, scope = answer.through
-            path = instantiate_at_call(self.flows.paths, path, outer, scope, answer.scope.function)
+            path = instantiate_at_call(self.entry_states.paths, path, outer, scope, answer.scope.function)
         if path is None:
             return None
         return _made(call, path, answer, literal, then, asks=operation.api.rpartition(".")[2])
 
     def _in_folder(self, folder: AbstractPath | None, entry: Expression) -> AbstractPath | None:
         """Give the path of what has a name in a folder."""
-        name = self.flows.paths.normalize(entry.expr, entry.scope)
+        name = self.entry_states.paths.normalize(entry.expr, entry.scope)
         return (
             None
             if folder is None or name is None

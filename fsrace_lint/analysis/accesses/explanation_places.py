@@ -17,7 +17,7 @@ from fsrace_lint.syntax.ast_names import parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.dataflow.process_set import Runs
@@ -117,7 +117,7 @@ class ExplanationPlaces:
 
     def _divides(self, test: m.Expr, scope: Environment) -> bool:
         """Tell whether a part of a test asks for a rank: `not path or rank == 0`."""
-        divided = self.flows.guards.partition(test, scope) != UNPARTITIONED
+        divided = self.entry_states.rank_tests.partition(test, scope) != UNPARTITIONED
         return divided or any(self._divides(part, scope) for part in parts(test))
 
     def _lets_few_return(self, call_site: CallSite) -> bool:
@@ -175,10 +175,10 @@ class ExplanationPlaces:
 
     def private(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Place | None:
         """Find where what differs from process to process in a value is asked for, where that is a call."""
-        if depth > _DEEPEST or not self.flows.rank_dependence.is_rank_dependent(expr, scope):
+        if depth > _DEEPEST or not self.entry_states.rank_dependence.is_rank_dependent(expr, scope):
             return None
         if isinstance(expr, (m.Name, m.Attribute)):
-            inner = expressions_of(self.flows.guards.known(expr, scope))
+            inner = expressions_of(self.entry_states.rank_tests.known(expr, scope))
             if isinstance(expr, m.Attribute) and not inner:
                 inner = [Expression(expr.value, scope)]
         else:
@@ -204,7 +204,9 @@ class ExplanationPlaces:
         scope = step.call_site.state.scope
         values = parts(step.call_site.call)
         differs = step.edge.spawn is not None
-        if differs or any(self.flows.rank_dependence.is_rank_dependent(value, scope) for value in values):
+        if differs or any(
+            self.entry_states.rank_dependence.is_rank_dependent(value, scope) for value in values
+        ):
             return place_of(step.call_site)
         return None
 
@@ -213,7 +215,7 @@ class ExplanationPlaces:
         span = _span_of(expr)
         if span is not None:
             return Place(scope.function.module.path, span)
-        made = (_place(value) for value in expressions_of(self.flows.guards.known(expr, scope)))
+        made = (_place(value) for value in expressions_of(self.entry_states.rank_tests.known(expr, scope)))
         return next(filter(None, made), None)
 
 

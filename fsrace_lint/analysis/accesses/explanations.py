@@ -110,7 +110,7 @@ class Explanations:
             )
         if (
             operation.condition is not None
-            and runs(self.flows.guards.partition(operation.condition, scope)[0]) is access.runs
+            and runs(self.entry_states.rank_tests.partition(operation.condition, scope)[0]) is access.runs
         ):
             text = f"{spell(operation.condition)} lets {access.runs.value} do it"
             return Reason("guard", text, place_of(access.leaf_call))
@@ -156,7 +156,11 @@ class Explanations:
             return True
         others = (value for value in access.leaf_call.call.arguments if value is not access.operation.path)
         target = access.operation.target or next(others, None)
-        path = None if target is None else self.flows.paths.normalize(target, access.leaf_call.state.scope)
+        path = (
+            None
+            if target is None
+            else self.entry_states.paths.normalize(target, access.leaf_call.state.scope)
+        )
         return path is not None and path.rank_dependent
 
     def _source(self, access: Access) -> Place | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.accesses.effects import Effects
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
@@ -38,9 +38,10 @@ _BY_NUMBER: Final = frozenset({"os.fsync", "os.fdatasync", "os.fstat", "os.close
 class FileHandles:
     """Follows open files from the call that opened them."""
 
-    def __init__(self, flows: FunctionFlows, effects: Effects) -> None:
+    def __init__(self, entry_states: EntryStates, effects: Effects) -> None:
         """Prepare for a project."""
-        self.flows = flows
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
         self.effects = effects
 
     def opening(self, file: m.Expr, scope: Environment, depth: int = 0) -> OpenFile | None:
@@ -63,7 +64,7 @@ class FileHandles:
                 operation = self._act(file, scope)
                 return None if operation is None else OpenFile(file, operation, scope)
             case m.Name() | m.Attribute():
-                bound = self.flows.guards.known(file, scope)
+                bound = self.entry_states.rank_tests.known(file, scope)
                 return None if bound is None else self._behind(bound, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
                 return self.opening(body, scope, depth + 1) or self.opening(orelse, scope, depth + 1)
@@ -88,8 +89,8 @@ class FileHandles:
         number = given(opening.call, "0:fd")
         if number is None or opening.operation.api != "os.fdopen":
             return False
-        one = self.flows.guards.known(number, opening.scope)
-        two = self.flows.guards.known(path, scope)
+        one = self.entry_states.rank_tests.known(number, opening.scope)
+        two = self.entry_states.rank_tests.known(path, scope)
         return (
             isinstance(one, UnpackedPart)
             and isinstance(two, UnpackedPart)

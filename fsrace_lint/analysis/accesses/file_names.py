@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.paths.abstract_path import Component
 
 _FORMATTED: Final = "opaque"
@@ -80,11 +80,12 @@ class FileName(Record, frozen=True):
 class FileNames:
     """Reads the names of files."""
 
-    def __init__(self, flows: FunctionFlows) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project."""
-        self.flows = flows
-        self.catalog = flows.catalog
-        self._collections = CollectionContents(flows.resolver)
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
+        self.catalog = self.flows.catalog
+        self._collections = CollectionContents(self.flows.resolver)
 
     def of(self, access: Access) -> FileName:
         """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
@@ -118,7 +119,7 @@ class FileNames:
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
-            is_temporary=self.flows.paths.node_local.holds(path)
+            is_temporary=self.entry_states.paths.node_local.holds(path)
             or "creation" in path.rank_dependence
             or "scratch" in self._meanings(word for text in named for word in words(text)),
             is_numbered=self._is_numbered(_symbols(last))
@@ -138,7 +139,11 @@ class FileNames:
             if not isinstance(function, LinkedFunction):
                 continue
             for way in self.flows.exit_points(function):
-                path = None if way.value is None else self.flows.paths.normalize(way.value, way.state.scope)
+                path = (
+                    None
+                    if way.value is None
+                    else self.entry_states.paths.normalize(way.value, way.state.scope)
+                )
                 if path is not None and path.components:
                     made |= self._meanings(_literal_words(path.components[-1]))
         return made
@@ -160,7 +165,7 @@ class FileNames:
 
     def _is_in_scratch(self, path: AbstractPath) -> bool:
         """Tell whether a file lies in a scratch folder, or under a fixed name where everybody's lie."""
-        place = self.flows.paths.node_local.folder(path)
+        place = self.entry_states.paths.node_local.folder(path)
         texts = [_text(component) for component in path.components]
         if place and len(texts) == place + 1:
             return texts[-1] is not None

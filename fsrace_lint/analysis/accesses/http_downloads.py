@@ -12,7 +12,7 @@ from fsrace_lint.syntax.ast_names import last_name, parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
@@ -33,10 +33,11 @@ _COPIED_TO: Final = "1:fdst"
 class HttpDownloads:
     """Finds the calls that open a file, or write it, for what a server answered."""
 
-    def __init__(self, flows: FunctionFlows) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.flows = flows
-        self.catalog = flows.catalog
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
+        self.catalog = self.flows.catalog
         self._filled: dict[LinkedFunction, frozenset[int]] = {}
 
     def fills(self, call_site: CallSite) -> bool:
@@ -64,7 +65,7 @@ class HttpDownloads:
 
     def _opened(self, file: m.Expr, scope: Environment) -> Iterator[m.Expr]:
         """Give the call that a file object comes from."""
-        bound = self.flows.guards.known(file, scope)
+        bound = self.entry_states.rank_tests.known(file, scope)
         if isinstance(bound, ContextResult):
             bound = bound.context
         yield bound.expr if isinstance(bound, Expression) else file
@@ -75,7 +76,7 @@ class HttpDownloads:
             return False
         match expr:
             case m.Name() | m.Attribute():
-                bound = self.flows.guards.known(expr, scope)
+                bound = self.entry_states.rank_tests.known(expr, scope)
                 if bound is not None:
                     return any(self._is_answer(v.expr, v.scope, depth + 1) for v in expressions_of(bound))
                 return isinstance(expr, m.Attribute) and self._is_answer(expr.value, scope, depth + 1)

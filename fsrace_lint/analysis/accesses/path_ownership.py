@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
@@ -25,9 +24,9 @@ _DEEPEST: Final = 4
 class PathOwnership:
     """Follows the paths of functions to what all callers pass for them."""
 
-    def __init__(self, paths: PathNormalizer, entry_states: EntryStates) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.paths = paths
+        self.paths = entry_states.paths
         self.entry_states = entry_states
         self._passes: QueryCache[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = QueryCache(
             (False, False)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
@@ -96,7 +95,8 @@ class VanishingFiles:
     def __init__(self, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.accesses = accesses
-        self.flows: FunctionFlows = accesses.flows
+        self.entry_states = accesses.entry_states
+        self.flows = accesses.flows
         catalog, mentions = self.flows.catalog, self.flows.mentions
         self._names = mentions.names_of_library(catalog.last_names["effect"])
         taking = (name for name in catalog.names("effect") if catalog.exact("effect", name).op in _TAKING)
@@ -113,7 +113,7 @@ class VanishingFiles:
                 continue
             scope = call_site.state.scope
             listing = self.listing(operation.path, scope)
-            path = self.flows.paths.normalize(operation.path, scope)
+            path = self.entry_states.paths.normalize(operation.path, scope)
             seen = listing if path is None or listing is not None else self._present(call_site, path)
             if seen is None:
                 continue
@@ -158,10 +158,10 @@ class VanishingFiles:
         if isinstance(expr, m.Call):
             operation = self.accesses.effects.operation(expr, scope)
             if operation is not None and operation.op == "list":
-                folder = _folder(self.flows.paths.normalize(operation.path, scope))
+                folder = _folder(self.entry_states.paths.normalize(operation.path, scope))
                 return DirectoryListing(expr, folder, scope.function.module.path)
         if isinstance(expr, (m.Name, m.Attribute)):
-            bound = self.flows.guards.known(expr, scope)
+            bound = self.entry_states.rank_tests.known(expr, scope)
             if bound is not None:
                 return self._listing_behind(bound, depth + 1) or self._gathered(expr, bound, depth + 1)
         values: Iterable[m.Expr] = parts(expr)
@@ -254,7 +254,7 @@ class VanishingFiles:
             scope = call_site.state.scope
             operation = self.accesses.effects.operation(call_site.call, scope)
             if operation is not None and operation.op in _TAKING:
-                path = self.flows.paths.normalize(operation.path, scope)
+                path = self.entry_states.paths.normalize(operation.path, scope)
                 yield Removal(call_site, path, self.listing(operation.path, scope))
 
 

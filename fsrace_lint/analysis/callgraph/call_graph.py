@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.callgraph.call_edges import CallEdge
+from fsrace_lint.analysis.callgraph.parameter_values import CallerRankTests
+from fsrace_lint.analysis.callgraph.summaries import Summaries
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, TOP, ProcessSet
 from fsrace_lint.analysis.program.symbols import as_function, is_property, package_of, qualified_name
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression
-from fsrace_lint.analysis.values.call_arguments import arguments_of, given_for, received
-from fsrace_lint.catalog import argument
+from fsrace_lint.analysis.values.call_arguments import arguments_of, received
 from fsrace_lint.engine.query_cache import once
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import is_super, last_name, setting_role
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
-    from fsrace_lint.analysis.callgraph.summaries import Summaries
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.analysis.program.symbols import Symbol
@@ -37,55 +38,6 @@ _CALLING_NOTHING: Final = frozenset(
 
 COST_OF_FOLLOWING: Final = 10
 """How many names and mentions are gone through in the time that it takes to follow a function."""
-
-
-class CallEdge(Record, frozen=True, eq=False):
-    """A way into a function: a call of it, or a call that is handed it (`handed`).
-
-    `only` is who the helper it is handed to lets run it, `position` the argument
-    it is handed over in, None for a keyword; `spawn` says that it starts
-    processes, which run it; `first` is the scope whose first process the helper
-    lets run it before the others; `mutes` is the library whose collectives return at
-    once in it.
-    `receiver` is the class of the object whose method is called; `helper` is the
-    project's function that is handed it, as `parameter`. `passing` is the call that
-    hands over its arguments, where that is another: `delayed(f)(value)`.
-    """
-
-    call_site: CallSite
-    passed_as_callback: bool
-    only: ProcessSet = TOP
-    position: int | None = None
-    spawn: Spawn | None = None
-    first: str | None = None
-    mutes: str = ""
-    receiver: LinkedClass | None = None
-    helper: LinkedFunction | None = None
-    parameter: str | None = None
-    passing: m.Call | None = None
-
-    @property
-    def is_on_self(self) -> bool:
-        """Whether the caller calls another method of its own object, or of one that its class makes."""
-        called, caller = self.call_site.call.function, self.call_site.function
-        if not isinstance(called, m.Attribute) or not caller.takes_object or not caller.facts.parameters:
-            return False
-        owner, own = called.value, m.Name(caller.facts.parameters[0].name)
-        bound = self.call_site.state.scope.get(owner.id) if isinstance(owner, m.Name) else None
-        made = bound.expr if isinstance(bound, Expression) else owner
-        builds = m.Name("classmethod") in caller.facts.decorators
-        return (
-            is_super(owner) or owner == own or (builds and isinstance(made, m.Call) and made.function == own)
-        )
-
-    @property
-    def starts_several(self) -> bool:
-        """Whether it starts more than one process."""
-        if self.spawn is None:
-            return False
-        return self.call_site.repeated or not (
-            self.spawn.single or _starts_one(self.spawn, self.call_site.call)
-        )
 
 
 class _Use(Record, frozen=True, eq=False):
@@ -149,11 +101,12 @@ class _Open:
 class CallGraph:
     """Finds the ways into functions, each function's once."""
 
-    def __init__(self, flows: FunctionFlows, summaries: Summaries) -> None:
+    def __init__(self, flows: FunctionFlows) -> None:
         """Prepare for a project; nothing is looked at yet."""
         self.flows = flows
         self.catalog = flows.catalog
-        self.summaries = summaries
+        self.rank_tests = CallerRankTests(flows, self)
+        self.summaries = Summaries(flows, self.rank_tests)
         self.mentions = flows.mentions
         self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
         self._open: dict[LinkedFunction, _Open] = {}
@@ -397,15 +350,6 @@ class CallGraph:
             bound = self.flows.resolver.binding(value.id, scope)
             return isinstance(bound, Expression) and bound.expr is call
         return value is call
-
-
-def _starts_one(spawn: Spawn, call: m.Call) -> bool:
-    """Tell whether the number of processes that a call asks for is one."""
-    if not spawn.count:
-        return False
-    which = argument(spawn.count)
-    count = given_for(call, which)
-    return which.default == "1" if count is None else count == m.Constant(1)
 
 
 def _is_method(expr: m.Expr, entity: Symbol | None) -> TypeGuard[m.Attribute]:

@@ -22,9 +22,8 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.analysis.values.abstract_values import Binding
@@ -83,10 +82,10 @@ class _Call(Record, frozen=True, eq=False):
 class ConcurrencyEvidence:
     """Looks for signs of several processes in functions, their callers and the helpers they call."""
 
-    def __init__(self, flows: FunctionFlows, entry_states: EntryStates) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.flows = flows
-        self.catalog = flows.catalog
+        self.flows = entry_states.flows
+        self.catalog = entry_states.catalog
         self.entry_states = entry_states
         self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], ConcurrencyTrace] = {}
         self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
@@ -292,7 +291,10 @@ class ConcurrencyEvidence:
                 isinstance(call_site.call.function, (m.Name, m.Attribute))
                 and call_site.state.processes != MAIN
             )
-            asks = asks and self.flows.guards.rank_scope(call_site.call, call_site.state.scope) in _ASKED
+            asks = (
+                asks
+                and self.entry_states.rank_tests.rank_scope(call_site.call, call_site.state.scope) in _ASKED
+            )
             if asks and not self._converts(call_site):
                 what = f"{spell(call_site.call)} asks for the number of the process"
                 yield _sign(function, call_site.call.span, what), call_site.state.conditions
@@ -342,7 +344,7 @@ class ConcurrencyEvidence:
         """Tell whether a call is made only where a test has told that there are several processes."""
         for literal in call_site.state.conditions:
             for test, truth in _implied(literal.test, truth=literal.truth):
-                split = self.flows.guards.partition(test, literal.scope)
+                split = self.entry_states.rank_tests.partition(test, literal.scope)
                 if (split if truth else split[::-1]) == (TOP, MAIN):
                     return True
         return False
@@ -404,7 +406,7 @@ class ConcurrencyEvidence:
         """Tell whether a number is 1, wherever it is written out."""
         match number:
             case Expression(expr=m.Name() | m.Attribute() as name, scope=scope):
-                return self._is_one(self.flows.guards.known(name, scope))
+                return self._is_one(self.entry_states.rank_tests.known(name, scope))
             case Expression(expr=expr):
                 return expr == m.Constant(1)
             case ConditionalValue(then=then, otherwise=otherwise):

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.callgraph.call_graph import CallGraph
 from fsrace_lint.analysis.callgraph.framework_hooks import FrameworkHooks
-from fsrace_lint.analysis.callgraph.parameter_values import ParameterValues
 from fsrace_lint.analysis.callgraph.protection import Protection
-from fsrace_lint.analysis.callgraph.summaries import Summaries
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, ProcessSet, Runs, runs
+from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
+from fsrace_lint.analysis.paths.rank_dependence import RankDependence
 from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.program.symbols import package_of, qualified_name
 from fsrace_lint.engine.query_cache import QueryCache
@@ -25,7 +25,7 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
@@ -65,17 +65,20 @@ class EntryStates:
         """Prepare for a project; nothing is followed yet."""
         self.flows = flows
         self.catalog = flows.catalog
-        self.summaries = Summaries(flows)
-        self.protection = Protection(flows, self.summaries)
+        self._edges = CallGraph(flows)
+        self.summaries = self._edges.summaries
+        self.rank_tests = self._edges.rank_tests
+        """Rank tests, with what all callers pass."""
+        self.rank_dependence = RankDependence(self.rank_tests)
+        self.paths = PathNormalizer(self.rank_dependence)
+        self.protection = Protection(flows, self.summaries, self.rank_tests)
         self.hooks = FrameworkHooks(flows)
-        self._edges = CallGraph(flows, self.summaries)
         self.mentions = self._edges.mentions
         self._contexts: dict[LinkedFunction, EntryState] = {}
         self._decided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
         self._undecided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
         self._decorated: dict[LinkedFunction, ProcessSet] = {}
         self._muted: QueryCache[LinkedFunction, frozenset[str]] = QueryCache(unknown=frozenset())
-        flows.guards.arguments = ParameterValues(flows, self._edges.search, self._edges.spawning)
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give every way into a function that could be resolved."""
@@ -153,19 +156,14 @@ class EntryStates:
         """Tell who can see a test come out as it did, by the code of the function alone."""
         key = id(literal.test), id(literal.scope)
         if key not in self._undecided:
-            guards = self.flows.guards
-            arguments, guards.arguments = guards.arguments, None
-            try:
-                self._undecided[key] = literal, guards.partition(literal.test, literal.scope)
-            finally:
-                guards.arguments = arguments
+            self._undecided[key] = literal, self.flows.partition(literal.test, literal.scope)
         return self._undecided[key][1][0 if literal.truth else 1] or TOP
 
     def deciding(self, literal: PathCondition) -> ProcessSet:
         """Tell who can see a test come out as it did, now that all callers are known."""
         key = id(literal.test), id(literal.scope)
         if key not in self._decided:
-            split = self.flows.guards.partition(literal.test, literal.scope)
+            split = self.rank_tests.partition(literal.test, literal.scope)
             # Test and scope are held on to, so that their ids are not given to others.
             self._decided[key] = literal, split
         return self._decided[key][1][0 if literal.truth else 1] or TOP

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from fsrace_lint.analysis.dataflow.interpreter import Interpreter
 from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, MAIN, TOP, TWO, ProcessSet
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
-from fsrace_lint.analysis.dataflow.transfer import CallSemantics
-from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
-from fsrace_lint.analysis.paths.rank_dependence import RankDependence
-from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
 from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
 from fsrace_lint.analysis.program.imports import ModuleTable
 from fsrace_lint.analysis.ranks.rank_tests import RankTests
@@ -56,7 +52,7 @@ class FunctionFlows:
     While a function is being followed, its own result and its later bindings are
     unknown to the functions that it leads to. What is found with their help is found
     anew when it is asked for by itself, so that it does not depend on who asks first.
-    What callers pass is known to nobody then: that is for those who ask later.
+    What callers pass is not asked for: `CallerRankTests` does that later.
     """
 
     def __init__(
@@ -84,13 +80,7 @@ class FunctionFlows:
         self.mentions = CandidateCallers(self.table, asks_few=asks_few)
         self.cycles = CycleDetector()
         self.resolver = self._resolver()
-        self.guards = RankTests(self.resolver, catalog, self.result_partition, self.exit_points)
-        self.rank_dependence = RankDependence(
-            self.resolver, self.guards, catalog, self.exit_points, self.call_sites
-        )
-        results = ReplicatedCalls(self.resolver, catalog, self.call_sites)
-        self.paths = PathNormalizer(self.resolver, self.guards, catalog, self.rank_dependence, results)
-        self._semantics = CallSemantics(self.guards.partition, self._kind, self._survivors)
+        self._rank_tests = RankTests(self.resolver, self.cycles)
         self._flows: QueryCache[LinkedFunction, FlowResult | None] = self._memo(None)
         self._walkers: dict[LinkedFunction, Interpreter] = {}
         self._returned: QueryCache[LinkedFunction, RankPartition] = self._memo(UNPARTITIONED)
@@ -103,7 +93,7 @@ class FunctionFlows:
         return ModuleTable(modules, also, self.catalog.libraries, heads)
 
     def _resolver(self) -> Resolver:
-        return Resolver(self.table, self.catalog, self.final_environment, self.return_values, self.cycles)
+        return Resolver(self.table, self.catalog, self, self.cycles)
 
     def _memo(self, unknown: Answer) -> QueryCache[LinkedFunction, Answer]:
         return QueryCache(unknown, DEEPEST, self.cycles)
@@ -134,7 +124,7 @@ class FunctionFlows:
         """Follow a function, whatever is known of it."""
         if self._pulse is not None:
             self._pulse()
-        interpreter = Interpreter(function, self._semantics)
+        interpreter = Interpreter(function, self)
         self._walkers[function] = interpreter
         try:
             return self._by_code_alone(interpreter.interpret)
@@ -142,12 +132,8 @@ class FunctionFlows:
             del self._walkers[function]
 
     def _by_code_alone(self, find: Callable[[], Answer]) -> Answer:
-        """Find something without asking what callers pass, and whatever is being found."""
-        passed, self.guards.arguments = self.guards.arguments, None
-        try:
-            return self.guards.budget.with_fresh_budget(functools.partial(self.resolver.anew, find))
-        finally:
-            self.guards.arguments = passed
+        """Find something whatever is being found."""
+        return self._rank_tests.budget.with_fresh_budget(functools.partial(self.resolver.anew, find))
 
     def call_sites(self, function: LinkedFunction) -> tuple[CallSite, ...]:
         """Give the calls of a function; none are known while it is being followed."""
@@ -189,6 +175,10 @@ class FunctionFlows:
         find = functools.partial(self._split_by_result, function)
         return self._returned.get(function, lambda: self._by_code_alone(find))
 
+    def partition(self, test: m.Expr, scope: Environment) -> RankPartition:
+        """Tell which processes can see a test true, and which false, by the code of its function alone."""
+        return self._rank_tests.partition(test, scope)
+
     def _split_by_result(self, function: LinkedFunction) -> RankPartition:
         flow = self.flow(function)
         if flow is None or not flow.exits:
@@ -198,7 +188,7 @@ class FunctionFlows:
         for way in flow.exits:
             here = (BOTTOM, way.state.processes)
             if way.value is not None:
-                split = self.guards.partition(way.value, way.state.scope)
+                split = self.partition(way.value, way.state.scope)
                 here = (way.state.processes & split[0], way.state.processes & split[1])
             each_picks_one = each_picks_one and here[0] in {BOTTOM, MAIN, ANOTHER}
             true, false = true | here[0], false | here[1]
@@ -235,7 +225,7 @@ class FunctionFlows:
         known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
         return self.mentions.names_of_library(known | _TAKING)
 
-    def _survivors(self, call: m.Call, scope: Environment) -> ProcessSet:
+    def returning_processes(self, call: m.Call, scope: Environment) -> ProcessSet:
         """Give the processes that return from a call; only what can end the process is followed."""
         if last_name(call.function) not in self._ending:
             return TOP
@@ -277,7 +267,8 @@ class FunctionFlows:
         ending -= before[0]
         return {*(self._telling - before[1]), *(ending & able)}, ending - able
 
-    def _kind(self, called: m.Expr, scope: Environment) -> str:
+    def control_role(self, called: m.Expr, scope: Environment) -> str:
+        """Tell what a call of this does to control flow or locks, as `Interpretation` says."""
         if last_name(called) not in self._telling:
             return ""
         name = self.resolver.qualify(called, scope)

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.program.symbols import Instance, is_class
+from fsrace_lint.analysis.ranks.rank_tests import RankTests
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression, IterationElement, UnpackedPart
 from fsrace_lint.analysis.values.call_arguments import passed, positional, taken
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector, QueryCache
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import class_names
 from fsrace_lint.syntax.ast_names import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from fsrace_lint.analysis.callgraph.call_graph import CallEdge
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge, Callers
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction
@@ -27,36 +28,28 @@ _NO_NUMBERS: Final = frozenset({"bool", "bytes", "dict", "float", "list", "set",
 """The built-in classes that no rank is of; it may be a text that is yet to be read."""
 
 
-class ParameterValues:
-    """Joins what all callers pass for a parameter."""
+class CallerRankTests(RankTests):
+    """Reads rank tests with what all callers pass for the parameters that are tested."""
 
-    def __init__(
-        self,
-        flows: FunctionFlows,
-        edges: Callable[[LinkedFunction], Iterable[CallEdge]],
-        spawning: Callable[[LinkedFunction], Iterable[CallEdge]],
-    ) -> None:
+    def __init__(self, flows: FunctionFlows, callers: Callers) -> None:
         """Prepare for a project.
 
         Args:
-            flows: Follows its functions.
-            edges: Gives the ways into a function, of which not all may be needed.
-            spawning: Gives those of them that are calls that start processes.
+            flows: Interprets its functions.
+            callers: Finds the ways into them.
         """
-        self.flows = flows
-        self.guards = flows.guards
-        self.edges = edges
-        self.spawning = spawning
-        cycles = self.guards.cycles
+        self.flows, self.callers = flows, callers
+        cycles = CycleDetector()
+        super().__init__(flows.resolver, CombinedCycles(flows.cycles, cycles))
         self._splits: QueryCache[tuple[LinkedFunction, str], RankPartition] = QueryCache(
             UNPARTITIONED, cycles=cycles
         )
-        self._kept: QueryCache[tuple[LinkedFunction, str, str], RankPartition] = QueryCache(
+        self._set: QueryCache[tuple[LinkedFunction, str, str], RankPartition] = QueryCache(
             UNPARTITIONED, cycles=cycles
         )
-        self._ranks: QueryCache[tuple[LinkedFunction, str], str | None] = QueryCache(None, cycles=cycles)
+        self._passed: QueryCache[tuple[LinkedFunction, str], str | None] = QueryCache(None, cycles=cycles)
 
-    def partition(self, argument: Argument) -> RankPartition:
+    def partition_of_parameter(self, argument: Argument) -> RankPartition:
         """Tell which processes can be passed something true for a parameter, and which something false."""
         if _is_object(argument):
             return UNPARTITIONED
@@ -68,7 +61,7 @@ class ParameterValues:
         if _is_object(argument):
             return UNPARTITIONED
         key = argument.function, argument.parameter.name, name
-        return self._kept.get(key, lambda: self._join(argument, lambda value: self._split_set(value, name)))
+        return self._set.get(key, lambda: self._join(argument, lambda value: self._split_set(value, name)))
 
     def _split_set(self, value: Expression, name: str) -> RankPartition:
         """Tell who can see an attribute true, and who false, that was set on what is passed."""
@@ -76,15 +69,15 @@ class ParameterValues:
             return UNPARTITIONED
         bound, whole = value.scope.get(f"{value.expr.id}.{name}"), value.scope.get(value.expr.id)
         if bound is not None:
-            return self.guards.partition(m.Attribute(value.expr, name), value.scope)
+            return self.partition(m.Attribute(value.expr, name), value.scope)
         return self.partition_of_attribute(whole, name) if isinstance(whole, Argument) else UNPARTITIONED
 
-    def rank(self, argument: Argument) -> str | None:
+    def rank_of_parameter(self, argument: Argument) -> str | None:
         """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
         if _is_object(argument):
             return None
         key = argument.function, argument.parameter.name
-        return self._ranks.get(key, lambda: self._rank(argument))
+        return self._passed.get(key, lambda: self._rank(argument))
 
     def _is_no_number(self, argument: Argument) -> bool:
         """Tell whether a parameter is said to be something else, as in `path: Path` or `save=True`."""
@@ -94,15 +87,15 @@ class ParameterValues:
         names = () if annotation is None else tuple(class_names(annotation))
         if names and _NO_NUMBERS.issuperset(names):
             return True
-        declared = self.flows.resolver.of_binding(argument)
+        declared = self.resolver.of_binding(argument)
         return isinstance(declared, Instance) and is_class(declared.of)
 
     def _split(self, argument: Argument) -> RankPartition:
-        return self._join(argument, lambda value: self.guards.partition(value.expr, value.scope))
+        return self._join(argument, lambda value: self.partition(value.expr, value.scope))
 
     def _join(self, argument: Argument, split: Callable[[Expression], RankPartition]) -> RankPartition:
         true, false = BOTTOM, BOTTOM
-        for edge in self.edges(argument.function):
+        for edge in self.callers.search(argument.function):
             value = self._value(edge, argument.parameter, argument.function)
             if value is None:
                 return UNPARTITIONED
@@ -119,7 +112,7 @@ class ParameterValues:
         function, parameter = argument.function, argument.parameter
         scopes: set[str] = set()
         is_alone = False
-        for edge in self.edges(function):
+        for edge in self.callers.search(function):
             if is_spawned_number(edge, argument):
                 scopes.add("global")
                 continue
@@ -129,7 +122,7 @@ class ParameterValues:
                     return None
                 is_alone = True
                 continue
-            scope = None if value is None else self.guards.rank_scope(value.expr, value.scope)
+            scope = None if value is None else self.rank_scope(value.expr, value.scope)
             if scope is None:
                 return None
             scopes.add(scope)
@@ -137,7 +130,7 @@ class ParameterValues:
 
     def _is_spawned(self, argument: Argument) -> bool:
         """Tell whether some call that starts processes hands each its number for a parameter."""
-        return any(is_spawned_number(edge, argument) for edge in self.spawning(argument.function))
+        return any(is_spawned_number(edge, argument) for edge in self.callers.spawning(argument.function))
 
     def _value(self, edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> Expression | None:
         scope: Environment | None = edge.call_site.state.scope

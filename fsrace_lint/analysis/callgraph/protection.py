@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.callgraph.summaries import Summaries
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Environment
 
 _ALIASES_DEPTH: Final = 4
@@ -31,11 +32,12 @@ _OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
 class Protection:
     """Reads what stands around calls."""
 
-    def __init__(self, flows: FunctionFlows, summaries: Summaries) -> None:
+    def __init__(self, flows: FunctionFlows, summaries: Summaries, rank_tests: RankTests) -> None:
         """Prepare for a project."""
         self.flows = flows
         self.catalog = flows.catalog
         self.summaries = summaries
+        self.rank_tests = rank_tests
         self._turns: dict[LinkedFunction, tuple[tuple[CallSite, CallSite, str], ...]] = {}
         self._repetitions: dict[LinkedFunction, dict[CallSite, str]] = {}
 
@@ -55,7 +57,7 @@ class Protection:
         if depth > _ALIASES_DEPTH:
             return set()
         if isinstance(caught, (m.Name, m.Attribute)):
-            bound = self.flows.guards.known(caught, scope)
+            bound = self.rank_tests.known(caught, scope)
             if isinstance(bound, Expression):
                 return self._exceptions(bound.expr, bound.scope, depth + 1)
             return {_last(self.flows.resolver.qualify(caught, scope))}
@@ -162,7 +164,7 @@ class Protection:
 
     def _made(self, context: Expression, depth: int = 0) -> Expression:
         """Give the call that makes a context: behind a name, or in a function that only returns it."""
-        bound = self.flows.guards.known(context.expr, context.scope)
+        bound = self.rank_tests.known(context.expr, context.scope)
         made = bound if isinstance(bound, Expression) else context
         callee = self.flows.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
         if callee is None or callee.facts.is_generator or depth >= _ALIASES_DEPTH:
@@ -180,7 +182,7 @@ class Protection:
             told = keyword.value.value if isinstance(keyword.value, m.Constant) else None
             if keyword.name == "local" and isinstance(told, bool):
                 return "local" if told else "global"
-        scopes = (self.flows.guards.rank_scope(value, scope) for value in call.arguments[:1])
+        scopes = (self.rank_tests.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
 
     def is_lock(self, context: Expression) -> bool:
@@ -188,7 +190,7 @@ class Protection:
 
         It may be made before, under a name, and be a lock on one of several ways.
         """
-        bound = self.flows.guards.known(context.expr, context.scope)
+        bound = self.rank_tests.known(context.expr, context.scope)
         made = expressions_of(bound) if isinstance(bound, (Expression, ConditionalValue, Union)) else []
         return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.analysis.ranks.rank_tests import RankTests
 
 _DEEPEST: Final = 3
 
@@ -39,9 +40,9 @@ class _CallbackParameter(Record, frozen=True):
 class Summaries:
     """Summaries of functions, each made once."""
 
-    def __init__(self, flows: FunctionFlows) -> None:
+    def __init__(self, flows: FunctionFlows, rank_tests: RankTests) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.flows = flows
+        self.flows, self.rank_tests = flows, rank_tests
         self._barriers: QueryCache[tuple[LinkedFunction, int], bool] = QueryCache(unknown=False)
         self._firsts: dict[LinkedFunction, str | None] = {}
         self._given: QueryCache[LinkedFunction, _CallbackParameter] = QueryCache(
@@ -154,8 +155,8 @@ class Summaries:
             between = [e for e in self.flows.call_sites(function) if one.span < e.call.span < other.span]
             for call_site in between:
                 if call_site.state.processes == TOP and self.waits(call_site):
-                    before, _ = self.flows.guards.partition(one.test, call_site.state.scope)
-                    after, _ = self.flows.guards.partition(other.test, call_site.state.scope)
+                    before, _ = self.rank_tests.partition(one.test, call_site.state.scope)
+                    after, _ = self.rank_tests.partition(other.test, call_site.state.scope)
                     scopes = (scope for scope in ("global", "local") if before == FIRST[scope])
                     return None if after & MAIN else next(scopes, None)
         return None

@@ -45,8 +45,7 @@ class TrackedLinker(FunctionFlows):
         return TrackedTable(modules, also, self.catalog.libraries, heads, self.dependencies)
 
     def _resolver(self) -> TrackedResolver:
-        how = self.final_environment, self.return_values, self.cycles
-        return TrackedResolver(self.table, self.catalog, *how, self.dependencies)
+        return TrackedResolver(self.table, self.catalog, self, self.cycles, self.dependencies)
 
     def _memo(self, unknown: Answer) -> TrackedQueryCache[LinkedFunction, Answer]:
         return TrackedQueryCache(unknown, DEEPEST, self.cycles, self.dependencies)

@@ -28,7 +28,7 @@ from fsrace_lint.syntax.traversal import bound_in, bound_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fsrace_lint.analysis.dataflow.transfer import CallSemantics
+    from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
@@ -38,9 +38,9 @@ _REPEATED_FINALLY: Final = 3
 class Interpreter(TransferFunctions):
     """Follows the code of one function."""
 
-    def __init__(self, function: LinkedFunction, semantics: CallSemantics) -> None:
+    def __init__(self, function: LinkedFunction, interpretation: Interpretation) -> None:
         """Prepare for one function."""
-        super().__init__(function, semantics)
+        super().__init__(function, interpretation)
         self.exits: list[ExitPoint] = []
         self.raises: list[ExitPoint] = []
 
@@ -292,7 +292,9 @@ class Interpreter(TransferFunctions):
         call = context.expr
         if not isinstance(call, m.Call) or not call.arguments:
             return None
-        return call if self.kind(call.function, context.scope) == "suppressor" else None
+        return (
+            call if self.interpretation.control_role(call.function, context.scope) == "suppressor" else None
+        )
 
     def _match(self, statement: m.Match, state: AbstractState) -> AbstractState | None:
         before = self.evaluate(statement.subject, state)

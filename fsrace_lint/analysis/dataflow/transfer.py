@@ -22,28 +22,15 @@ from fsrace_lint.analysis.values.abstract_values import Argument, Environment, E
 from fsrace_lint.analysis.values.assignment import targets_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
-from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import target_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
+    from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.files.spans import Span
-
-
-class CallSemantics(Record, frozen=True):
-    """What the code of a function is read with.
-
-    `split` tells which processes can see a test true, and which false; `kind` gives
-    the role of what is called in control flow: `exit`, `suppressor`, `acquire`,
-    `release`, or the empty text; `survivors` gives the processes that return from a call.
-    """
-
-    partition: Callable[[m.Expr, Environment], RankPartition]
-    kind: Callable[[m.Expr, Environment], str]
-    returning_processes: Callable[[m.Call, Environment], ProcessSet]
 
 
 class Loop(msgspec.Struct):
@@ -56,13 +43,11 @@ class Loop(msgspec.Struct):
 class TransferFunctions:
     """Follows the expressions of one function."""
 
-    def __init__(self, function: LinkedFunction, semantics: CallSemantics) -> None:
-        """Prepare for one function."""
+    def __init__(self, function: LinkedFunction, interpretation: Interpretation) -> None:
+        """Prepare for one function; `interpretation` tells what its tests and calls mean."""
         self.function = function
-        self._split = semantics.partition
+        self.interpretation = interpretation
         self._splits: dict[tuple[int, int], tuple[m.Expr, Environment, RankPartition]] = {}
-        self.kind = semantics.kind
-        self.survivors = semantics.returning_processes
         self.call_sites: list[CallSite] = []
         self.nets: list[ExceptionContext] = []
         self.contexts: list[Expression] = []
@@ -80,7 +65,7 @@ class TransferFunctions:
         """Tell which processes can see a test true, and which false."""
         key = id(test), id(scope)
         if key not in self._splits:
-            self._splits[key] = test, scope, self._split(test, scope)
+            self._splits[key] = test, scope, self.interpretation.partition(test, scope)
         return self._splits[key][2]
 
     def assume(
@@ -179,7 +164,7 @@ class TransferFunctions:
         if not self.silent:
             around = tuple(self.nets), tuple(self.contexts), tuple(loop.over for loop in self.loops)
             self.call_sites.append(CallSite(self.function, expr, after, *around))
-        kind = self.kind(expr.function, after.scope)
+        kind = self.interpretation.control_role(expr.function, after.scope)
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):
             kind = "release"
         match kind:
@@ -195,7 +180,7 @@ class TransferFunctions:
 
     def _survived(self, state: AbstractState, call: m.Call) -> AbstractState | None:
         """Give the state after a call of a function that only some processes return from."""
-        survivors = self.survivors(call, state.scope)
+        survivors = self.interpretation.returning_processes(call, state.scope)
         if survivors == TOP:
             return state
         processes = state.processes & survivors

@@ -11,8 +11,6 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
-    from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
 
 _DEEPEST: Final = 16
 SHOWING: Final = frozenset({"tqdm.tqdm", "tqdm.auto.tqdm", "accelerate.utils.tqdm", "rich.progress.track"})
@@ -24,11 +22,11 @@ _TAKING: Final = frozenset({"pop", "popleft", "copy"})
 class DirectoryListings:
     """Follows names, arrangements and slices back to a listing."""
 
-    def __init__(self, resolver: Resolver, guards: RankTests, catalog: Catalog) -> None:
-        """Prepare for a project."""
-        self.resolver = resolver
-        self.guards = guards
-        self.catalog = catalog
+    def __init__(self, rank_tests: RankTests) -> None:
+        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        self.rank_tests = rank_tests
+        self.resolver = rank_tests.resolver
+        self.catalog = rank_tests.catalog
 
     def is_listing(self, expr: m.Expr, scope: Environment, depth: int = 0) -> bool:
         """Tell whether an expression is a listing of a folder, or made of the entries of one."""
@@ -36,7 +34,7 @@ class DirectoryListings:
             return False
         match expr:
             case m.Name() | m.Attribute():
-                bound = self.guards.known(expr, scope)
+                bound = self.rank_tests.known(expr, scope)
                 return bound is not None and self._bound(bound, depth + 1)
             case m.Call(function=function, arguments=arguments):
                 if self._lists(function, scope):

@@ -11,10 +11,7 @@ from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.rank_dependence import RankDependence
-    from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Environment, IterationElement
-    from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
 
 _COUNTING: Final = frozenset({"range", "itertools.count", "tqdm.trange", "tqdm.auto.trange"})
 IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
@@ -24,14 +21,12 @@ IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
 class LoopRanges:
     """Tells what loops count, and what they find or have written out."""
 
-    def __init__(
-        self, resolver: Resolver, guards: RankTests, catalog: Catalog, rank_dependence: RankDependence
-    ) -> None:
-        """Prepare for a project."""
-        self.resolver = resolver
-        self.guards = guards
+    def __init__(self, rank_dependence: RankDependence) -> None:
+        """Prepare for a project in which `rank_dependence` tells what differs from process to process."""
         self.rank_dependence = rank_dependence
-        self._listings = DirectoryListings(resolver, guards, catalog)
+        self.rank_tests = rank_dependence.rank_tests
+        self.resolver = rank_dependence.resolver
+        self._listings = DirectoryListings(self.rank_tests)
 
     def are_equal(self, element: IterationElement) -> bool:
         """Tell whether each process goes over the same, and in the same order."""
@@ -53,6 +48,6 @@ class LoopRanges:
         """Tell whether each process goes over what is written out there, or found in one folder."""
         if self._listings.is_listing(iterable.expr, iterable.scope):
             return not self.rank_dependence.origins(iterable.expr, iterable.scope)
-        known = self.guards.known(iterable.expr, iterable.scope)
+        known = self.rank_tests.known(iterable.expr, iterable.scope)
         expr = known.expr if isinstance(known, Expression) else iterable.expr
         return isinstance(expr, m.Sequence) and all(isinstance(item, m.Constant) for item in expr.items)

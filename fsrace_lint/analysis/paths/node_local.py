@@ -10,25 +10,23 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Environment
-    from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
 
 
 class NodeLocal:
     """Tells what each node has for itself, as far as names tell."""
 
-    def __init__(self, resolver: Resolver, guards: RankTests, catalog: Catalog) -> None:
-        """Prepare for a project."""
-        self.resolver = resolver
-        self.guards = guards
-        self.catalog = catalog
+    def __init__(self, rank_tests: RankTests) -> None:
+        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        self.rank_tests = rank_tests
+        self.resolver = rank_tests.resolver
+        self.catalog = rank_tests.catalog
         self._folders = [
-            name.rstrip("/").split("/") for name in catalog.names("node-local") if name.startswith("/")
+            name.rstrip("/").split("/") for name in self.catalog.names("node-local") if name.startswith("/")
         ]
 
     def place(self, expr: m.Expr, scope: Environment) -> str | None:
         """Name the place on the node's own disk that an environment variable or a call gives."""
-        variable = self.guards.environment_variable(expr, scope)
+        variable = self.rank_tests.environment_variable(expr, scope)
         name = f"${variable}" if variable is not None else None
         if name is None and isinstance(expr, m.Call):
             name = self.resolver.qualify(expr.function, scope)

@@ -23,6 +23,7 @@ from fsrace_lint.analysis.paths.format_strings import filled_by_format, filled_b
 from fsrace_lint.analysis.paths.loop_ranges import IN_ORDER, LoopRanges
 from fsrace_lint.analysis.paths.node_local import NodeLocal
 from fsrace_lint.analysis.paths.rank_dependence import is_given
+from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
 from fsrace_lint.analysis.paths.work_items import WorkItems
 from fsrace_lint.analysis.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
@@ -46,12 +47,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.paths.abstract_path import Piece
     from fsrace_lint.analysis.paths.rank_dependence import RankDependence
-    from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
     from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
-    from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Private
 
 _GivenFragments: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
@@ -78,23 +75,16 @@ _JOINING: Final = frozenset(
 class PathNormalizer:
     """Normalizes path expressions in the scopes of a project."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        guards: RankTests,
-        catalog: Catalog,
-        rank_dependence: RankDependence,
-        results: ReplicatedCalls,
-    ) -> None:
-        """Prepare for a project."""
-        self.resolver = resolver
-        self.guards = guards
-        self.catalog = catalog
+    def __init__(self, rank_dependence: RankDependence) -> None:
+        """Prepare for a project in which `rank_dependence` tells what differs from process to process."""
         self.rank_dependence = rank_dependence
-        self.results = results
-        self.node_local = NodeLocal(resolver, guards, catalog)
-        self.dealt = WorkItems(guards, catalog)
-        self._rounds = LoopRanges(resolver, guards, catalog, rank_dependence)
+        self.rank_tests = rank_dependence.rank_tests
+        self.resolver = rank_dependence.resolver
+        self.catalog = rank_dependence.catalog
+        self.results = ReplicatedCalls(self.resolver)
+        self.node_local = NodeLocal(self.rank_tests)
+        self.dealt = WorkItems(self.rank_tests)
+        self._rounds = LoopRanges(rank_dependence)
         self._known: dict[tuple[int, Environment], tuple[m.Expr, AbstractPath | None]] = {}
 
     def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
@@ -170,7 +160,7 @@ class PathNormalizer:
 
     def _process_or_node(self, expr: m.Expr, scope: Environment) -> PathVariable | None:
         """Read what is a process's own, its number, or a node's own, its number or its disk."""
-        rank = self.guards.rank_scope(expr, scope)
+        rank = self.rank_tests.rank_scope(expr, scope)
         if rank is not None:
             here = rank == "node"
             return PathVariable(("rank", rank), spell(expr), NO_ORIGINS if here else RANK_ALONE, local=here)
@@ -299,7 +289,9 @@ class PathNormalizer:
     ) -> bool:
         """Tell whether all that a function returns is known, and what a call gives it for that."""
         ways = (
-            feasible_exits(call, function, self.rank_dependence.exits(function)) if depth < _DEEPEST else ()
+            feasible_exits(call, function, self.rank_dependence.interpretation.exit_points(function))
+            if depth < _DEEPEST
+            else ()
         )
         forms = [
             None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2) for way in ways
@@ -354,7 +346,7 @@ class PathNormalizer:
     ) -> tuple[Piece, ...] | None:
         if self.rank_dependence.is_sent(expr, scope.function):
             return (PathVariable(("sent", id(scope.function), spell(expr)), spell(expr)),)
-        binding = self.guards.known(expr, scope)
+        binding = self.rank_tests.known(expr, scope)
         if binding is not None and not self._is_setting(expr, binding, scope):
             return self._bound(binding, expr, depth)
         if isinstance(expr, m.Attribute):

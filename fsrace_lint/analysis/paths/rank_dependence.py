@@ -21,15 +21,10 @@ from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint
     from fsrace_lint.analysis.paths.abstract_path import Origins
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
-    from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
 
 # What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
 _READING: Final = frozenset(
@@ -44,28 +39,12 @@ _PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress
 class RankDependence:
     """Finds ranks, process ids and temporary names in values."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        guards: RankTests,
-        catalog: Catalog,
-        exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
-        call_sites: Callable[[LinkedFunction], tuple[CallSite, ...]],
-    ) -> None:
-        """Prepare for a project.
-
-        Args:
-            resolver: Resolves its names.
-            guards: Reads its rank tests.
-            catalog: What library names mean.
-            exits: Gives the ways out of a function as far as they are known.
-            call_sites: Gives the calls in a function.
-        """
-        self.resolver = resolver
-        self.guards = guards
-        self.catalog = catalog
-        self.exits = exits
-        self.call_sites = call_sites
+    def __init__(self, rank_tests: RankTests) -> None:
+        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        self.rank_tests = rank_tests
+        self.resolver = rank_tests.resolver
+        self.interpretation = rank_tests.interpretation
+        self.catalog = catalog = rank_tests.catalog
         self._answers: QueryCache[tuple[int, int], Origins] = QueryCache(NO_ORIGINS)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
         self._sent: dict[LinkedFunction, frozenset[str]] = {}
@@ -103,13 +82,13 @@ class RankDependence:
         return self._answers.get(key, lambda: self._find(expr, scope) or NO_ORIGINS)
 
     def _find(self, expr: m.Expr, scope: Environment) -> Origins:
-        rank = self.guards.rank_scope(expr, scope)
+        rank = self.rank_tests.rank_scope(expr, scope)
         if rank is not None:
             return NO_ORIGINS if rank == "node" else RANK_ALONE
         if isinstance(expr, (m.Name, m.Attribute)):
             if self.is_sent(expr, scope.function):
                 return NO_ORIGINS
-            binding = self.guards.known(expr, scope)
+            binding = self.rank_tests.known(expr, scope)
             if binding is not None:
                 return self.origins_of(binding)
             own = self.of_property(expr, scope) or self._source(expr, scope)
@@ -146,7 +125,11 @@ class RankDependence:
 
     def _sent_in(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function gives to a broadcast."""
-        sending = [call_site.call for call_site in self.call_sites(function) if self.sends(call_site.call)]
+        sending = [
+            call_site.call
+            for call_site in self.interpretation.call_sites(function)
+            if self.sends(call_site.call)
+        ]
         values = (given(call, each) for call in sending for each in _SENT)
         return frozenset(variable_of(value) for value in values if value is not None) - {""}
 
@@ -163,7 +146,7 @@ class RankDependence:
                 last_name(function) in _READING
             ):
                 return NO_ORIGINS
-            case UnpackedPart() if parts := tuple(self.guards.parts(binding)):
+            case UnpackedPart() if parts := tuple(self.rank_tests.parts(binding)):
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
             case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
                 return self.origins(value.expr, value.scope)
@@ -184,7 +167,7 @@ class RankDependence:
 
         One that sends something is taken to make up a name of its own only where it is alone.
         """
-        ways = () if function is None else self.exits(function)
+        ways = () if function is None else self.interpretation.exit_points(function)
         if function is not None and call is not None:
             ways = feasible_exits(call, function, ways)
         found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)

@@ -14,13 +14,10 @@ from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
 
 _DEEPEST: Final = 2
 _PLAIN: Final = frozenset(
@@ -52,16 +49,11 @@ _ELSEWHERE: Final = frozenset({"environ", "getenv", "random", "next", "open"})
 class ReplicatedCalls:
     """Tells which functions make the same of the same."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        catalog: Catalog,
-        call_sites: Callable[[LinkedFunction], tuple[CallSite, ...]],
-    ) -> None:
-        """Prepare for a project; `call_sites` gives the calls in a function."""
+    def __init__(self, resolver: Resolver) -> None:
+        """Prepare for a project whose names `resolver` resolves."""
         self.resolver = resolver
-        self.catalog = catalog
-        self.call_sites = call_sites
+        self.interpretation = resolver.interpretation
+        self.catalog = resolver.catalog
         self._known: QueryCache[tuple[LinkedFunction, int], bool] = QueryCache(unknown=False)
 
     def is_pure(self, call: m.Call, scope: Environment) -> bool:
@@ -87,7 +79,9 @@ class ReplicatedCalls:
         facts = function.facts
         if facts.is_generator or not self._telling.isdisjoint(facts.mentions):
             return False
-        return all(self._gives_the_same(call_site, depth) for call_site in self.call_sites(function))
+        return all(
+            self._gives_the_same(call_site, depth) for call_site in self.interpretation.call_sites(function)
+        )
 
     def _gives_the_same(self, call_site: CallSite, depth: int) -> bool:
         callee = self.resolver.callee(call_site.call, call_site.state.scope)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
-    from fsrace_lint.catalog import Catalog
 
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
 _NUMBERED: Final = ("_id", "_idx")
@@ -36,10 +35,10 @@ _MOST: Final = 200
 class WorkItems:
     """Tells by usual names what is dealt out, and from which parameters a value is made."""
 
-    def __init__(self, guards: RankTests, catalog: Catalog) -> None:
-        """Prepare for a project."""
-        self.guards = guards
-        self.catalog = catalog
+    def __init__(self, rank_tests: RankTests) -> None:
+        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        self.rank_tests = rank_tests
+        self.catalog = rank_tests.catalog
 
     def is_data(self, name: str) -> bool:
         """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
@@ -53,7 +52,7 @@ class WorkItems:
     def is_work_item(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether something is looked up by what each process has another of."""
         if isinstance(expr, m.Name):
-            bound = self.guards.known(expr, scope)
+            bound = self.rank_tests.known(expr, scope)
             return isinstance(bound, Argument) and self.is_data_of(bound)
         return self.is_numbered(expr) or any(self.is_work_item(part, scope) for part in parts(expr))
 
@@ -68,7 +67,7 @@ class WorkItems:
         It is one of many, and no two are the same. Where it is of an item of the work, it tells whose it is.
         """
         whole = binding.whole
-        if not isinstance(self.guards.known(whole.expr, whole.scope), Argument):
+        if not isinstance(self.rank_tests.known(whole.expr, whole.scope), Argument):
             return None
         return (
             PathVariable(
@@ -108,7 +107,7 @@ class WorkItems:
         expr, scope = value.expr, value.scope
         if last_name(expr) in _FOLDERS:
             return
-        bound = self.guards.known(expr, scope) if isinstance(expr, (m.Name, m.Attribute)) else None
+        bound = self.rank_tests.known(expr, scope) if isinstance(expr, (m.Name, m.Attribute)) else None
         if bound is not None:
             yield bound
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -13,19 +13,22 @@ _MOST_HEIRS: Final = 500
 """How many classes may inherit from one, before what they bind says nothing of its objects."""
 
 
+class ClassLinks(Protocol):
+    """Finds what a class derives from, and what derives from it, in one step."""
+
+    def bases_of(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Return the bases of a class that are in the project, in the order of the code."""
+
+    def subclasses_of(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
+        """Return the classes that have a class among their bases, in the order of the project."""
+
+
 class ClassHierarchy:
     """Finds the relatives of classes, and remembers them."""
 
-    def __init__(
-        self,
-        bases: Callable[[LinkedClass], Iterable[LinkedClass]],
-        subclasses: Callable[[LinkedClass], Iterable[LinkedClass]],
-    ) -> None:
-        """Take what finds the bases of a class that are in the project, and the classes that have it as one.
-
-        They come in the order of the code, and of the project.
-        """
-        self._find_bases, self._find_subclasses = bases, subclasses
+    def __init__(self, links: ClassLinks) -> None:
+        """Take what finds the bases and the subclasses of one class."""
+        self._links = links
         self._bases: dict[LinkedClass, tuple[LinkedClass, ...]] = {}
         self._subclasses: dict[LinkedClass, tuple[LinkedClass, ...]] = {}
         self._ancestors: dict[LinkedClass, dict[LinkedClass, None]] = {}
@@ -35,13 +38,13 @@ class ClassHierarchy:
     def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         """Give those bases of a class that are in the project too."""
         if class_ not in self._bases:
-            self._bases[class_] = tuple(self._find_bases(class_))
+            self._bases[class_] = tuple(self._links.bases_of(class_))
         return self._bases[class_]
 
     def subclasses(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         """Give the classes of the project that have a class among their bases, each as often as it does."""
         if class_ not in self._subclasses:
-            self._subclasses[class_] = tuple(self._find_subclasses(class_))
+            self._subclasses[class_] = tuple(self._links.subclasses_of(class_))
         return self._subclasses[class_]
 
     def ancestors(self, class_: LinkedClass) -> dict[LinkedClass, None]:

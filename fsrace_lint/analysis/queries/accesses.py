@@ -231,7 +231,7 @@ class AccessQueries(Linked):
 
     def _at_origin(self, access: Access) -> Access:
         """Give a site as it stands where it is done, before its path is decided."""
-        own = self.flows.paths.normalize(access.operation.path, access.leaf_call.state.scope)
+        own = self.entry_states.paths.normalize(access.operation.path, access.leaf_call.state.scope)
         return replace(access, call_site=access.leaf_call, path=own)
 
     def cache_test_of(self, access: Access) -> ExistenceCheck | None:

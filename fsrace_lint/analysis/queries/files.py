@@ -56,7 +56,7 @@ class FileQueries(AccessQueries):
         """Tell by what the path of a site differs from process to process, also of one not followed."""
         if access.path is not None:
             return access.path.rank_dependence
-        return self.flows.rank_dependence.origins(access.operation.path, access.leaf_call.state.scope)
+        return self.entry_states.rank_dependence.origins(access.operation.path, access.leaf_call.state.scope)
 
     def is_own(self, access: Access) -> bool:
         """Tell whether the path of a site is new each time.
@@ -156,11 +156,11 @@ class FileQueries(AccessQueries):
             return access.path
         if access.operation.target is None or access.call_site is not access.leaf_call:
             return None
-        return self.flows.paths.normalize(access.operation.target, access.call_site.state.scope)
+        return self.entry_states.paths.normalize(access.operation.target, access.call_site.state.scope)
 
     def is_node_local(self, path: AbstractPath | None) -> bool:
         """Tell whether each node has a path of its own under this name."""
-        return self.flows.paths.node_local.holds(path)
+        return self.entry_states.paths.node_local.holds(path)
 
     def is_scratch(self, access: Access) -> bool:
         """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""
@@ -179,7 +179,7 @@ class FileQueries(AccessQueries):
 
     def agrees(self, access: Access) -> bool:
         """Tell whether what one process has is sent to all others in the function of a site."""
-        return self.flows.rank_dependence.agrees(access.call_site.function)
+        return self.entry_states.rank_dependence.agrees(access.call_site.function)
 
 
 def _lies_in(access: Access, folder: Access) -> bool:

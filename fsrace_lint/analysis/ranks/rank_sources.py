@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.program.symbols import as_function, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
@@ -17,22 +17,17 @@ from fsrace_lint.analysis.values.abstract_values import (
 )
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.engine.depth_budget import DepthBudget
-from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
-    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
     from fsrace_lint.engine.depth_budget import BudgetedCache
-
-_BoundRanks: TypeAlias = "BudgetedCache[Binding, str | None]"
+    from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
 
 _DEEPEST: Final = 12
 _GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
@@ -45,52 +40,24 @@ _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "gr
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
 
 
-class ParameterRanks(Protocol):
-    """What all callers pass for a parameter, as far as it tells processes apart."""
-
-    def rank(self, argument: Argument) -> str | None:
-        """Give the scope of the rank that every caller passes; None where one does not."""
-
-    def partition(self, argument: Argument) -> RankPartition:
-        """Tell which processes can be passed something true, and which something false."""
-
-    def partition_of_attribute(self, argument: Argument, name: str) -> RankPartition:
-        """Tell the same of an attribute that callers have set on what they pass."""
-
-
 _NAMESPACES: Final = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
 
 
 class RankSources:
-    """Reads ranks in the scopes of a project."""
+    """Reads ranks in the scopes of a project, by the code of each function alone."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        catalog: Catalog,
-        exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
-    ) -> None:
+    def __init__(self, resolver: Resolver, cycles: CycleDetector | CombinedCycles) -> None:
         """Prepare for a project.
 
         Args:
             resolver: Resolves its names.
-            catalog: What library names mean.
-            exits: Gives the ways out of a function as far as they are known.
+            cycles: Tells whether what was found is final.
         """
         self.resolver = resolver
-        self.catalog = catalog
-        self.exits = exits
-        self.arguments: ParameterRanks | None = None
-        """What callers pass; None while a function is followed, which is done by its code alone."""
-        self.cycles = CycleDetector()
-        """The questions about what callers pass that are being answered."""
-        circles = CombinedCycles(resolver.budget.cycles, self.cycles)
-        self.budget = DepthBudget(_DEEPEST, circles, resolver.budget.dependencies)
-        self._ranks: tuple[_BoundRanks, _BoundRanks] = (
-            self.budget.cache(None),
-            self.budget.cache(None),
-        )
-        """The ranks that names are bound to by the code alone, and with what callers pass."""
+        self.interpretation = resolver.interpretation
+        self.catalog = resolver.catalog
+        self.budget = DepthBudget(_DEEPEST, cycles, resolver.budget.dependencies)
+        self._ranks: BudgetedCache[Binding, str | None] = self.budget.cache(None)
 
     def rank_scope(self, expr: m.Expr, scope: Environment, depth: int = 0) -> str | None:
         """Tell whether an expression is the number of this process.
@@ -133,6 +100,10 @@ class RankSources:
                 return "local" if self.rank_scope(left, scope, depth + 1) == "global" else None
             case _:
                 return None
+
+    def rank_of_parameter(self, _argument: Argument) -> str | None:
+        """Return the scope of the rank that every caller passes for a parameter; the code does not say it."""
+        return None
 
     def environment_variable(self, expr: m.Expr, scope: Environment) -> str | None:
         """Name the environment variable whose text an expression is; None for anything else."""
@@ -207,7 +178,9 @@ class RankSources:
         if own is None:
             return None
         values = [
-            way for way in self.exits(own) if way.value is not None and not isinstance(way.value, m.Constant)
+            way
+            for way in self.interpretation.exit_points(own)
+            if way.value is not None and not isinstance(way.value, m.Constant)
         ]
         ranks = {
             self.rank_scope(way.value, way.state.scope, depth + 2) for way in values if way.value is not None
@@ -270,8 +243,7 @@ class RankSources:
     def _bound_rank(self, binding: Binding, depth: int) -> str | None:
         if self.budget.exhausted(depth):
             return None
-        known = self._ranks[self.arguments is not None]
-        return known.get(binding, depth, lambda: self._rank_of(binding, depth))
+        return self._ranks.get(binding, depth, lambda: self._rank_of(binding, depth))
 
     def _rank_of(self, binding: Binding, depth: int) -> str | None:
         match binding:
@@ -285,7 +257,7 @@ class RankSources:
                 found = {self.rank_scope(*part, depth + 1) for part in self.parts(binding)}
                 return found.pop() if len(found) == 1 else None
             case Argument(parameter=parameter):
-                passed = None if self.arguments is None else self.arguments.rank(binding)
+                passed = self.rank_of_parameter(binding)
                 variable = self.catalog.exact("variable", parameter.name)
                 named = variable.scope if variable is not None and variable.means == "rank" else None
                 return passed or named
@@ -299,7 +271,7 @@ class RankSources:
         """
         call, scope = binding.whole.expr, binding.whole.scope
         callee = self.resolver.callee(call, scope) if isinstance(call, m.Call) else None
-        ways = () if callee is None or binding.index is None else self.exits(callee)
+        ways = () if callee is None or binding.index is None else self.interpretation.exit_points(callee)
         tuples = [(way.value.items, way.state.scope) for way in ways if isinstance(way.value, m.Sequence)]
         for items, names in tuples if len(tuples) == len(ways) else ():
             yield from ((item, names) for item in items[binding.index :][:1])

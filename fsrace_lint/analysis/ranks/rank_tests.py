@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, FIRST, MAIN, NOT_FIRST, TOP
@@ -29,18 +29,13 @@ from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import Guard
     from fsrace_lint.engine.depth_budget import BudgetedCache
-
-_BoundSplits: TypeAlias = "BudgetedCache[Binding, RankPartition]"
+    from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
 
 _MIRRORED: Final = {
     "<": ">",
@@ -55,31 +50,20 @@ _MIRRORED: Final = {
 
 
 class RankTests(RankSources):
-    """Reads rank tests in the scopes of a project."""
+    """Reads rank tests in the scopes of a project, by the code of each function alone."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        catalog: Catalog,
-        returned: Callable[[LinkedFunction], RankPartition],
-        exits: Callable[[LinkedFunction], tuple[ExitPoint, ...]],
-    ) -> None:
-        """Prepare for a project.
+    def __init__(self, resolver: Resolver, cycles: CycleDetector | CombinedCycles) -> None:
+        """Prepare for a project, as `RankSources` does."""
+        super().__init__(resolver, cycles)
+        self._partitions: BudgetedCache[Binding, RankPartition] = self.budget.cache(UNPARTITIONED)
 
-        Args:
-            resolver: Resolves its names.
-            catalog: What library names mean.
-            returned: Gives which processes can see a function return something
-                true, and which something false.
-            exits: Gives the ways out of a function as far as they are known.
-        """
-        super().__init__(resolver, catalog, exits)
-        self.returned = returned
-        self._splits: tuple[_BoundSplits, _BoundSplits] = (
-            self.budget.cache(UNPARTITIONED),
-            self.budget.cache(UNPARTITIONED),
-        )
-        """How names divide processes by the code alone, and with what callers pass."""
+    def partition_of_parameter(self, _argument: Argument) -> RankPartition:
+        """Return who can be passed something true for a parameter, and who something false; anybody."""
+        return UNPARTITIONED
+
+    def partition_of_attribute(self, _argument: Argument, _name: str) -> RankPartition:
+        """Return the same of an attribute that callers have set on what they pass; anybody."""
+        return UNPARTITIONED
 
     def partition(self, test: m.Expr, scope: Environment, depth: int = 0) -> RankPartition:
         """Tell which processes can see a test true, and which false.
@@ -139,7 +123,7 @@ class RankTests(RankSources):
             return (TOP, MAIN) if world.kind == "initialized" else UNPARTITIONED
         function = as_function(entity)
         if function is not None and (isinstance(test, m.Call) or is_property(function)):
-            found = self._decided(test, function, depth) or self.returned(function)
+            found = self._decided(test, function, depth) or self.interpretation.result_partition(function)
             if found != UNPARTITIONED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)
@@ -152,22 +136,18 @@ class RankTests(RankSources):
 
     def _kept(self, test: m.Expr, scope: Environment) -> RankPartition:
         """The truth of an attribute that callers have set on what they pass."""
-        if self.arguments is None or not isinstance(test, m.Attribute) or not isinstance(test.value, m.Name):
+        if not isinstance(test, m.Attribute) or not isinstance(test.value, m.Name):
             return UNPARTITIONED
         bound = self.resolver.binding(test.value.id, scope)
-        return (
-            self.arguments.partition_of_attribute(bound, test.name)
-            if isinstance(bound, Argument)
-            else UNPARTITIONED
-        )
+        return self.partition_of_attribute(bound, test.name) if isinstance(bound, Argument) else UNPARTITIONED
 
     def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> RankPartition | None:
         """Read what a function returns where a constant that this call passes picks one of its results."""
         if not isinstance(test, m.Call) or not function.parameters:
             return None
-        ways = feasible_exits(test, function, self.exits(function))
+        ways = feasible_exits(test, function, self.interpretation.exit_points(function))
         value = ways[0].value if len(ways) == 1 else None
-        decided = len(ways) < len(self.exits(function))
+        decided = len(ways) < len(self.interpretation.exit_points(function))
         if isinstance(value, m.Conditional):
             chosen = constant_passed(value.test, test, function)
             if chosen is not None:
@@ -189,8 +169,7 @@ class RankTests(RankSources):
     def _bound_split(self, binding: Binding, depth: int) -> RankPartition:
         if self.budget.exhausted(depth):
             return UNPARTITIONED
-        known = self._splits[self.arguments is not None]
-        return known.get(binding, depth, lambda: self._split_of(binding, depth))
+        return self._partitions.get(binding, depth, lambda: self._split_of(binding, depth))
 
     def _split_of(self, binding: Binding, depth: int) -> RankPartition:
         match binding:
@@ -204,8 +183,8 @@ class RankTests(RankSources):
                 )
             case Union(options=options):
                 return union([self._bound_split(option, depth + 1) for option in _informative(options)])
-            case Argument() if self.arguments is not None:
-                return self.arguments.partition(binding)
+            case Argument():
+                return self.partition_of_parameter(binding)
             case _:
                 return UNPARTITIONED
 

@@ -193,7 +193,7 @@ class BeforeInit:
 
     def _asked(self, expr: m.Name | m.Attribute | m.Call, scope: Environment, depth: int) -> object:
         """Give what a name stands for, or what a call answers."""
-        known = None if isinstance(expr, m.Call) else self.flows.guards.known(expr, scope)
+        known = None if isinstance(expr, m.Call) else self.entry_states.rank_tests.known(expr, scope)
         if known is not None:
             return self._bound(known, depth + 1)
         target = expr.function if isinstance(expr, m.Call) else expr

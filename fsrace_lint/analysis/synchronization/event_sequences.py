@@ -140,10 +140,12 @@ class EventSequences:
                 operation=operation,
                 processes=self.accesses.surroundings.acting(operation, call_site),
             )
-            yield replace(done, path=self.flows.paths.normalize(operation.path, scope))
+            yield replace(done, path=self.entry_states.paths.normalize(operation.path, scope))
             if operation.op == "rename" and operation.target is not None:
                 made = replace(operation, op="create", path=operation.target, target=None)
-                yield replace(done, operation=made, path=self.flows.paths.normalize(operation.target, scope))
+                yield replace(
+                    done, operation=made, path=self.entry_states.paths.normalize(operation.target, scope)
+                )
             return
         callee = self.flows.resolver.callee(call_site.call, scope)
         if callee is not None and callee is not call_site.function and not callee.facts.is_generator:
@@ -245,7 +247,7 @@ class EventSequences:
         """Tell whether a test asks for several processes, or only what kind of object there is."""
         if isinstance(literal.test, m.Call) and last_name(literal.test.function) in _KINDS:
             return True
-        return self.flows.guards.partition(literal.test, literal.scope) != (TOP, TOP)
+        return self.entry_states.rank_tests.partition(literal.test, literal.scope) != (TOP, TOP)
 
     @functools.cached_property
     def _leading(self) -> ReachingFunctions:

@@ -81,7 +81,7 @@ class Idioms:
 
     def _picks(self, test: m.Expr, call_site: CallSite) -> bool:
         """Tell whether a test picks the first process at a call, and the process group exists by then."""
-        if self.flows.guards.partition(test, call_site.state.scope) != is_first("global"):
+        if self.entry_states.rank_tests.partition(test, call_site.state.scope) != is_first("global"):
             return False
         return not self.groups.is_vain(test, call_site)
 

@@ -88,7 +88,7 @@ class NodeVisibility:
                 continue
             told.add(call)
             for value in call.arguments if self._is_for_all(call, function) else ():
-                path = self.accesses.flows.paths.normalize(value, scope)
+                path = self.accesses.entry_states.paths.normalize(value, scope)
                 own = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
                 is_new = own != [] and all(symbol.local and symbol.rank_dependence == _NEW for symbol in own)
                 if is_new and not self._is_one_node(function):
@@ -98,7 +98,7 @@ class NodeVisibility:
 
     def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
         """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
-        is_sent = last_name(call.function) in self.accesses.flows.rank_dependence.sources
+        is_sent = last_name(call.function) in self.accesses.entry_states.rank_dependence.sources
         return is_sent or call in self._of_one(function)
 
     def _of_one(self, function: LinkedFunction) -> frozenset[m.Expr]:

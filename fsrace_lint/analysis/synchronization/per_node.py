@@ -112,7 +112,7 @@ class PerNode:
         """Tell whether a test compares a rank that counts processes once a filesystem, if so configured."""
         if not isinstance(literal.test, m.Compare):
             return False
-        return self.flows.guards.rank_scope(literal.test.left, literal.scope) == "filesystem"
+        return self.entry_states.rank_tests.rank_scope(literal.test.left, literal.scope) == "filesystem"
 
     def _is_meant(self, access: Access) -> bool:
         """Tell whether one act for each node is what the program wants."""
@@ -158,14 +158,16 @@ class PerNode:
             callee = self.flows.resolver.callee(call, literal.scope)
             ways = () if callee is None else self.flows.exit_points(callee)
             values = [(way.value, way.state.scope) for way in ways if way.value is not None]
-            if any(self.flows.guards.partition(value, scope)[0] == MAIN for value, scope in values):
+            if any(
+                self.entry_states.rank_tests.partition(value, scope)[0] == MAIN for value, scope in values
+            ):
                 return True
         return False
 
     def _chosen_in(self, literal: Tested) -> Iterator[Expression]:
         """Give what the names in a test stand for, where another test chooses that."""
         named = (part for part in within(literal.test) if isinstance(part, (m.Name, m.Attribute)))
-        for binding in (self.flows.guards.known(name, literal.scope) for name in named):
+        for binding in (self.entry_states.rank_tests.known(name, literal.scope) for name in named):
             if isinstance(binding, ConditionalValue):
                 yield from expressions_of(binding)
             elif isinstance(binding, Expression) and isinstance(binding.expr, m.Conditional):
@@ -174,7 +176,7 @@ class PerNode:
                 )
 
     def _is_global(self, value: Expression) -> bool:
-        guards = self.flows.guards
+        guards = self.entry_states.rank_tests
         is_rank = guards.rank_scope(value.expr, value.scope) == "global"
         return is_rank or guards.partition(value.expr, value.scope)[0] == MAIN
 

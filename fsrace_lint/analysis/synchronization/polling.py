@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access, Operation
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.loops import LoopStatement
     from fsrace_lint.analysis.values.abstract_values import Environment
@@ -84,13 +83,14 @@ class _Waiter(Record, frozen=True):
 class Polling:
     """Finds the polls of functions."""
 
-    def __init__(self, flows: FunctionFlows, accesses: Accesses) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         """Prepare for a project."""
-        self.flows = flows
+        self.entry_states = accesses.entry_states
+        self.flows = accesses.flows
         self.accesses = accesses
-        self.limits = WaitLimits(flows)
+        self.limits = WaitLimits(self.entry_states)
         self.mentions = accesses.entry_states.mentions
-        self._sleeps = flows.catalog.last_names["sleep"]
+        self._sleeps = self.flows.catalog.last_names["sleep"]
         self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
         self._waiting: dict[LinkedFunction, _Waiter | None] = {}
 

@@ -250,7 +250,7 @@ class Divergences:
 
     def _parts(self, test: m.Expr, scope: Environment, *, truth: bool) -> Iterator[tuple[str, bool]]:
         """Give what differs in a test that came out so, and whether that means that something is there."""
-        bound = self.flows.guards.known(test, scope) if isinstance(test, m.Name) else None
+        bound = self.entry_states.rank_tests.known(test, scope) if isinstance(test, m.Name) else None
         if isinstance(bound, Expression):
             yield from self._parts(bound.expr, bound.scope, truth=truth)
         elif isinstance(test, m.Not):

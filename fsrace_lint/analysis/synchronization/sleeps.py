@@ -50,6 +50,7 @@ class Sleeps:
         self.sequences = sequences
         self.accesses = sequences.accesses
         self.flows = sequences.flows
+        self.entry_states = sequences.entry_states
         self.limits = limits
 
     def of(self, function: LinkedFunction) -> Iterator[Sleep]:
@@ -116,7 +117,7 @@ class Sleeps:
 
     def _asks_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a time depends on the number of the process."""
-        if self.flows.guards.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
+        if self.entry_states.rank_tests.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
             return True
         return any(self._asks_rank(child, scope) for child in children(expr))
 

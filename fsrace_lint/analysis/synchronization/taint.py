@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.accesses.effects import Effects
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
@@ -66,10 +66,11 @@ class RankTaint(Record, frozen=True):
 class TaintAnalysis:
     """Follows values back to what differs between ranks; what was broadcast or gathered is equal again."""
 
-    def __init__(self, flows: FunctionFlows, effects: Effects) -> None:
+    def __init__(self, entry_states: EntryStates, effects: Effects) -> None:
         """Prepare for a project."""
-        self.flows = flows
-        self.catalog = flows.catalog
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
+        self.catalog = self.flows.catalog
         self.effects = effects
         self._answers: QueryCache[tuple[int, int], RankTaint | None] = QueryCache(None)
         self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
@@ -120,8 +121,8 @@ class TaintAnalysis:
         return next(filter(None, (self.of(expr, scope) for expr in exprs)), None)
 
     def _named(self, expr: m.Name | m.Attribute, scope: Environment) -> RankTaint | None:
-        binding = self.flows.guards.known(expr, scope)
-        split = self.flows.guards.partition(expr, scope)
+        binding = self.entry_states.rank_tests.known(expr, scope)
+        split = self.entry_states.rank_tests.partition(expr, scope)
         if isinstance(binding, Expression) and self._is_whether_set(split, binding.expr, binding.scope):
             return None
         if _tells_apart(split) or self._is_rank(expr, scope):
@@ -141,7 +142,7 @@ class TaintAnalysis:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.of(expr, scope)
-            case UnpackedPart() if items := tuple(self.flows.guards.parts(binding)):
+            case UnpackedPart() if items := tuple(self.entry_states.rank_tests.parts(binding)):
                 found = next(filter(None, (self.of(*item) for item in items)), None)
                 return found or self._part_returned(binding)
             case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
@@ -151,9 +152,7 @@ class TaintAnalysis:
             case Union(options=options):
                 return next(filter(None, map(self._bound, options)), None)
             case Argument():
-                arguments = self.flows.guards.arguments
-                split = None if arguments is None else arguments.partition(binding)
-                apart = split is not None and _tells_apart(split)
+                apart = _tells_apart(self.entry_states.rank_tests.partition_of_parameter(binding))
                 return RankTaint("rank", m.Name(binding.parameter.name)) if apart else None
             case _:
                 return None
@@ -169,7 +168,7 @@ class TaintAnalysis:
         name = qualified_name(entity) or f"*.{last_name(call.function)}"
         if self.catalog.is_any(SYNCHRONIZING, name):
             return None
-        split = self.flows.guards.partition(call, scope)
+        split = self.entry_states.rank_tests.partition(call, scope)
         if self._is_whether_set(split, call, scope):
             return None
         if _tells_apart(split) or self._is_rank(call, scope):
@@ -191,7 +190,10 @@ class TaintAnalysis:
 
     def _is_whether_set(self, split: RankPartition, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
-        return split in _WHETHER_SET_UP and self.flows.guards.environment_variable(expr, scope) is not None
+        return (
+            split in _WHETHER_SET_UP
+            and self.entry_states.rank_tests.environment_variable(expr, scope) is not None
+        )
 
     def _own(self, expr: m.Expr, source: m.Expr, scope: Environment) -> RankTaint | None:
         entry = self.catalog.find("private", self.flows.resolver.qualify(source, scope))
@@ -200,7 +202,7 @@ class TaintAnalysis:
 
     def _of_host(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         """Tell whether an expression is a text of the environment that another machine has otherwise."""
-        name = self.flows.guards.environment_variable(expr, scope)
+        name = self.entry_states.rank_tests.environment_variable(expr, scope)
         entry = None if name is None else self.catalog.exact("environment", name)
         return RankTaint("own", expr) if entry is not None and entry.means == "host" else None
 
@@ -211,10 +213,10 @@ class TaintAnalysis:
 
     def _is_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
-        return self.flows.guards.rank_scope(expr, scope) not in {None, "worker"}
+        return self.entry_states.rank_tests.rank_scope(expr, scope) not in {None, "worker"}
 
     def _compared(self, expr: m.Compare, scope: Environment) -> RankTaint | None:
-        split = self.flows.guards.partition(expr, scope)
+        split = self.entry_states.rank_tests.partition(expr, scope)
         if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
             return None
         between = all(self._is_rank(side, scope) for side in (expr.left, *expr.rights))
@@ -224,7 +226,7 @@ class TaintAnalysis:
             return None
         found = self._first((expr.left, *expr.rights), scope)
         own = found is not None and found.kind == "own" and _is_about_none(expr)
-        return self._of_presence(self.flows.guards.known(expr.left, scope)) if own else found
+        return self._of_presence(self.entry_states.rank_tests.known(expr.left, scope)) if own else found
 
     def _of_presence(self, binding: Binding | None) -> RankTaint | None:
         """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
@@ -240,7 +242,7 @@ class TaintAnalysis:
 
     def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a name stands for a text or a path that was put together, which is never None."""
-        bound = self.flows.guards.known(expr, scope)
+        bound = self.entry_states.rank_tests.known(expr, scope)
         if not isinstance(bound, Expression):
             return False
         if isinstance(bound.expr, m.Call):

@@ -18,7 +18,7 @@ from fsrace_lint.syntax.traversal import all_in, children, within
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.loops import LoopStatement
     from fsrace_lint.analysis.program.modules import LinkedFunction
@@ -47,9 +47,10 @@ class WaitLimit(Record, frozen=True):
 class WaitLimits:
     """Reads the limits of loops that wait."""
 
-    def __init__(self, flows: FunctionFlows) -> None:
+    def __init__(self, entry_states: EntryStates) -> None:
         """Prepare for a project."""
-        self.flows = flows
+        self.entry_states = entry_states
+        self.flows = entry_states.flows
 
     def is_sleep(self, call_site: CallSite) -> bool:
         """Tell whether a call only lets time pass."""
@@ -115,7 +116,7 @@ class WaitLimits:
             case m.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return WaitLimit(is_set=True, seconds=float(value))
             case m.Name() | m.Attribute() if depth < _DEEPEST:
-                bound = self.flows.guards.known(expr, scope)
+                bound = self.entry_states.rank_tests.known(expr, scope)
                 if isinstance(bound, Expression):
                     return self._number(bound.expr, bound.scope, depth + 1)
                 if isinstance(bound, Argument):

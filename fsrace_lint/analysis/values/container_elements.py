@@ -21,6 +21,7 @@ from fsrace_lint.syntax.annotations import EACH, VALUE, parts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.type_hints import TypeHints
@@ -40,6 +41,8 @@ Attributes: TypeAlias = "CycleSafeCache[tuple[LinkedClass, str, Path], Symbol]"
 class ElementResolver(Protocol):
     """What the resolver knows of names."""
 
+    interpretation: Interpretation
+
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes."""
 
@@ -51,9 +54,6 @@ class ElementResolver(Protocol):
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Give what a class and its relatives bind an attribute to."""
-
-    def results(self, function: LinkedFunction) -> tuple[Expression, ...]:
-        """Give what a function returns."""
 
 
 class Elements:
@@ -175,7 +175,7 @@ class Elements:
         declared = self._declared(function.facts.returns, function, path, depth)
         if declared is not None or function.facts.is_generator:
             return declared
-        ways = self._names.results(function)
+        ways = self._names.interpretation.return_values(function)
         return common(self.part(value.expr, value.scope, path, depth + 1) for value in ways)
 
     def result(self, function: LinkedFunction, last: Symbol | None, depth: int) -> Symbol | None:
@@ -190,7 +190,11 @@ class Elements:
             The object; whatever is not known to be one, as `None`, is left out.
         """
         declared = None if last is not None else self._declared(function.facts.returns, function, (), depth)
-        ways = () if declared is not None or self._trail.exhausted(depth) else self._names.results(function)
+        ways = (
+            ()
+            if declared is not None or self._trail.exhausted(depth)
+            else self._names.interpretation.return_values(function)
+        )
         if last is not None and len(ways) == 1:
             return last
         found = (self._names.symbol(value.expr, value.scope, depth + 1) for value in ways)

@@ -11,11 +11,10 @@ from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.syntax.ast_names import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.program.imports import ModuleTable
-    from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.engine.dependencies import Dependencies
     from fsrace_lint.engine.depth_budget import BudgetedCache
     from fsrace_lint.engine.query_cache import CycleDetector
@@ -28,18 +27,18 @@ class ModuleMembers:
     def __init__(
         self,
         table: ModuleTable,
-        final_scope: Callable[[LinkedFunction], Environment | None],
+        interpretation: Interpretation,
         cycles: CycleDetector,
         dependencies: Dependencies | None = None,
     ) -> None:
-        """Relate the classes of the modules of `table`; `final_scope` gives the names at the end of code."""
+        """Relate the classes of the modules of `table`."""
         self.table = table
-        self.final_scope = final_scope
+        self.interpretation = interpretation
         self.budget = DepthBudget(DEEPEST, cycles, dependencies)
         self._members: BudgetedCache[tuple[Module, str], Symbol | None] = self.budget.cache(None)
         self._importers: dict[Module, tuple[Module, ...]] = {}
         self._imports_of: dict[Module, frozenset[Module]] = {}
-        self.kinship = ClassHierarchy(self._bases, self._subclasses)
+        self.kinship = ClassHierarchy(self)
         self.relate()
 
     def relate(self) -> None:
@@ -86,19 +85,21 @@ class ModuleMembers:
         )
         if submodule is not None:
             return submodule
-        final = self.final_scope(module.code)
+        final = self.interpretation.final_environment(module.code)
         if final is not None and final.get(name) is not None:
             return ModuleVariable(module, name)
         return self._starred(module, name, depth + 1)
 
-    def _bases(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+    def bases_of(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+        """Give the bases of a class that are in the project, in the order of the code."""
         for base in class_.facts.bases:
             name = dotted(base)
             entity = None if name is None else self._dotted_member(class_.module, name)
             if isinstance(entity, LinkedClass) and entity is not class_:
                 yield entity
 
-    def _subclasses(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+    def subclasses_of(self, class_: LinkedClass) -> Iterator[LinkedClass]:
+        """Give the classes that have a class among their bases, in the order of the project."""
         for module in self.table.deriving(class_.facts.name):
             for heir in module.classes:
                 yield from (heir for base in heir.bases if base is class_)

@@ -38,6 +38,7 @@ from fsrace_lint.syntax.ast_names import dotted, is_super, only_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog import Catalog
@@ -62,8 +63,7 @@ class Resolver(ModuleMembers):
         self,
         table: ModuleTable,
         catalog: Catalog,
-        final_scope: Callable[[LinkedFunction], Environment | None],
-        results: Callable[[LinkedFunction], tuple[Expression, ...]],
+        interpretation: Interpretation,
         cycles: CycleDetector,
         dependencies: Dependencies | None = None,
     ) -> None:
@@ -72,15 +72,12 @@ class Resolver(ModuleMembers):
         Args:
             table: Its modules.
             catalog: What library names mean.
-            final_scope: Gives the bindings at the end of a function's code, or
-                None while that very code is being followed.
-            results: Gives what a function returns, each with the names there.
+            interpretation: Tells what functions bind and return.
             cycles: Tells whether what was found is final.
             dependencies: Notes the files that are looked at, if somebody wants to know.
         """
-        super().__init__(table, final_scope, cycles, dependencies)
+        super().__init__(table, interpretation, cycles, dependencies)
         self.catalog = catalog
-        self.results = results
         self.declared = TypeHints(self)
         self._circle = cycles
         self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
@@ -210,7 +207,7 @@ class Resolver(ModuleMembers):
                 outside = function.index == 0 and function is not scope.function
                 return self._from_module(found, function.module, name) if outside else found
             function = function.enclosing
-            local = None if function is None else self.final_scope(function)
+            local = None if function is None else self.interpretation.final_environment(function)
         return None
 
     def either(self, options: tuple[Binding, ...]) -> Union:
@@ -222,7 +219,7 @@ class Resolver(ModuleMembers):
         options = [found]
         for function in module.functions[1:] if name in module.rebound else ():
             if name in function.facts.outer_names:
-                final = self.final_scope(function)
+                final = self.interpretation.final_environment(function)
                 options.append((None if final is None else final.get(name)) or REBOUND)
         return found if len(options) == 1 else self.either(tuple(options))
 
@@ -230,7 +227,7 @@ class Resolver(ModuleMembers):
         """Give the binding of a module's variable."""
         if not isinstance(entity, ModuleVariable):
             return None
-        final = self.final_scope(entity.module.code)
+        final = self.interpretation.final_environment(entity.module.code)
         found = None if final is None else final.get(entity.name)
         return None if found is None else self._from_module(found, entity.module, entity.name)
 
@@ -256,7 +253,7 @@ class Resolver(ModuleMembers):
             if name in function.nested:
                 return function.nested[name]
             function = function.enclosing
-            local = None if function is None else self.final_scope(function)
+            local = None if function is None else self.interpretation.final_environment(function)
         module = scope.function.module
         entity = self.member(module, name, depth)
         return ExternalName(name) if entity is None else entity
@@ -322,7 +319,7 @@ class Resolver(ModuleMembers):
             return self._class_names[class_]
         incomplete, names = self._circle.incomplete, dict[str, None]()
         for relative in class_.ancestors():
-            outer = self.final_scope(relative.module.functions[relative.facts.parent])
+            outer = self.interpretation.final_environment(relative.module.functions[relative.facts.parent])
             bases = () if outer is None else (self.symbol(b, outer, depth + 1) for b in relative.facts.bases)
             named = (relative.qualified, *map(qualified_name, bases))
             names.update(dict.fromkeys(name for name in named if name is not None))
@@ -364,7 +361,7 @@ class Resolver(ModuleMembers):
         """Give what a function binds a name to; where that is a constant, it need not be followed."""
         if constant is not None:
             return (Expression(constant, Environment(function, {})),)
-        final = self.final_scope(function)
+        final = self.interpretation.final_environment(function)
         bound = None if final is None else final.get(name)
         return () if bound is None else (bound,)
 
@@ -407,7 +404,7 @@ class Resolver(ModuleMembers):
         if function.facts.is_generator:
             return None
         result = only_result(function.facts.body)
-        final = None if result is None else self.final_scope(function)
+        final = None if result is None else self.interpretation.final_environment(function)
         found = None if result is None or final is None else self.symbol(result, final, depth + 2)
         is_object = found is None or isinstance(found, Instance)
         return self.elements.result(function, found, depth + 2) if is_object else found

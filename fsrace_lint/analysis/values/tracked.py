@@ -16,9 +16,11 @@ from fsrace_lint.syntax import model as m
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
+    from fsrace_lint.analysis.interpretation import Interpretation
+    from fsrace_lint.analysis.program.class_hierarchy import ClassLinks
     from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.analysis.program.symbols import Symbol
-    from fsrace_lint.analysis.values.abstract_values import Binding, Environment, Expression
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.engine.dependencies import Dependencies
     from fsrace_lint.engine.name_index import NameIndex
@@ -78,13 +80,8 @@ class TrackedTable(ModuleTable):
 class _TrackedKinship(ClassHierarchy):
     """How classes are related, and which files that depends on."""
 
-    def __init__(
-        self,
-        bases: Callable[[LinkedClass], Iterable[LinkedClass]],
-        subclasses: Callable[[LinkedClass], Iterable[LinkedClass]],
-        dependencies: Dependencies,
-    ) -> None:
-        super().__init__(bases, subclasses)
+    def __init__(self, links: ClassLinks, dependencies: Dependencies) -> None:
+        super().__init__(links)
         self._dependencies = dependencies
         self._files: tuple[dict[LinkedClass, int], ...] = ({}, {}, {}, {}, {})
 
@@ -126,18 +123,17 @@ class TrackedResolver(Resolver):
         self,
         table: ModuleTable,
         catalog: Catalog,
-        final_scope: Callable[[LinkedFunction], Environment | None],
-        results: Callable[[LinkedFunction], tuple[Expression, ...]],
+        interpretation: Interpretation,
         cycles: CycleDetector,
         dependencies: Dependencies,
     ) -> None:
         """Prepare for a project, as the other does; `dependencies` notes what is looked at."""
-        super().__init__(table, catalog, final_scope, results, cycles, dependencies)
+        super().__init__(table, catalog, interpretation, cycles, dependencies)
         self._dependencies, self._of = dependencies, dependencies.of
         self._files_of_entities: dict[tuple[int, Environment], int] = {}
         self._files_of_values: dict[tuple[LinkedClass, str], int] = {}
         self._files_of_names: dict[LinkedClass, int] = {}
-        self.kinship = _TrackedKinship(self._bases, self._subclasses, dependencies)
+        self.kinship = _TrackedKinship(self, dependencies)
         self.relate()
 
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:

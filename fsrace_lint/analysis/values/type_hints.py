@@ -12,6 +12,7 @@ from fsrace_lint.syntax.annotations import class_names
 from fsrace_lint.syntax.ast_names import dotted, last_name
 
 if TYPE_CHECKING:
+    from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.program.modules import LinkedFunction, Module
     from fsrace_lint.analysis.program.symbols import Symbol
@@ -25,15 +26,13 @@ class TypeResolver(Protocol):
     """What the resolver knows of names."""
 
     table: ModuleTable
+    interpretation: Interpretation
 
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes."""
 
     def named(self, chain: str, module: Module, depth: int) -> Symbol | None:
         """Find what `a.b.c` denotes in the code of a module."""
-
-    def final_scope(self, function: LinkedFunction, /) -> Environment | None:
-        """Give the bindings at the end of a function's code."""
 
 
 class TypeHints:
@@ -59,7 +58,11 @@ class TypeHints:
         """Find the function, class or object that a parameter is where it is not given."""
         if not isinstance(parameter.default, (m.Name, m.Attribute, m.Call)):
             return None
-        outer = None if function.enclosing is None else self._names.final_scope(function.enclosing)
+        outer = (
+            None
+            if function.enclosing is None
+            else self._names.interpretation.final_environment(function.enclosing)
+        )
         return None if outer is None else self._names.symbol(parameter.default, outer, depth + 1)
 
     def object_of(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Symbol | None:

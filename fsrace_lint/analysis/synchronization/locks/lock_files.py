@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.program.modules import LinkedFunction
@@ -45,9 +44,10 @@ class LockFileCheck(Record, frozen=True, eq=False):
 class LockFiles:
     """Finds the lock files that functions create in good faith."""
 
-    def __init__(self, flows: FunctionFlows, accesses: Accesses) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
-        self.flows = flows
+        self.entry_states = accesses.entry_states
+        self.flows = accesses.flows
         self.accesses = accesses
 
     def claims(self, function: LinkedFunction) -> Iterator[LockFileCheck]:
@@ -84,7 +84,7 @@ class LockFiles:
         operation = self.accesses.effects.operation(call_site.call, scope)
         if operation is None or operation.op != "probe":
             return None
-        return self.flows.paths.normalize(operation.path, scope)
+        return self.entry_states.paths.normalize(operation.path, scope)
 
     def _is_released(self, access: Access) -> bool:
         """Tell whether the file of an act deletes a path of that name somewhere."""

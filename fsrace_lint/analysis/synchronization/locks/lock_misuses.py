@@ -47,6 +47,7 @@ class LockMisuses:
         self.files = locks.files
         self.accesses = locks.accesses
         self.flows = locks.flows
+        self.entry_states = locks.entry_states
         self.probes = probes
         self.sequences = sequences
         catalog = self.flows.catalog
@@ -115,7 +116,7 @@ class LockMisuses:
         """Give what a file still waits for where it is renamed, and that act."""
         for access in self.accesses.direct(function):
             for opening in self.files.open_at(access.call_site) if access.op == "rename" else ():
-                path = self.flows.paths.normalize(opening.operation.path, opening.scope)
+                path = self.entry_states.paths.normalize(opening.operation.path, opening.scope)
                 is_same = path is not None and path == access.path
                 if not (
                     is_same
@@ -199,7 +200,7 @@ class LockMisuses:
 
     def _is_another_test(self, literal: PathCondition) -> bool:
         """Tell whether a test could be the one that is missing: it asks something, but for a rank."""
-        if self.flows.guards.partition(literal.test, literal.scope) != UNPARTITIONED:
+        if self.entry_states.rank_tests.partition(literal.test, literal.scope) != UNPARTITIONED:
             return False
         return literal.attempt is None and _asks(literal.test, 4)
 

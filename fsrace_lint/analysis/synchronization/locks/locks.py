@@ -30,10 +30,11 @@ class Locks:
 
     def __init__(self, entry_states: EntryStates, accesses: Accesses) -> None:
         """Prepare for a project; nothing is looked at yet."""
+        self.entry_states = entry_states
         self.flows = entry_states.flows
         self.protection = entry_states.protection
         self.accesses = accesses
-        self.files = FileHandles(self.flows, accesses.effects)
+        self.files = FileHandles(entry_states, accesses.effects)
         self._names = self.flows.mentions.names_of_library(self.flows.catalog.last_names["lock"])
         self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
 
@@ -59,7 +60,7 @@ class Locks:
         """Tell whether a lock is held at a call in its function: it, its file, or what has its name."""
         taken = lock.access.call_site.call
         for held in self.protection.held(call_site):
-            bound = self.flows.guards.known(held, call_site.state.scope)
+            bound = self.entry_states.rank_tests.known(held, call_site.state.scope)
             named = any(value.expr is taken for value in _values(bound))
             if held is taken or named or (lock.opened is not None and held == taken.arguments[0]):
                 return True
@@ -95,7 +96,7 @@ class Locks:
     def _own(self, call_site: CallSite) -> Lock:
         """Give a lock of the project's own kind; its first argument is its file if its name says so."""
         first = call_site.call.arguments[0] if call_site.call.arguments else None
-        path = None if first is None else self.flows.paths.normalize(first, call_site.state.scope)
+        path = None if first is None else self.entry_states.paths.normalize(first, call_site.state.scope)
         known = first is not None and path is not None and path.names_a_lock
         file = first if known and first is not None else call_site.call.function
         operation = Operation("create", file, last_name(call_site.call.function), tolerant=True)
@@ -143,7 +144,7 @@ class Locks:
         for call_site in (call_site for each in around for call_site in self.flows.call_sites(each)):
             asked = call_site.call.function
             if isinstance(asked, m.Attribute) and asked.name.startswith("acquire"):
-                bound = self.flows.guards.known(asked.value, call_site.state.scope)
+                bound = self.entry_states.rank_tests.known(asked.value, call_site.state.scope)
                 is_this = asked.value is made.call or any(v.expr is made.call for v in _values(bound))
                 if is_this and (call_site.call.arguments or call_site.call.keywords):
                     return True
