@@ -45,7 +45,7 @@ UNIT: Final = 1 if sys.platform == "darwin" else 1024
 FILES: Final = 40
 """How many files are changed one by one."""
 PAUSE: Final = 2.0
-"""The seconds between two changes: a daemon that has answered looks ahead, and frees memory."""
+"""The seconds between two changes: a daemon that has answered prepares for the next, and frees memory."""
 PATIENCE: Final = 600.0
 """The seconds within which a daemon knows a project."""
 GROWTH: Final = ("trees", "lines", "reference", "fsrace-lint", "ratio", "memory", "seconds for 100 k lines")

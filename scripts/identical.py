@@ -4,7 +4,8 @@
 
 The ways are: one, two and four processes; without a cache, with an empty and with a full one; each with
 another hash seed, locale, time zone and order of the files in folders; objects in other places of
-memory; flake8 with two processes; and a daemon, for files that are changed one after the other.
+memory; everything looked at, and not what may be relevant alone; flake8 with two processes; and a daemon,
+for files that are changed one after the other.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PROGRAMS: Final = Path(sys.executable).parent
 PROGRAM: Final = (os.fspath(PROGRAMS / "fsrace-lint"),)
 DISPLACED: Final = (sys.executable, os.fspath(Path(__file__).with_name("displaced.py")))
+EXHAUSTIVE: Final = (sys.executable, os.fspath(Path(__file__).with_name("exhaustive.py")))
 JOBS: Final = (1, 2, 4)
 CHANGED: Final = 40
 """How many files are changed, every second one in its text."""
@@ -71,6 +73,7 @@ def ways(tree: Path, *options: str) -> list[Way]:
         found = [checked(f"--jobs={jobs}", "--no-cache") for jobs in JOBS]
         alone = ("--jobs=1", "--no-cache", *options)
         found += [check(tree, *alone, program=(*DISPLACED, salt)) for salt in SALTS]
+        found.append(check(tree, *alone, program=EXHAUSTIVE))
         for jobs in JOBS:
             with tempfile.TemporaryDirectory() as folder:
                 # the first fills it

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = "fsrace_lint"
-ROOMS: Final = ("analysis", "engine", "rules", "syntax")
+ROOMS: Final = ("analysis", "engine", "program", "rules", "syntax")
 COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 NO_CHANGE: Final = (cst.Annotation, cst.Decorator, cst.Import, cst.ImportFrom)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MODULES: Final = (
     *("divergence", "order", "guards", "paths", "resolve", "extract", "names", "values", "links", "effects"),
     *("silence", "flow_oracle", "rules", "heads", "held", "storage", "on_demand", "catalog", "elements"),
-    *("mentions", "trail", "ahead", "kept", "how_far", "builtin_exceptions"),
+    *("relevance", "trail", "reuse", "kept", "how_far", "builtin_exceptions"),
 )
 TESTS: Final = ("tests/test_cases.py", *(f"tests/test_{name}.py" for name in MODULES))
 """Those that run every branch of the rooms that find."""

@@ -278,8 +278,8 @@ class TestAnAnswer:
         written, code = answered(daemon, "status")
         text = rf"process {os.getpid()}, 1 check answered, at most \d+ MB; it keeps\n  {here}"
         assert (code, daemon.is_done) == (b"0", False)
-        assert re.fullmatch(f"{text}, and looks ahead\n", written[0][1].decode())
-        daemon.look_ahead(lambda: None)
+        assert re.fullmatch(f"{text}, and prepares for the next check\n", written[0][1].decode())
+        daemon.prepare(lambda: None)
         daemon.kept.tidy()
         assert re.fullmatch(f"{text}\n", answered(daemon, "status")[0][0][1].decode())
         assert answered(daemon, "stop")[1] == b"0"
@@ -372,7 +372,7 @@ class TestServing:
         class Ahead(Echo):
             ended = 0
 
-            def look_ahead(self, is_asked: Callable[[], None]) -> None:
+            def prepare(self, is_asked: Callable[[], None]) -> None:
                 with contextlib.suppress(CancelledError):
                     wait(is_asked)
                 self.ended += 1
@@ -386,12 +386,12 @@ class TestServing:
         def fails(*_: object) -> None:
             raise ValueError("a bug")
 
-        monkeypatch.setattr(WarmProjects, "follow_ahead", fails)
+        monkeypatch.setattr(WarmProjects, "prepare", fails)
         daemon = Echo()
         with serving(daemon):
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
         told = process.Daemon.answer(daemon, wire.Request("status", []))
-        assert b"; it could not look ahead: ValueError: a bug; it keeps" in told
+        assert b"; it could not prepare the next check: ValueError: a bug; it keeps" in told
 
     def test_it_is_tidied_when_nobody_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         tidied: list[bool] = []

@@ -11,7 +11,7 @@ import pytest
 from shuffled import surroundings
 from support import ROOT, SCRIPTS
 from support.cli import HAZARD, write
-from support.unfiltered import project
+from support.linking import project
 
 from fsrace_lint import rules
 from fsrace_lint.report import FORMATS

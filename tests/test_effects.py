@@ -52,7 +52,7 @@ def act(call: str, code: str = "", head: str = HEAD) -> Operation | None:
     assert flow is not None
     event = flow.call_sites[-1]
     flows = linked.flows
-    effects = Effects(flows.resolver, flows.catalog, flows.mentions)
+    effects = Effects(flows.resolver, flows.catalog, flows.relevance)
     return effects.operation(event.call, event.state.scope)
 
 

@@ -384,16 +384,16 @@ def test_functions() -> None:
     assert outer.outer_names == ("h", "i")
     assert outer.span.line == 4
     assert placeless(outer.body) == (m.DefineFunction(2), m.Return(m.Name("inner"), S))
-    assert outer.mentions == ("inner",)
-    assert inner.mentions == ("a",)
-    assert set(module.mentions) >= {"deco", "other", "x"}
+    assert outer.referenced_names == ("inner",)
+    assert inner.referenced_names == ("a",)
+    assert set(module.referenced_names) >= {"deco", "other", "x"}
 
 
 def test_lambdas_are_functions_whose_mentions_count_outside_too() -> None:
     module, found = facts("f = lambda a, b=x: y(a)").functions
     assert (found.name, [p.name for p in found.parameters]) == ("<lambda>", ["a", "b"])
     assert placeless(found.body) == (m.Return(call(Y, m.Name("a")), S),)
-    assert set(module.mentions) >= {"f", "x", "y"}
+    assert set(module.referenced_names) >= {"f", "x", "y"}
 
 
 def test_how_names_are_used_is_told_apart() -> None:
@@ -426,7 +426,7 @@ def test_how_names_are_used_is_told_apart() -> None:
         "x": m.HANDED,
     }
     assert method.only_read == ("read", "s", "self")
-    assert method.mentions == method.called + method.only_read
+    assert method.referenced_names == method.called + method.only_read
     assert method.use("read") == 0
     assert [each.use("other") for each in (anew, each)] == [m.OF_OTHER] * 2
     assert (static.use("other"), inner.use("inner"), module.called) == (m.OF_OWN, m.OF_OWN, ())

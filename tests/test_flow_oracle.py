@@ -35,8 +35,8 @@ from support.sampling import bound
 from fsrace_lint import catalog
 from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP
-from fsrace_lint.analysis.program.modules import link_module
 from fsrace_lint.files.source import Source, decode
+from fsrace_lint.program.modules import link_module
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.extract import extract
 from fsrace_lint.syntax.model import FileFacts

@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pytest
 from support import ROOT
+from support.linking import modules
 from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
-from support.unfiltered import modules
 
 from fsrace_lint import catalog, rules
-from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
-from fsrace_lint.analysis.program.imports import ModuleTable
-from fsrace_lint.analysis.program.tables import IndexedLookup, NameLookup
 from fsrace_lint.analysis.queries.project import Project
 from fsrace_lint.config import settings
-from fsrace_lint.engine.name_index import NameIndex
-from fsrace_lint.engine.name_index_entry import ComputedIndexEntry, NameIndexEntry, PackedIndexEntry, head_of
 from fsrace_lint.engine.store import Folder, PackedFacts, Row, Version
 from fsrace_lint.files.source import digest_of, of_text
 from fsrace_lint.pipeline import check
 from fsrace_lint.pipeline.project_cache import CacheUse
+from fsrace_lint.program.module_table import ModuleTable
+from fsrace_lint.program.name_index import NameIndex
+from fsrace_lint.program.name_lookup import IndexedLookup, NameLookup
+from fsrace_lint.program.relevance import Relevance
 from fsrace_lint.syntax.extract import extract
 from fsrace_lint.syntax.model import LAMBDA, FileFacts
+from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry, NameIndexEntry, PackedIndexEntry, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsrace_lint.analysis.program.modules import LinkedClass, Module
     from fsrace_lint.pipeline.run import Checked, Run
+    from fsrace_lint.program.modules import LinkedClass, Module
 
 GUARDED: Final = """\
 import os
@@ -95,7 +95,7 @@ def linked(request: pytest.FixtureRequest) -> list[Module]:
 
 class TestTheyLackNothing:
     def names(self, linked: list[Module]) -> set[str]:
-        mentioned = {name for module in linked for f in module.functions for name in f.facts.mentions}
+        mentioned = {name for module in linked for f in module.functions for name in f.facts.referenced_names}
         given = {alias.name for module in linked for f in module.functions for alias in f.facts.aliases}
         return mentioned | given
 
@@ -127,7 +127,7 @@ class TestTheyLackNothing:
 
     def test_of_what_denotes_functions(self, linked: list[Module]) -> None:
         table = ModuleTable(linked, {})
-        known, counted = CandidateCallers(table).denoting, CandidateCallers(table, asks_few=True).denoting
+        known, counted = Relevance(table).denoting, Relevance(table, targeted=True).denoting
         assert {name for name in known if not name.startswith(LAMBDA)} <= counted
         assert "print" not in counted
 
@@ -135,7 +135,7 @@ class TestTheyLackNothing:
         def related() -> tuple[list[tuple[Module, ...]], list[tuple[LinkedClass, ...]]]:
             resolver = Project(linked, catalog.load()).flows.resolver
             classes = [class_ for module in linked for class_ in module.classes]
-            heirs = [resolver.kinship.subclasses(class_) for class_ in classes]
+            heirs = [resolver.hierarchy.subclasses(class_) for class_ in classes]
             return [resolver.importers(module) for module in linked], heirs
 
         found = related()
@@ -322,9 +322,9 @@ def test_fields_are_unpacked_one_by_one() -> None:
     facts = extract(of_text(OWN["fsrace_lint/explore/explorer.py"], Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
     head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(facts))))
-    assert all(head.may_mention(name) for name in ComputedIndexEntry(facts).mentions)
-    assert not head.may_mention("nobody_has_this_name")
-    assert "mentions" not in vars(head)
+    assert all(head.may_reference(name) for name in ComputedIndexEntry(facts).referenced_names)
+    assert not head.may_reference("nobody_has_this_name")
+    assert "referenced_names" not in vars(head)
     assert head.classes == ComputedIndexEntry(facts).classes != ()
     assert "classes" in vars(head)
     assert head.whole() == head_of(facts)
@@ -375,9 +375,9 @@ class TestWhatIsSettled:
         linked = modules({"a.py": script, "b.py": script, "c.py": script, "d.py": caller})
         for module in linked:
             module.head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
-        mentions = CandidateCallers(ModuleTable(linked, {}), asks_few=True)
+        relevance = Relevance(ModuleTable(linked, {}), targeted=True)
         for module in linked[1:3]:
             del module.facts
         (main,) = (function for function in linked[0].functions if function.facts.name == "main")
-        assert {each.qualified for each in mentions.of(main)} == {"a.<module>", "d.start"}
+        assert {each.qualified for each in relevance.candidate_callers(main)} == {"a.<module>", "d.start"}
         assert ["facts" in vars(module) for module in linked[1:3]] == [False, False]

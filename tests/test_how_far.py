@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
 
 CALLED = """\
     import torch.distributed as dist

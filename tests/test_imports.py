@@ -27,25 +27,25 @@ LAYERS: Final[Mapping[str, str]] = {
     "catalog": "config",
     "syntax": "files",
     "engine": "config files syntax",
-    "analysis.program": "engine syntax",
-    "analysis.values": "analysis.program catalog engine syntax",
-    "analysis.dataflow": "analysis.program analysis.values engine files syntax",
-    "analysis.ranks": "analysis.dataflow analysis.program analysis.values catalog engine syntax",
-    "analysis.paths": "analysis.dataflow analysis.program analysis.ranks analysis.values catalog engine"
-    " syntax",
-    "analysis.callgraph": "analysis.dataflow analysis.paths analysis.program analysis.ranks analysis.values"
-    " catalog engine files syntax",
-    "analysis.accesses": "analysis.callgraph analysis.dataflow analysis.paths analysis.program analysis.ranks"
-    " analysis.values catalog engine files syntax",
+    "program": "engine syntax",
+    "analysis.values": "catalog engine program syntax",
+    "analysis.dataflow": "analysis.values engine files program syntax",
+    "analysis.interpretation": "analysis.dataflow analysis.values program syntax",
+    "analysis.ranks": "analysis.dataflow analysis.values catalog engine program syntax",
+    "analysis.paths": "analysis.dataflow analysis.ranks analysis.values catalog engine program syntax",
+    "analysis.callgraph": "analysis.dataflow analysis.paths analysis.ranks analysis.values catalog engine"
+    " files program syntax",
+    "analysis.accesses": "analysis.callgraph analysis.dataflow analysis.paths analysis.values catalog"
+    " engine files program syntax",
     "analysis.synchronization": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
-    " analysis.program analysis.ranks analysis.values catalog engine files syntax",
+    " analysis.ranks analysis.values catalog engine files program syntax",
     "analysis.queries": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
-    " analysis.program analysis.synchronization catalog engine files",
+    " analysis.synchronization catalog engine files program",
     "findings": "config files",
     "rules": "analysis files findings syntax",
     "fixes": "files findings syntax",
     "report": "files findings",
-    "pipeline": "analysis catalog config engine files findings fixes report rules syntax",
+    "pipeline": "analysis catalog config engine files findings fixes program report rules syntax",
     "explore": "",
     "integrations": "catalog config engine files findings fixes pipeline report rules syntax",
     "cli": "analysis catalog config engine explore files findings fixes integrations pipeline report rules",
@@ -66,8 +66,8 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "libcst": "fixes codemod",
     "lsprotocol": "integrations.server",
     "marshal": "engine.parallel.workers",
-    "msgspec": "analysis catalog cli config engine explore files findings fixes integrations pipeline report"
-    " rules syntax",
+    "msgspec": "analysis catalog cli config engine explore files findings fixes integrations pipeline program"
+    " report rules syntax",
     "pathspec": "files.gitignore",
     # what processes bring to a collective is pickled, as torch.distributed does it, and so are their results
     "pickle": "explore.process.collectives explore.process.worker safe",
@@ -89,6 +89,10 @@ def lies_in(module: str, packages: str) -> bool:
     return any(f"{module}.".startswith(f"{package}.") for package in packages.split())
 
 
+RECURSION: Final = "analysis.interpretation"
+"""The Protocol by which the layers of `analysis` recurse into each other."""
+
+
 def layer_of(module: str) -> str | None:
     """The layer of a module."""
     return next((layer for layer in LAYERS if lies_in(module, layer)), None)
@@ -97,7 +101,7 @@ def layer_of(module: str) -> str | None:
 def is_forbidden(module: str, target: str) -> bool:
     """Whether one module of ours must not import another."""
     layer = layer_of(module)
-    if target == "__init__":
+    if target in {"__init__", RECURSION}:
         return False
     if module.startswith("rules.") and module not in RULES_SHARE:
         return not lies_in(target, f"{LAYERS['rules']} {' '.join(RULES_SHARE)}")
@@ -128,6 +132,13 @@ def test_a_module_lies_in_a_layer() -> None:
 def test_lower_layers_are_imported_only() -> None:
     found = {module: violations(module, path.read_text("utf-8")) for module, path in MODULES.items()}
     assert {module: wrong for module, wrong in found.items() if wrong} == {}
+
+
+def test_recursion_needs_no_import() -> None:
+    """What lower layers ask of higher ones is a Protocol: it imports types alone."""
+    tree = ast.parse(MODULES[RECURSION].read_text("utf-8"))
+    modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert modules == {"__future__", "typing"}
 
 
 def test_layers_are_in_order() -> None:

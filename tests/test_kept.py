@@ -19,12 +19,12 @@ from support.warm import check, keeping
 
 from fsrace_lint import rules
 from fsrace_lint.config import settings
-from fsrace_lint.engine.name_index import FIELDS, NameIndex
 from fsrace_lint.files import source
 from fsrace_lint.files.stat_signature import Status
 from fsrace_lint.pipeline import check as checking
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.warm import FEW, MOST, NotWarmError, WarmProjects
+from fsrace_lint.program.name_index import FIELDS, NameIndex
 from fsrace_lint.syntax import extract as extraction
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ class _Head:
     """A head with the same names in every field."""
 
     def __init__(self, *names: str) -> None:
-        self.mentions = self.aliased = self.results = self.bases = names
+        self.referenced_names = self.aliased = self.results = self.bases = names
         self.imported = self.classes = self.denoting = names
 
 
@@ -336,7 +336,7 @@ _HEADS: Final[dict[str, Any]] = {name: _Head(name) for name in "abc"}
 class TestHeads:
     def test_the_order_is_used_again(self) -> None:
         first = heads([*"abca"])
-        assert not first.is_ordered("mentions")
+        assert not first.is_ordered("referenced_names")
         first.put_in_order()
         second = heads([*"abcb"], first)
         assert all(second.is_ordered(field) for field in FIELDS)
@@ -365,14 +365,14 @@ class TestHeads:
         for many in (40, 41):
             names = {f"{place}.py": other for place in range(many) if other}
             names |= {f"{place}.py": "a" for place in range(many, 100)}
-            assert at(names, first).is_ordered("mentions") is (many == 40)
+            assert at(names, first).is_ordered("referenced_names") is (many == 40)
 
     def test_so_are_many_that_are_new(self) -> None:
         first = heads(["a"])
         first.put_in_order()
         for many in (40, 41):
             names = {f"{place}.py": "a" for place in range(1 + many)}
-            assert at(names, first).is_ordered("mentions") is (many == 40)
+            assert at(names, first).is_ordered("referenced_names") is (many == 40)
 
     @pytest.mark.parametrize("seed", range(5))
     def test_any_changes(self, seed: int) -> None:

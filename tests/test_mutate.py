@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OF_LIBRARY = "mutation_operators = []\n"
-ROOMS = ("analysis", "engine", "rules", "syntax")
+ROOMS = ("analysis", "engine", "program", "rules", "syntax")
 CODE = '''\
 """A room."""
 

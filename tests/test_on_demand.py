@@ -10,30 +10,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from identical import check
+from support.linking import all_followed, all_told, codes, project, told, ways_in
 from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
+from support.queries import Cyclic
 from support.sampling import bound
-from support.unfiltered import all_followed, all_told, codes, project, told, unfiltered, ways_in
 
-from fsrace_lint.engine.query_cache import CycleDetector, QueryCache
+from fsrace_lint.engine.cycles import CycleDetector
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 def differing(files: dict[str, str]) -> list[str]:
     """Name the ways to ask that do not come to what is found without filters."""
-    with unfiltered():
-        asked = project(files)
-        paths = [module.relative for module in asked.flows.table.modules]
-        reference, ways = told(asked, paths), ways_in(asked)
+    asked = project(files, exhaustive=True)
+    paths = [module.relative for module in asked.flows.table.modules]
+    reference, ways = told(asked, paths), ways_in(asked)
     found = {
         "all files": all_told(files),
-        "all files, few expected": all_told(files, asks_few=True),
+        "all files, few expected": all_told(files, targeted=True),
         "each file alone": [row for path in paths for row in told(project(files), [path])],
-        "few files": [row for path in paths for row in told(project(files, asks_few=True), [path])],
+        "few files": [row for path in paths for row in told(project(files, targeted=True), [path])],
     }
     for after in (-1, 1):
         with all_followed(after):
@@ -42,8 +42,8 @@ def differing(files: dict[str, str]) -> list[str]:
     by_path = {path: told(backwards, [path]) for path in reversed(paths)}
     found["the last file first"] = [row for path in paths for row in by_path[path]]
     wrong = [how for how, rows in found.items() if rows != reference]
-    for how, asks_few in (("the ways into functions", False), ("the same, few expected", True)):
-        if ways_in(project(files, asks_few=asks_few)) != ways:
+    for how, targeted in (("the ways into functions", False), ("the same, few expected", True)):
+        if ways_in(project(files, targeted=targeted)) != ways:
             wrong.append(how)
     return wrong
 
@@ -224,8 +224,7 @@ def test_a_chain_of_names_is_searched_as_far_as_it_is_followed(kind: str) -> Non
     for length in range(1, 11):
         links = "".join(link.format(number, number - 1) for number in range(1, length + 1))
         files = using(f"{first}{links}{use.format(length)}")
-        with unfiltered():
-            expected = ways_in(project(files))["lib.make"]
+        expected = ways_in(project(files, exhaustive=True))["lib.make"]
         assert ways_in(project(files))["lib.make"] == expected
         found.append(any(way.startswith("use.") for way in expected))
     assert found[0]
@@ -255,8 +254,7 @@ def test_the_command_line_finds_the_same_with_one_job_and_with_two(tmp_path: Pat
     files = {f"use_{number}.py": f"{IMPORTS}{CALLS}" for number in range(3)} | {"lib.py": LIBRARY}
     for path, text in {**files, "pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}.items():
         (tmp_path / path).write_text(text, "utf-8")
-    with unfiltered():
-        expected = {(path, *found) for path in files for found in codes(files, path)}
+    expected = {(path, *found) for path in files for found in codes(files, path, exhaustive=True)}
     assert {path for path, *_ in expected} == set(files)
     for jobs in (1, 2):
         report = json.loads(check(tmp_path, f"--jobs={jobs}", "--no-cache").report.split(b"\n\n")[0])
@@ -334,13 +332,13 @@ class Stranger:
 def test_mentions_are_a_few_of_all(name: str, expected: set[str]) -> None:
     flows = project({"main.py": FUNCTIONS}).flows
     by_name = {function.facts.qualname: function for function in flows.table.modules[0].functions}
-    found = flows.mentions.of(by_name[name])
+    found = flows.relevance.candidate_callers(by_name[name])
     assert {function.facts.qualname for function in found} == expected
     assert list(found) == sorted(found, key=lambda function: function.order)
-    sought = list(flows.mentions.search(by_name[name]))
+    sought = list(flows.relevance.search(by_name[name]))
     assert {function for function, _ in sought} == set(found)
-    nameless = set(flows.mentions.naming_nobody(by_name[name]))
-    names = flows.mentions.names(by_name[name])
+    nameless = set(flows.relevance.naming_nobody(by_name[name]))
+    names = flows.relevance.names(by_name[name])
     assert all(names.issuperset(words) for function, words in sought if function not in nameless)
 
 
@@ -373,7 +371,7 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
-    assert linked.flows.mentions.of(one) is linked.flows.mentions.of(other)
+    assert linked.flows.relevance.candidate_callers(one) is linked.flows.relevance.candidate_callers(other)
     callers = {
         method: [edge.call_site.function.facts.qualname for edge in linked.entry_states.callers(method)]
         for method in (heir, other, one)
@@ -387,7 +385,7 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
     with all_followed(after=0):
         found = {one: linked.entry_states.callers(one)}
-        sought = linked.flows.mentions.effort
+        sought = linked.flows.relevance.effort
         found |= {
             other: linked.entry_states.callers(other),
             heir: tuple(linked.entry_states.rank_tests.callers.search(heir)),
@@ -395,7 +393,7 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     callers = {method: [edge.call_site.function for edge in edges] for method, edges in found.items()}
     assert callers == {one: [by_name["first"]], other: [by_name["second"]], heir: [by_name["first"]]}
     assert sought
-    assert linked.flows.mentions.effort == sought
+    assert linked.flows.relevance.effort == sought
 
 
 def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +421,7 @@ class Questions:
     def __init__(self, **leads: str) -> None:
         self.leads = leads
         self.cycles = CycleDetector()
-        self.memo: QueryCache[str, str] = QueryCache("", cycles=self.cycles)
+        self.memo = Cyclic("", cycles=self.cycles)
         self.found: list[str] = []
 
     def ask(self, name: str) -> str:
@@ -477,17 +475,17 @@ def test_what_leads_into_a_circle_and_what_it_leads_to_are_found_once() -> None:
     assert asked.found == ["o", "a", "b", "x"]
 
 
-def test_a_question_leads_back_to_the_one_that_is_being_answered() -> None:
+def test_a_question_leads_back_to_the_one_that_is_active() -> None:
     asked = Questions()
-    assert asked.memo.get("a", lambda: str(asked.memo.is_being_answered("a"))) == "True"
+    assert asked.memo.get("a", lambda: str(asked.memo.is_active("a"))) == "True"
     assert asked.cycles.incomplete == 1
-    assert not asked.memo.is_being_answered("a")
+    assert not asked.memo.is_active("a")
 
 
 def test_memos_that_share_a_circle_know_of_each_other() -> None:
     cycles = CycleDetector()
-    one: QueryCache[str, str] = QueryCache("?", cycles=cycles)
-    two: QueryCache[str, str] = QueryCache("?", cycles=cycles)
+    one = Cyclic("?", cycles=cycles)
+    two = Cyclic("?", cycles=cycles)
     assert one.get("a", lambda: "a" + two.get("b", lambda: "b" + one.get("a", str))) == "ab?"
     assert two.get("b", lambda: "found anew") == "found anew"
     assert one.get("a", lambda: "found anew") == "ab?"
@@ -502,5 +500,5 @@ def test_a_failure_leaves_nothing_behind() -> None:
     with pytest.raises(ValueError, match=r"^$"):
         asked.memo.get("a", fail)
     assert asked.cycles.depth == 0
-    assert not asked.memo.is_being_answered("a")
+    assert not asked.memo.is_active("a")
     assert asked.ask("a") == "a"

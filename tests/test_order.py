@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 from support import ROOT
+from support.linking import project
 from support.mdtest import collect
-from support.unfiltered import project
+from support.queries import Budgeted, Cyclic
 
 from fsrace_lint import rules
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.config import settings
-from fsrace_lint.engine.depth_budget import DepthLimitedCache
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.cycles import CycleDetector
+from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
@@ -100,14 +101,14 @@ def test_functions_that_call_each_other_in_a_circle(tmp_path: Path) -> None:
 LINKS = {"a": ("b",), "b": ("c", "a"), "c": ("b", "goal"), "d": ("a",), "e": ("e",)}
 
 
-def reaches(memo: QueryCache[str, bool], node: str) -> bool:
+def reaches(memo: Cyclic[bool], node: str) -> bool:
     """Tell whether `goal` can be reached from a node: the same for all in one circle."""
     return memo.get(node, lambda: any(to == "goal" or reaches(memo, to) for to in LINKS[node]))
 
 
 @pytest.mark.parametrize("order", ["abcde", "edcba", "bacde", "cabed", "dbcae"])
 def test_a_circle_has_one_answer_whoever_asks_first(order: str) -> None:
-    memo: QueryCache[str, bool] = QueryCache(unknown=False)
+    memo = Cyclic(False)
     assert {node: reaches(memo, node) for node in order} == {
         "a": True,
         "b": True,
@@ -124,13 +125,13 @@ def test_what_is_known_is_not_found_again() -> None:
         asked.append("once")
         return 7
 
-    memo: QueryCache[str, int] = QueryCache(unknown=0)
+    memo = Cyclic(0)
     assert [memo.get("key", find), memo.get("key", find)] == [7, 7]
     assert asked == ["once"]
 
 
 def test_past_the_depth_the_answer_is_unknown() -> None:
-    memo: QueryCache[int, int] = QueryCache(unknown=-1, deepest=5)
+    memo = Cyclic(-1, limit=5)
 
     def count(number: int) -> int:
         return memo.get(number, lambda: count(number + 1))
@@ -139,7 +140,7 @@ def test_past_the_depth_the_answer_is_unknown() -> None:
 
 
 def test_an_exception_leaves_no_question_open() -> None:
-    memo: QueryCache[str, int] = QueryCache(unknown=0)
+    memo = Cyclic(0)
 
     def fail() -> int:
         raise KeyError
@@ -159,7 +160,7 @@ def called(node: str, levels: int) -> str:
 
 @pytest.mark.parametrize("asked", ["abcdefghi", "ihgfedcba", "deabchgfi", "aabbaad"])
 def test_what_is_followed_so_deep_does_not_depend_on_what_was_asked_first(asked: str) -> None:
-    followed: DepthLimitedCache[str, str] = DepthLimitedCache("", 3)
+    followed = Budgeted(DepthBudget(3, CycleDetector()), "")
 
     def spelled(node: str, depth: int = 0) -> str:
         below = CALLS[node]
@@ -171,7 +172,7 @@ def test_what_is_followed_so_deep_does_not_depend_on_what_was_asked_first(asked:
 
 
 def test_what_ends_above_the_deepest_level_is_found_once() -> None:
-    followed: DepthLimitedCache[str, str] = DepthLimitedCache("", 3)
+    followed = Budgeted(DepthBudget(3, CycleDetector()), "")
     found: list[str] = []
 
     def spelled(node: str, depth: int) -> str:

@@ -10,9 +10,10 @@ import pytest
 from support.linked import SITE, marked, project, runs
 
 from fsrace_lint.analysis.dataflow.process_set import Runs
-from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, module_name
-from fsrace_lint.analysis.values import resolve
 from fsrace_lint.analysis.values.abstract_values import Environment, Expression
+from fsrace_lint.analysis.values.resolve import Resolver
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction, module_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -718,12 +719,12 @@ def test_heirs_of_one_name_in_several_files() -> None:
 
 
 def test_what_was_forgotten_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "REMEMBERED", 1)
+    few = query(shared=True, keep=1)(Resolver.denoted.compute)
+    monkeypatch.setattr(Resolver, "denoted", few)
     more = "import os\ndef f(a):\n    os.makedirs(a.one)\n    os.makedirs(a.two)\n    os.makedirs(a.one)\n"
     cycle = CYCLES["a parameter passed to itself"]["a.py"]
     linked = project({"a.py": cycle, "b.py": CLASSES, "c.py": more})
     assert everything(linked) == 8
-    assert len(linked.flows.resolver.known) == 1
 
 
 def test_a_guard_survives_a_chain_of_calls() -> None:
@@ -827,12 +828,13 @@ def test_a_constant_needs_nothing_to_be_followed(
     def values() -> tuple[list[m.Expr | None], int]:
         linked = project({"lib.py": f"flag = 1\n{text}"})
         resolver, followed = linked.flows.resolver, list[LinkedFunction]()
+        final = linked.flows.final_environment
 
         def following(function: LinkedFunction) -> Environment | None:
             followed.append(function)
-            return linked.flows.final_environment(function)
+            return final(function)
 
-        monkeypatch.setattr(resolver, "final_scope", following)
+        monkeypatch.setattr(linked.flows, "final_environment", following)
         found = resolver.attribute_values(linked.flows.table.modules[0].classes[0], "mode")
         return [each.expr if isinstance(each, Expression) else None for each in found], len(followed)
 
@@ -857,7 +859,9 @@ def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pyt
     def known() -> list[tuple[str, str, int]]:
         linked = project(files)
         modules = linked.flows.table.modules
-        names = sorted({name for module in modules for f in module.functions for name in f.facts.mentions})
+        names = sorted(
+            {name for module in modules for f in module.functions for name in f.facts.referenced_names}
+        )
         classes = [class_ for module in modules for class_ in module.classes]
         values = linked.flows.resolver.attribute_values
         return [(repr(c), name, len(values(c, name))) for c in classes for name in [*names, "set", "here"]]

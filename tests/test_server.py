@@ -20,7 +20,6 @@ from support.settled import settle, write
 
 from fsrace_lint import rules
 from fsrace_lint.config import settings
-from fsrace_lint.engine import name_index_entry
 from fsrace_lint.engine.parallel.progress import Observer
 from fsrace_lint.files import source
 from fsrace_lint.integrations.server.analysis import Analysis, Where
@@ -30,6 +29,7 @@ from fsrace_lint.integrations.server.sessions import Session, SessionResult
 from fsrace_lint.integrations.server.worker import Answer, SupersededError, Worker
 from fsrace_lint.pipeline.run import Run
 from fsrace_lint.report.edits import between
+from fsrace_lint.syntax import name_index_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

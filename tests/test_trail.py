@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 
 import pytest
+from support.queries import Budgeted
 
-from fsrace_lint.engine.depth_budget import BudgetedCache, CycleSafeCache, DepthBudget
-from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
+from fsrace_lint.engine.cycles import CombinedCycles, CycleDetector
+from fsrace_lint.engine.depth_budget import DepthBudget
 
 DEEPEST = 16
 
@@ -17,7 +18,7 @@ class Chain:
 
     def __init__(self, deepest: int) -> None:
         self.budget = DepthBudget(deepest, CycleDetector())
-        self.settled: BudgetedCache[int, str] = BudgetedCache(self.budget, "?")
+        self.settled = Budgeted(self.budget, "?")
         self.looked: list[tuple[int, int]] = []
 
     def ask(self, question: int, depth: int = 0) -> str:
@@ -61,7 +62,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(order: tuple[int, ..
 
 def test_what_is_not_final_is_not_remembered() -> None:
     cycles = CycleDetector()
-    settled: BudgetedCache[str, str] = BudgetedCache(DepthBudget(DEEPEST, cycles), "")
+    settled = Budgeted(DepthBudget(DEEPEST, cycles), "")
 
     def unfinished() -> str:
         cycles.incomplete += 1
@@ -75,7 +76,7 @@ def test_what_is_not_final_is_not_remembered() -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -> None:
     circles = CycleDetector(), CycleDetector()
-    settled: BudgetedCache[str, str] = BudgetedCache(DepthBudget(DEEPEST, CombinedCycles(*circles)), "")
+    settled = Budgeted(DepthBudget(DEEPEST, CombinedCycles(*circles)), "")
 
     def unfinished() -> str:
         circles[which].incomplete += 1
@@ -89,7 +90,7 @@ def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -
 @pytest.mark.parametrize("usual", ["found", "something else"])
 def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) -> None:
     budget, answer = DepthBudget(4, CycleDetector()), "found"
-    settled: BudgetedCache[str, str] = BudgetedCache(budget, usual)
+    settled = Budgeted(budget, usual)
     asked: list[int] = []
 
     def ask(depth: int) -> str:
@@ -106,7 +107,7 @@ def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) 
 
 def test_what_fails_is_not_remembered() -> None:
     budget = DepthBudget(DEEPEST, CycleDetector())
-    settled: BudgetedCache[str, str] = BudgetedCache(budget, "")
+    settled = Budgeted(budget, "")
     with pytest.raises(RecursionError):
         settled.get("a", 0, _failing)
     assert budget.used == 0
@@ -115,7 +116,7 @@ def test_what_fails_is_not_remembered() -> None:
 
 def test_what_else_is_found_on_the_way_takes_no_steps() -> None:
     budget = DepthBudget(2, CycleDetector())
-    settled: BudgetedCache[str, str] = BudgetedCache(budget, "")
+    settled = Budgeted(budget, "")
 
     def aside() -> str:
         assert budget.with_fresh_budget(lambda: budget.exhausted(2)) is False
@@ -130,7 +131,7 @@ class Ways:
 
     def __init__(self, answered: int | None = None) -> None:
         self.budget = DepthBudget(DEEPEST, CycleDetector())
-        self.met: CycleSafeCache[int, str] = CycleSafeCache(self.budget)
+        self.met = Budgeted[str | None](self.budget, None, once=True)
         self.answered = answered
         self.looked: list[int] = []
 
@@ -171,7 +172,7 @@ def test_what_was_met_in_no_circle_is_remembered() -> None:
 def test_a_question_of_its_own_sees_nothing_of_what_is_under_way() -> None:
     ways = Ways(answered=0)
     inner = ways.met.get(
-        1, 0, lambda: ways.met.with_fresh_budget(lambda: ways.met.get(1, 0, lambda: ways.ask(0)))
+        1, 0, lambda: ways.budget.with_fresh_budget(lambda: ways.met.get(1, 0, lambda: ways.ask(0)))
     )
     assert inner == "found"
     assert Ways().met.get(1, 0, lambda: ways.met.get(2, 0, lambda: None)) is None
@@ -181,7 +182,7 @@ def test_what_fails_is_not_met() -> None:
     ways = Ways(answered=0)
     for _ in range(2):
         with pytest.raises(RecursionError):
-            ways.met.get(1, 0, lambda: ways.met.with_fresh_budget(_failing))
+            ways.met.get(1, 0, lambda: ways.budget.with_fresh_budget(_failing))
     assert ways.ask(0) == "found"
 
 

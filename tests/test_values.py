@@ -24,8 +24,8 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 def function() -> LinkedFunction:

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment, Expression
+    from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.syntax import model as m
 
 

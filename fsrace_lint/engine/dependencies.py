@@ -1,149 +1,198 @@
-"""On which files an answer depends, so that it can be kept while these do not change."""
+"""On which inputs a result depends, so that it can be kept while these do not change.
+
+The inputs are the files of the project, and what all files are searched for: the names of modules, of
+classes, of bases. They are bits: one for all of a file, one for its interface alone, and some for names,
+each of which stands for many names. A result that is kept brings along what it depends on.
+"""
 
 from __future__ import annotations
 
-import itertools
+import zlib
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable
 
-Key = TypeVar("Key", bound="Hashable")
-Answer = TypeVar("Answer")
-Asked: TypeAlias = Literal["bases", "classes", "renamed"]
-"""A field of the heads of files that was searched for a name."""
+Result = TypeVar("Result")
+
+Search: TypeAlias = Literal["module", "classes", "bases", "renamed"]
+"""What a name is searched for as, through all files."""
 
 UNSETTLED: Final = 1
-"""Stands for the files that something depends on which is still being found."""
-_WHOLE: Final = 1
-_OUTLINE: Final = 2
-_BITS: Final = 2
-
-
-class Searches:
-    """The names for which all files were searched, whether any has them or not."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self.heads: dict[Asked, set[str]] = {"bases": set(), "classes": set(), "renamed": set()}
-        """Those sought in a field of the heads."""
-        self.modules: set[str] = set()
-        """Those by which a module was sought."""
+"""Stands for the inputs of what is still being computed."""
+_NAMES: Final = 4096
+"""How many bits stand for names."""
 
 
 class Dependencies:
-    """Notes the files that are looked at while an answer is found, as bits by their positions.
-
-    There are two for each file: one for all of it, and one for its outline alone, which tells how its
-    classes are related to others, and what they bind. An answer that is remembered brings with it what
-    was looked at when it was found.
-    """
+    """Notes the inputs that are looked at while a result is computed."""
 
     def __init__(self) -> None:
         """Begin with nothing looked at."""
-        self.files = 0
-        """What was looked at for what is being found."""
-        self.searches = Searches()
-        """What all files were searched for."""
-        self._aspect = _WHOLE
+        self.inputs = 0
+        """What was looked at for what is being computed."""
+        self._files: dict[str, tuple[int, int]] = {}
+        """The bits of each file: of all of it, and of its interface."""
+        self.is_recording = False
+        """Whether a result is being computed whose inputs are asked for."""
+        self._interface = 0
+        """Whether files are looked at for their interfaces alone."""
+        self._tables: list[Callable[[], None]] = []
+        """What forgets the results that were computed on the way."""
         self._unsettled: list[tuple[dict[Any, int], Any]] = []
-        """Where files stand of answers that depend on what is still being found."""
+        """Where the inputs stand of results that depend on what is still being computed."""
         self._shared: dict[int, int] = {}
-        """What is equal is kept once: there are many more answers than sets of files."""
+        """What is equal is kept once: there are many more results than sets of inputs."""
 
-    def on(self, position: int) -> None:
+    def file(self, relative: str) -> None:
         """Note that a file is looked at."""
-        self.files |= self._aspect << _place(position)
+        bits = self._files.get(relative)
+        if bits is None:
+            first = 1 << (1 + _NAMES + 2 * len(self._files))
+            bits = self._files[relative] = first, first << 1
+        self.inputs |= bits[self._interface]
 
-    def in_outline(self, find: Callable[[], Answer]) -> Answer:
-        """Find an answer that depends on the outlines of the files that are looked at for it."""
-        before, self._aspect = self._aspect, _OUTLINE
+    def name(self, search: Search, name: str) -> None:
+        """Note that all files are searched for a name, whether any has it or not."""
+        self.inputs |= bit_of_name(search, name)
+
+    def interface_of(self, find: Callable[[], Result]) -> Result:
+        """Compute a result that depends on the interfaces of the files that are looked at for it."""
+        before, self._interface = self._interface, 1
         try:
             return find()
         finally:
-            self._aspect = before
+            self._interface = before
 
-    def of(self, known: dict[Key, int], key: Key, find: Callable[[], Answer]) -> Answer:
-        """Find an answer, or have it from who remembers it, with the files that it depends on.
+    def forget(self) -> None:
+        """Forget what is being computed, which was given up, and what was computed on the way to results."""
+        self.inputs = 0
+        self._unsettled.clear()
+        self._shared.clear()
+        for forget in self._tables:
+            forget()
+        self._tables.clear()
+
+    def forgets(self, forget: Callable[[], None]) -> None:
+        """Take what forgets results that are computed on the way to others."""
+        self._tables.append(forget)
+
+    def bits_of_file(self, relative: str, *, interface: bool) -> int:
+        """Give what stands for a file that has changed, in its interface too or only in the rest."""
+        whole, outside = self._files.get(relative, (0, 0))
+        return whole | outside if interface else whole
+
+    def record(
+        self,
+        inputs: dict[Any, int],
+        key: Any,
+        find: Callable[[], Result],
+        is_final: Callable[[], bool] | None,
+    ) -> Result:
+        """Compute a result, or have it from who keeps it, and note the inputs that it depends on.
 
         Args:
-            known: The files that each answer depends on, as far as that is known.
-            key: The question.
-            find: Finds the answer, or remembers it.
+            inputs: The inputs of each result, as far as they are known.
+            key: The key of the result.
+            find: Computes it, or knows it.
+            is_final: Tells whether it is independent of what is still being computed; None for a result
+                to which no cycle leads.
 
         Returns:
-            The answer.
+            The result.
         """
-        outer, self.files = self.files, 0
-        try:
-            return find()
-        finally:
-            self._note(known, key, known.get(key, 0) | self.files, outer)
-
-    def of_circles(self, known: dict[Key, int], key: Key, find: Callable[[], tuple[Answer, bool]]) -> Answer:
-        """Find an answer, on the way to which its question, or an earlier one, may come up again.
-
-        Args:
-            known: The files that each answer depends on, as far as that is known.
-            key: The question.
-            find: Finds the answer, and tells whether it is independent of what is still being found.
-
-        Returns:
-            The answer.
-        """
-        (outer, self.files), earlier = (self.files, 0), len(self._unsettled)
+        (outer, self.inputs), earlier = (self.inputs, 0), len(self._unsettled)
+        outermost, self.is_recording = not self.is_recording, True
         is_settled = False
         try:
-            answer, is_settled = find()
+            result = find()
+            is_settled = is_final is not None and is_final()
         finally:
-            files = known.get(key, 0) | self.files | UNSETTLED
+            found = inputs.get(key, 0) | self.inputs
             if is_settled:
-                files ^= UNSETTLED
-                for answers, question in self._unsettled[earlier:]:
-                    if question in answers:  # it may have been forgotten
-                        answers[question] = (answers[question] | files) & ~UNSETTLED
+                found &= ~UNSETTLED
+                for results, each in self._unsettled[earlier:]:
+                    if each in results:  # it may have been forgotten
+                        results[each] = (results[each] | found) & ~UNSETTLED
                 del self._unsettled[earlier:]
-            self._note(known, key, files, outer)
-        return answer
-
-    def _note(self, known: dict[Key, int], key: Key, files: int, outer: int) -> None:
-        known[key] = files = self._shared.setdefault(files, files)
-        self.files = outer | files
-        if files & UNSETTLED:
-            self._unsettled.append((known, key))
-
-
-def bits_of(position: int, *, outline: bool) -> int:
-    """Give what stands for a file that has changed, in its outline too or only in the rest."""
-    return (_WHOLE | _OUTLINE if outline else _WHOLE) << _place(position)
+            elif is_final is not None:
+                found |= UNSETTLED
+            self.is_recording = not outermost
+            inputs[key] = found = self._shared.setdefault(found, found)
+            self.inputs = outer | found
+            if found & UNSETTLED:
+                self._unsettled.append((inputs, key))
+        return result
 
 
-def moved(kept: Sequence[tuple[int, int]]) -> Callable[[int], int]:
-    """Tell what bits become where files have moved.
+def bit_of_name(search: Search, name: str) -> int:
+    """Give what stands for a name that is searched for."""
+    return 2 << zlib.crc32(f"{search} {name}".encode("utf-8", "surrogatepass")) % _NAMES
+
+
+def recorded(
+    make: Callable[[], Callable[..., Result]],
+    dependencies: Dependencies,
+    *,
+    keep: int | None = None,
+    arguments: int | None = None,
+) -> Callable[..., Result]:
+    """Note the inputs of the results of a query while somebody asks for them.
 
     Args:
-        kept: The positions of the files that are still there: where each was, and where it is.
+        make: Makes an empty table of results, which gives one for a key.
+        dependencies: Notes the inputs.
+        keep: For how many keys they are noted; for all where None.
+        arguments: How many arguments are the key; all where None.
 
     Returns:
-        Gives the bits for the new positions from those for the old ones, without what is gone.
+        Gives the same results. Those whose inputs are not noted are kept apart: they are of no use to whom
+        asks for these.
     """
-    if all(before == now for before, now in kept):
-        return lambda files: files
-    runs: list[tuple[int, int, int]] = []
-    for _, run in itertools.groupby(
-        enumerate(kept), lambda each: (each[1][0] - each[0], each[1][1] - each[0])
-    ):
-        (_, (before, now)), *others = run
-        runs.append((_place(before), _place(now), (1 << _BITS * (1 + len(others))) - 1))
+    inputs: dict[Any, int] = {}
+    tables = [make()]
+    ask_only = make()
 
-    def bits(files: int) -> int:
-        found = files & UNSETTLED
-        for before, now, mask in runs:
-            found |= (files >> before & mask) << now
-        return found
+    def forget() -> None:
+        inputs.clear()
+        tables[0] = make()
 
-    return bits
+    dependencies.forgets(forget)
+
+    def ask_and_note(*key: Any) -> Result:
+        question = key if arguments is None else key[:arguments]
+        if not dependencies.is_recording:
+            return tables[0](*key) if question in inputs else ask_only(*key)
+        if keep is not None and len(inputs) >= keep:
+            forget()
+        ask = tables[0]
+        return dependencies.record(inputs, question, lambda: ask(*key), None)
+
+    return ask_and_note
 
 
-def _place(position: int) -> int:
-    return UNSETTLED.bit_length() + _BITS * position
+def recorded_in_cycles(
+    ask: Callable[..., Result],
+    dependencies: Dependencies,
+    inputs: dict[Any, int],
+    is_final: Callable[..., bool],
+) -> Callable[..., Result]:
+    """Note the inputs of the results of a query that may lead back to itself.
+
+    Args:
+        ask: Gives a result for a key.
+        dependencies: Notes them.
+        inputs: Where they are noted.
+        is_final: Tells of a key whether its result can be no other one.
+
+    Returns:
+        Gives the same results.
+    """
+
+    def ask_and_note(*key: Any) -> Result:
+        if key in inputs and is_final(*key):
+            dependencies.inputs |= inputs[key]
+            return ask(*key)
+        return dependencies.record(inputs, key, lambda: ask(*key), lambda: is_final(*key))
+
+    return ask_and_note

@@ -65,10 +65,10 @@ def refuse_leaving(target: Target, statement: Whole) -> None:
         if _function(target.tree, found) is _function(target.tree, statement):
             raise RefusalError("the statement also leaves its block, which the other processes would not")
     names = _bound(statement)
-    inside = {id(node) for node in m.findall(statement, m.Name())}
+    inside = set(m.findall(statement, m.Name()))
     scope = _function(target.tree, statement)
     for name in m.findall(scope, m.Name()):
-        if not isinstance(name, cst.Name) or name.value not in names or id(name) in inside:
+        if not isinstance(name, cst.Name) or name.value not in names or name in inside:
             continue
         if not _is_bound_anew(target.tree, name):
             raise RefusalError(f"{name.value} is used elsewhere, and would not be there on other processes")
@@ -90,12 +90,12 @@ def is_used_below(target: Target) -> bool:
     tree = target.tree
     statement = statement_of(target)
     end = tree.span(statement).end_line
-    told = {id(name) for call in m.findall(tree.module, _TELLING) for name in m.findall(call, m.Name())}
+    told = {name for call in m.findall(tree.module, _TELLING) for name in m.findall(call, m.Name())}
     used = (
         name
         for argument in m.findall(_function(tree, statement), _HANDED)
         for name in m.findall(argument, m.Name(target.fix.path))
-        if id(name) not in told
+        if name not in told
     )
     return target.fix.path.isidentifier() and any(tree.span(name).line > end for name in used)
 

@@ -15,11 +15,11 @@ from fsrace_lint.findings import suppressions
 
 if TYPE_CHECKING:
     from fsrace_lint.config.settings import Settings
-    from fsrace_lint.engine.name_index_entry import ComputedIndexEntry, PackedIndexEntry
     from fsrace_lint.engine.store import PackedFacts
     from fsrace_lint.pipeline.discover import Found
     from fsrace_lint.syntax.extract import SyntaxProblem
     from fsrace_lint.syntax.model import FileFacts
+    from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry, PackedIndexEntry
 
 
 class ChangedError(Exception):
@@ -181,7 +181,7 @@ class ProjectFile:
         if packed is not None:
             return packed
         if self._head is None:
-            from fsrace_lint.engine.name_index_entry import ComputedIndexEntry  # noqa: PLC0415  # not needed where all is known
+            from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry  # noqa: PLC0415  # not needed where all is known
 
             self._head = ComputedIndexEntry(self.known_facts())
         return self._head

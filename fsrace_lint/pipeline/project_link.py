@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint import catalog, rules
 from fsrace_lint.analysis.paths.storage import Storage
-from fsrace_lint.analysis.program.modules import Module
 from fsrace_lint.analysis.queries.project import Project
-from fsrace_lint.engine.name_index import NameIndex
 from fsrace_lint.engine.parallel.extraction import extracted
 from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.files.spans import Place, Span
@@ -18,6 +16,8 @@ from fsrace_lint.findings.baseline import RULE_FAILURE, UNREADABLE
 from fsrace_lint.findings.finding import Finding, Severity, Silenced
 from fsrace_lint.pipeline.files import ChangedError
 from fsrace_lint.pipeline.judging import JudgedFindings, judge
+from fsrace_lint.program.modules import Module
+from fsrace_lint.program.name_index import NameIndex
 from fsrace_lint.report import Problem
 from fsrace_lint.syntax import recursion_limit
 from fsrace_lint.syntax.extract import SyntaxProblem
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from fsrace_lint.files.source import Unreadable
     from fsrace_lint.findings.baseline import Baseline
     from fsrace_lint.pipeline.files import ProjectFile
-    from fsrace_lint.pipeline.precompute import Ahead
     from fsrace_lint.pipeline.project_cache import ProjectCache
+    from fsrace_lint.pipeline.reuse import Reuse
     from fsrace_lint.rules import LoadedRule
 
 MANY: Final = 40
@@ -51,7 +51,7 @@ class Linkable(Protocol):
     targets: list[str]
     links: dict[str, str]
     heads: NameIndex | None
-    ahead: Ahead | None
+    reuse: Reuse | None
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once."""
@@ -68,12 +68,10 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         file.take(facts)
         if run.streaming:
             file.drop_source()
-    ahead = run.ahead
-    few = ahead is not None or len(run.targets) * MANY < len(run.files)
+    reuse = run.reuse
+    few = reuse is not None or len(run.targets) * MANY < len(run.files)
     # of several signs the first is told, so the order must not depend on what was named
-    modules = {relative: _link(run.files[relative], ahead, at_once=not few) for relative in sorted(run.files)}
-    if ahead is not None:
-        ahead.is_linked(run.files, modules)
+    modules = {relative: _link(run.files[relative], reuse, at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
     run.heads = NameIndex(((module.relative, module.head) for module in parsed), run.heads)
     chosen = run.settings
@@ -83,11 +81,13 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept),
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
-        pulse=run.observer.checkpoint,
-        asks_few=few,
+        observer=run.observer,
+        targeted=few,
         heads=run.heads,
-        retained=None if ahead is None else ahead.retained,
+        dependencies=None if reuse is None else reuse.dependencies,
     )
+    if reuse is not None:
+        reuse.hand_on(run.files, modules, project.flows)
     return modules, project
 
 
@@ -188,9 +188,9 @@ def _query(
     return found, frozenset(failed)
 
 
-def _link(file: ProjectFile, ahead: Ahead | None, *, at_once: bool) -> Module | None:
+def _link(file: ProjectFile, reuse: Reuse | None, *, at_once: bool) -> Module | None:
     """Link a file, None where it does not parse; its facts are read now, or where they are asked for."""
-    known = None if ahead is None else ahead.linked_before(file)
+    known = None if reuse is None else reuse.linked_before(file)
     if known is not None:
         return known[0]
     if not file.parsed:

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
-    from fsrace_lint.analysis.program.modules import Module
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.config.settings import Settings
-    from fsrace_lint.engine.name_index import NameIndex
     from fsrace_lint.files.spans import Span
     from fsrace_lint.pipeline.judging import JudgedFindings
-    from fsrace_lint.pipeline.precompute import Ahead
     from fsrace_lint.pipeline.project_cache import ProjectCache
+    from fsrace_lint.pipeline.reuse import Reuse
+    from fsrace_lint.program.modules import Module
+    from fsrace_lint.program.name_index import NameIndex
 
 _ORDER: Final = "FSR4"
 """The family of rules about the order of processes."""
@@ -111,7 +111,7 @@ class Run:
         self._read(own, asked, Reader(settings, packed, known, since))
         self.heads: NameIndex | None = None if before is None else before.heads
         """The heads of the files, as they were linked last."""
-        self.ahead: Ahead | None = None if before is None else before.ahead
+        self.reuse: Reuse | None = None if before is None else before.reuse
         """What a process that stays hands on from run to run; the one before is of no use then."""
         self._linked = None if before is None or before.links != self.links else before.linked_as(self.files)
         self.verdicts = CachedResults(self, None if memory is None else memory.results)
@@ -320,7 +320,7 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
-        other.memory, other.verdicts, other.streaming, other.ahead = None, CachedResults(), False, None
+        other.memory, other.verdicts, other.streaming, other.reuse = None, CachedResults(), False, self.reuse
         other.unreadable = []
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.targets = [source.relative for source in changed]

@@ -6,9 +6,9 @@ import gc
 import os
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.pipeline.precompute import Ahead
 from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.project_link import MANY
+from fsrace_lint.pipeline.reuse import Reuse
 from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class WarmProjects:
     def projects(self) -> list[tuple[str, bool]]:
         """The roots of the projects, what was asked for last at the end, and whether all is done there."""
         return [
-            (str(settings.root), run.ahead is not None and run.ahead.is_done and not self.is_untidy)
+            (str(settings.root), run.reuse is not None and run.reuse.is_done and not self.is_untidy)
             for (settings, _), run in self._runs.items()
         ]
 
@@ -91,15 +91,16 @@ class WarmProjects:
         self._runs[key] = now
         return now
 
-    def follow_ahead(self, pulse: Callable[[], None]) -> None:
-        """Follow the functions that the next check may lead to.
+    def prepare(self, checkpoint: Callable[[], None]) -> None:
+        """Interpret the functions that the next check may ask about.
 
         Args:
-            pulse: Called before a function is followed; an EndedError ends the work.
+            checkpoint: Called before each function; a CancelledError ends the work.
         """
         for run in reversed([*self._runs.values()]):
-            if run.ahead is not None:
-                self._followed += run.ahead.follow(run.link()[1], pulse)
+            if run.reuse is not None:
+                run.link()
+                self._followed += run.reuse.interpret_all(checkpoint)
         if self._checks > MOST_CHECKS:
             self.tidy()
 
@@ -130,7 +131,7 @@ def _loaded(settings: Settings) -> Run:
     run = Run(settings, (), memory=ProjectCache.of(settings, CacheUse.FACTS))
     for file in run.files.values():
         file.detach_from_cache()
-    run.memory, run.ahead = None, Ahead()
+    run.memory, run.reuse = None, Reuse()
     # what is kept for good is not looked through for cycles again and again
     gc.collect()
     gc.freeze()

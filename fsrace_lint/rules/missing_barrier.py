@@ -62,19 +62,31 @@ RULE = Rule(
 )
 
 _SAID: Final = {
-    "made": ("one rank makes {path} and the others use it", "process 1 finds nothing there, or half of it"),
-    "deleted": ("one rank deletes {path} and the others go on there", "what process 1 has made is deleted"),
-    "used": ("one rank deletes {path} while the others may still use it", "it is deleted under process 1"),
-    "gathered": ("one rank reads {path} while others may still write there", "process 1 has not written yet"),
-    "undone": (
+    "write-read": (
+        "one rank makes {path} and the others use it",
+        "process 1 finds nothing there, or half of it",
+    ),
+    "delete-use": (
+        "one rank deletes {path} and the others go on there",
+        "what process 1 has made is deleted",
+    ),
+    "use-delete": (
+        "one rank deletes {path} while the others may still use it",
+        "it is deleted under process 1",
+    ),
+    "write-gather": (
+        "one rank reads {path} while others may still write there",
+        "process 1 has not written yet",
+    ),
+    "make-delete": (
         "one rank makes {path} while the others may still delete it",
         "process 1 deletes it",
     ),
-    "refused": (
+    "make-refuse": (
         "one rank makes {path} while the others may still look, and refuse what they find",
         "process 1 takes it for that of another run and dies",
     ),
-    "seen": (
+    "check-make": (
         "one rank may still look for {path}, and refuses what the others make",
         "process 0 takes it for that of another run and dies",
     ),

@@ -56,7 +56,7 @@ class Scope(msgspec.Struct):
     index: int
     qualname: str
     owner: int = -1
-    mentions: set[str] = msgspec.field(default_factory=set)
+    referenced_names: set[str] = msgspec.field(default_factory=set)
     bare: set[str] = msgspec.field(default_factory=set)
     of_other: set[str] = msgspec.field(default_factory=set)
     of_own: set[str] = msgspec.field(default_factory=set)
@@ -89,11 +89,11 @@ class Scope(msgspec.Struct):
         )
         called = sorted(set().union(*(names for names, _ in ways)))
         uses = bytes([sum(how for names, how in ways if name in names) for name in called])
-        return (*called, *sorted(self.mentions.difference(called))), uses
+        return (*called, *sorted(self.referenced_names.difference(called))), uses
 
     def takes_up(self, inner: m.Function) -> None:
         """Count what a lambda mentions and uses as its own."""
-        self.mentions.update(inner.mentions)
+        self.referenced_names.update(inner.referenced_names)
         other = m.OF_OTHER | m.OF_OWN
         for name, how in zip(inner.called, inner.uses, strict=True):
             for names, ways in ((self.bare, m.BARE), (self.of_other, other), (self.handed, m.HANDED)):
@@ -170,11 +170,11 @@ class Expressions:
         return None if node is None else self.read(node)
 
     def _name(self, node: ast.Name) -> m.Expr:
-        self.scope.mentions.add(node.id)
+        self.scope.referenced_names.add(node.id)
         return m.Name(node.id)
 
     def _attribute(self, node: ast.Attribute) -> m.Expr:
-        self.scope.mentions.add(node.attr)
+        self.scope.referenced_names.add(node.attr)
         return m.Attribute(self.read(node.value), node.attr)
 
     def _constant(self, node: ast.Constant) -> m.Expr:

@@ -93,7 +93,7 @@ class Extractor:
         body = self.block(tree.body)
         check_length(self.scope, 1)
         start = Span(1, 1, 1, 1)
-        mentions, uses = self.scope.indexed()
+        referenced_names, uses = self.scope.indexed()
         self.functions[0] = m.Function(
             "<module>",
             "<module>",
@@ -104,7 +104,7 @@ class Extractor:
             body,
             start,
             (),
-            mentions,
+            referenced_names,
             uses,
             has_loop=self.scope.has_loop,
             has_context=self.scope.has_context,
@@ -303,7 +303,7 @@ class Extractor:
         if not scope.yields:
             self.expressions.returned(only_result(statements))
         self.expressions.scope, self.method_of = enclosing, outer_class
-        mentions, uses = scope.indexed()
+        referenced_names, uses = scope.indexed()
         self.functions[index] = function = m.Function(
             name,
             scope.qualname,
@@ -314,7 +314,7 @@ class Extractor:
             statements,
             self.columns.span(node),
             tuple(scope.outer_names),
-            mentions,
+            referenced_names,
             uses,
             tuple(sorted(scope.attributes)),
             scope.yields,

@@ -21,7 +21,7 @@ UNNAMED: Final = "?"
 
 
 class Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
-    """One piece of syntax."""
+    """One piece of syntax; an expression with parts keeps its hash, as it is a part of many keys."""
 
 
 class Name(Node, frozen=True):
@@ -30,7 +30,7 @@ class Name(Node, frozen=True):
     id: str
 
 
-class Attribute(Node, frozen=True):
+class Attribute(Node, frozen=True, cache_hash=True):
     """`value.name`."""
 
     value: Expr
@@ -50,7 +50,7 @@ class Keyword(Node, frozen=True):
     value: Expr
 
 
-class Call(Node, frozen=True):
+class Call(Node, frozen=True, cache_hash=True):
     """A call.
 
     `exact` is false inside an f-string before Python 3.12, where the parser's
@@ -64,7 +64,7 @@ class Call(Node, frozen=True):
     exact: bool = True
 
 
-class Compare(Node, frozen=True):
+class Compare(Node, frozen=True, cache_hash=True):
     """`left op right op right …`."""
 
     left: Expr
@@ -72,20 +72,20 @@ class Compare(Node, frozen=True):
     rights: tuple[Expr, ...]
 
 
-class Boolean(Node, frozen=True):
+class Boolean(Node, frozen=True, cache_hash=True):
     """`a and b and …` or `a or b or …`."""
 
     operator: str
     values: tuple[Expr, ...]
 
 
-class Not(Node, frozen=True):
+class Not(Node, frozen=True, cache_hash=True):
     """`not value`."""
 
     value: Expr
 
 
-class Binary(Node, frozen=True):
+class Binary(Node, frozen=True, cache_hash=True):
     """An arithmetic operation, also of an augmented assignment."""
 
     operator: str
@@ -93,7 +93,7 @@ class Binary(Node, frozen=True):
     right: Expr
 
 
-class Conditional(Node, frozen=True):
+class Conditional(Node, frozen=True, cache_hash=True):
     """`body if test else orelse`."""
 
     test: Expr
@@ -101,7 +101,7 @@ class Conditional(Node, frozen=True):
     orelse: Expr
 
 
-class Format(Node, frozen=True):
+class Format(Node, frozen=True, cache_hash=True):
     """An f-string: its literal and its formatted parts, in order.
 
     A part whose text is changed by a conversion or a format specification is Opaque.
@@ -110,14 +110,14 @@ class Format(Node, frozen=True):
     parts: tuple[Expr, ...]
 
 
-class Subscript(Node, frozen=True):
+class Subscript(Node, frozen=True, cache_hash=True):
     """`value[index]`."""
 
     value: Expr
     index: Expr
 
 
-class Sequence(Node, frozen=True):
+class Sequence(Node, frozen=True, cache_hash=True):
     """A tuple, list or set display."""
 
     kind: str
@@ -144,7 +144,7 @@ class Generator(Node, frozen=True):
     conditions: tuple[Expr, ...]
 
 
-class Comprehension(Node, frozen=True):
+class Comprehension(Node, frozen=True, cache_hash=True):
     """A comprehension or generator expression."""
 
     results: tuple[Expr, ...]
@@ -392,7 +392,7 @@ class Function(Node, frozen=True):
     """A function, a lambda (`LAMBDA`) or the module's own code (`<module>`).
 
     `parent` and `owner` index the enclosing function and class (-1: none).
-    `mentions` holds every identifier its code reads; the empty one says that it calls
+    `referenced_names` holds every identifier its code reads; the empty one says that it calls
     what has no name, as in `(f or g)()`. The first ones name what it calls or hands on as
     an argument: the index by which callers are looked up; `uses` has a byte for each of
     these, the sum of BARE, OF_OTHER, OF_OWN and HANDED. `attributes` holds the names it assigns as attributes
@@ -410,7 +410,7 @@ class Function(Node, frozen=True):
     body: tuple[Statement, ...]
     span: Span
     outer_names: tuple[str, ...]
-    mentions: tuple[str, ...]
+    referenced_names: tuple[str, ...]
     uses: bytes = b""
     attributes: tuple[str, ...] = ()
     is_generator: bool = False
@@ -424,12 +424,12 @@ class Function(Node, frozen=True):
     @property
     def called(self) -> tuple[str, ...]:
         """The last names of what its code calls, and of what it hands on as an argument."""
-        return self.mentions[: len(self.uses)]
+        return self.referenced_names[: len(self.uses)]
 
     @property
     def only_read(self) -> tuple[str, ...]:
         """The other identifiers that its code reads."""
-        return self.mentions[len(self.uses) :]
+        return self.referenced_names[len(self.uses) :]
 
     def use(self, name: str) -> int:
         """Tell how its code calls what has a name, or hands it on; 0 where it does neither."""

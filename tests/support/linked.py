@@ -7,9 +7,9 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from fsrace_lint import catalog
-from fsrace_lint.analysis.program.modules import link_module
 from fsrace_lint.analysis.queries.project import Project
 from fsrace_lint.files.source import Source, decode
+from fsrace_lint.program.modules import link_module
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.extract import extract
 from fsrace_lint.syntax.model import FileFacts

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.accesses.path_ownership import PathOwnership
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, runs
+from fsrace_lint.engine.query import lazy
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsrace_lint.analysis.accesses.model import Access, Operation
-    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace
+    from fsrace_lint.analysis.callgraph.concurrency_evidence import ConcurrencyEvidence
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet, Runs
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.paths.storage import Storage
 
-Part = TypeVar("Part")
 
 _ONE: Final = frozenset(FIRST.values()) - {TOP}
 _ALL: Final = frozenset({"all", "each", "every"})
@@ -29,9 +28,10 @@ _ALL: Final = frozenset({"all", "each", "every"})
 class AccessContexts:
     """Tells of calls and paths what all callers bring, for every act that is seen there."""
 
-    def __init__(self, entry_states: EntryStates, storage: Storage) -> None:
+    def __init__(self, evidence: ConcurrencyEvidence, storage: Storage) -> None:
         """Prepare for a project; nothing is followed yet."""
-        self.entry_states = entry_states
+        self.evidence = evidence
+        self.entry_states = entry_states = evidence.entry_states
         self.ownership = PathOwnership(entry_states)
         self._guards = entry_states.rank_tests
         self._paths, self._storage = entry_states.paths, storage
@@ -80,47 +80,12 @@ class AccessContexts:
         return False
 
 
-class _Found(Generic[Part]):
-    """A part that is found the first time that somebody asks for it, and kept in a slot of its own.
-
-    There are many sites, and of most only one or two parts are asked for.
-    """
-
-    def __init__(self, find: Callable[[LazyAccessContext], Part]) -> None:
-        self._find = find
-        self._slot = f"_{find.__name__}"
-        self.__doc__ = find.__doc__
-
-    def __get__(self, standing: LazyAccessContext, owner: type[LazyAccessContext]) -> Part:
-        try:
-            found: Part = getattr(standing, self._slot)
-        except AttributeError:
-            found = self._find(standing)
-            setattr(standing, self._slot, found)
-        return found
-
-
 class LazyAccessContext:
     """How an act stands among the processes as it is seen from a call.
 
     Each part is found when somebody asks for it: most acts are put aside by what they are and where they
     stand, and to know what all callers bring takes longer than all else.
     """
-
-    __slots__ = (
-        *("call_site", "callee_access", "contexts", "leaf_call", "operation", "path", "path_source"),
-        *(
-            "_caught",
-            "_certain",
-            "_locked",
-            "_own",
-            "_owned",
-            "_processes",
-            "_reach",
-            "_runs",
-            "_serialized_by",
-        ),
-    )
 
     def __init__(
         self,
@@ -149,29 +114,30 @@ class LazyAccessContext:
         self.contexts = contexts
         self.operation, self.call_site, self.leaf_call = operation, call_site, leaf_call
         self.path, self.path_source, self.callee_access = path, path_source, callee_access
-        if processes is not None:
-            self._processes = processes
+        self._processes = processes
         if path is not None and path.is_part and not self.owned[0]:
             self.path = None
 
-    @_Found
+    @lazy
     def processes(self) -> ProcessSet:
         """Who does it, of those that come to the function."""
+        if self._processes is not None:
+            return self._processes
         if self.callee_access is not None:
             return self.callee_access.own & self.contexts.entry_states.processes(self.call_site)
         return self.contexts.acting(self.operation, self.call_site)
 
-    @_Found
+    @lazy
     def own(self) -> ProcessSet:
         """Who gets from the call to the act, before what the callers bring."""
         return self.processes & self.contexts.entry_states.decorated(self.call_site.function)
 
-    @_Found
+    @lazy
     def runs(self) -> Runs:
         """The answer with what the callers bring."""
         return self.contexts.who_runs(self.call_site, self.processes)
 
-    @_Found
+    @lazy
     def caught(self) -> frozenset[str]:
         """The exceptions that are handled around it."""
         entry_states = self.contexts.entry_states
@@ -179,7 +145,7 @@ class LazyAccessContext:
         here = entry_states.protection.caught(self.call_site)
         return below | here | entry_states.entry_state(self.call_site.function).caught
 
-    @_Found
+    @lazy
     def locked(self) -> bool:
         """Whether a lock between processes is held."""
         entry_states = self.contexts.entry_states
@@ -187,28 +153,33 @@ class LazyAccessContext:
         here = below or entry_states.protection.locked(self.call_site)
         return here or entry_states.entry_state(self.call_site.function).locked
 
-    @_Found
+    @lazy
     def serialized_by(self) -> str | None:
         """The scope whose first process is let through before the others."""
         below = None if self.callee_access is None else self.callee_access.serialized_by
         return self.contexts.first_let_in(self.call_site) or below
 
-    @_Found
+    @lazy
     def owned(self) -> tuple[bool, bool]:
         """Whether its path is a process's own, and whether that is certain."""
         return self.contexts.ownership.of(self.path, self.call_site.function)
 
-    @_Found
+    @lazy
     def reach(self) -> Reach:
         """Who shares its path."""
         private, _ = self.owned
         return Reach.PRIVATE if private else self.contexts.shared_by(self.path, self.path_source)
 
-    @_Found
+    @lazy
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
         _, certain = self.owned
         return certain and not any(map(self.contexts.is_opened, {self.call_site, self.leaf_call}))
+
+    @property
+    def trace(self) -> ConcurrencyTrace:
+        """How several processes come to the function of the call."""
+        return self.contexts.evidence.trace(self.call_site)
 
 
 def _says_all(expr: m.Expr) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,9 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import TOP, runs
 from fsrace_lint.analysis.paths.callee_paths import instantiate_at_call, is_parameterized
 from fsrace_lint.analysis.paths.storage import Storage
-from fsrace_lint.engine.depth_budget import DepthLimitedCache
+from fsrace_lint.engine.cycles import CycleDetector
+from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query import lazy, query, recursive_query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.unparse import spell
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _CALLERS_DEPTH: Final = 4
 _UNKNOWN_STORAGE: Final = Storage()
@@ -58,45 +59,37 @@ class Accesses:
         self.entry_states = entry_states
         self.flows = flows = entry_states.flows
         self.storage = storage
-        self.evidences = ConcurrencyEvidence(entry_states)
-        self.effects = Effects(flows.resolver, flows.catalog, flows.mentions)
+        self.evidence = ConcurrencyEvidence(entry_states)
+        self.effects = Effects(flows.resolver, flows.catalog, flows.relevance)
         self.tests = ExistenceChecks(entry_states, self.effects)
         self._responses = HttpDownloads(entry_states)
-        self._direct: dict[LinkedFunction, tuple[Access, ...]] = {}
-        self._seen: dict[LinkedFunction, tuple[Access, ...]] = {}
-        self._exposed: dict[LinkedFunction, tuple[Access, ...]] = {}
-        self.surroundings = AccessContexts(entry_states, storage)
+        self.contexts = AccessContexts(self.evidence, storage)
         self._claims = ExclusiveClaims(entry_states.paths)
-        self._open: DepthLimitedCache[LinkedFunction, tuple[Access, ...]] = DepthLimitedCache(
-            (), _CALLERS_DEPTH + 1
-        )
+        self.budget = DepthBudget(_CALLERS_DEPTH + 1, CycleDetector())
 
+    @query
     def direct(self, function: LinkedFunction) -> tuple[Access, ...]:
         """Give the sites that stand in a function, with what all its callers bring."""
-        if function not in self._direct:
-            self._direct[function] = tuple(self._find(function))
-        return self._direct[function]
+        return tuple(self._find(function))
 
+    @query
     def all_accesses(self, function: LinkedFunction) -> tuple[Access, ...]:
         """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
-        if function not in self._seen:
-            found = (*self.direct(function), *self._led_to(function, 0))
-            self._seen[function] = tuple(sorted(found, key=lambda access: access.span))
-        return self._seen[function]
+        found = (*self.direct(function), *self._led_to(function, 0))
+        return tuple(sorted(found, key=lambda access: access.span))
 
+    @query
     def instantiated(self, function: LinkedFunction) -> tuple[Access, ...]:
         """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
-        if function not in self._exposed:
-            decided = (access for access in self.all_accesses(function) if not self.is_parametric(access))
-            self._exposed[function] = tuple(access for access in decided if not self._is_no_file(access.path))
-        return self._exposed[function]
+        decided = (access for access in self.all_accesses(function) if not self.is_parametric(access))
+        return tuple(access for access in decided if not self._is_no_file(access.path))
 
     def rank_selected(self, function: LinkedFunction) -> Iterator[Access]:
         """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
         for access in self.direct(function):
             if self.is_parametric(access) and runs(access.own) is access.runs:
                 yield access
-        acting = self.surroundings.acting
+        acting = self.contexts.acting
         for access in self.instantiated(function):
             if (
                 access.call_site is access.leaf_call
@@ -111,8 +104,8 @@ class Accesses:
             return None
         operation = replace(rename.operation, path=target)
         path = self._brought_up(self.entry_states.paths.normalize(target, scope), rename)
-        around, call_site = self.surroundings, rename.call_site
-        return self._site_of(
+        around, call_site = self.contexts, rename.call_site
+        return self._access_of(
             LazyAccessContext(around, operation, call_site, rename.leaf_call, path, spell(target))
         )
 
@@ -135,10 +128,10 @@ class Accesses:
         """Tell whether there can be sites in a function, or at its calls."""
         if function in self._leading.functions:
             return True
-        return not self.effects.names.isdisjoint(function.facts.mentions)
+        return self.flows.relevance.may_use(function, self.effects.names)
 
     def _find(self, function: LinkedFunction) -> Iterator[Access]:
-        if self.effects.names.isdisjoint(function.facts.mentions):
+        if not self.flows.relevance.may_use(function, self.effects.names):
             return
         found = (self._site(call_site) for call_site in self.flows.call_sites(function))
         for access in self._claims.of(access for access in found if access is not None):
@@ -172,18 +165,18 @@ class Accesses:
             scope: The names with which its path is read.
         """
         path = self.entry_states.paths.normalize(operation.path, scope)
-        return self._site_of(
-            LazyAccessContext(self.surroundings, operation, call_site, call_site, path, spell(operation.path))
+        return self._access_of(
+            LazyAccessContext(self.contexts, operation, call_site, call_site, path, spell(operation.path))
         )
 
     def access_with_processes(self, call_site: CallSite, operation: Operation, scope: Environment) -> Access:
         """Give the site of an act whose path is read in `scope`, as it looks from a call."""
         path = self.entry_states.paths.normalize(operation.path, scope)
-        around, processes = self.surroundings, self.entry_states.processes(call_site)
+        around, processes = self.contexts, self.entry_states.processes(call_site)
         seen = LazyAccessContext(
             around, operation, call_site, call_site, path, spell(operation.path), processes=processes
         )
-        return self._site_of(seen)
+        return self._access_of(seen)
 
     def access_with_path(
         self,
@@ -195,8 +188,8 @@ class Accesses:
     ) -> Access:
         """Give the site of an act as it looks from a call, with the path that it has there."""
         spelled = spell(operation.path) if call_site is origin or path is None else path.text
-        around = self.surroundings
-        return self._site_of(
+        around = self.contexts
+        return self._access_of(
             LazyAccessContext(around, operation, call_site, origin, path, spelled, processes=processes)
         )
 
@@ -204,26 +197,24 @@ class Accesses:
         """Tell whether all processes have met before a call, and none has changed anything since."""
         settled = False
         for earlier in self.flows.call_sites_before(call_site):
-            if self.evidences.synchronizes(earlier):
+            if self.evidence.synchronizes(earlier):
                 settled = True
             elif earlier.state.processes != TOP:
                 operation = self.effects.operation(earlier.call, earlier.state.scope)
                 settled = settled and (operation is None or operation.op in ASKING)
         return settled
 
-    def _site_of(self, standing: LazyAccessContext) -> Access:
+    def _access_of(self, context: LazyAccessContext) -> Access:
         """Give the site of an act as it looks from a call; what callers bring is found later."""
-        operation, call_site = standing.operation, standing.call_site
-        trace = functools.partial(self.evidences.trace, call_site)
+        operation, call_site = context.operation, context.call_site
         access = Access(
             operation,
             call_site,
-            standing.leaf_call,
-            standing.path,
-            standing.path_source,
-            standing,
-            trace,
-            callee_access=standing.callee_access,
+            context.leaf_call,
+            context.path,
+            context.path_source,
+            context,
+            callee_access=context.callee_access,
         )
         cached = operation.op == "download" and self.tests.wanting(access) is not None
         return replace(access, fixed_here=True) if cached else access
@@ -242,7 +233,7 @@ class Accesses:
         """Tell whether the callers of its function decide the path of a site, and who writes it."""
         return not access.fixed_here and self._depends_on_callers(access)
 
-    @functools.cached_property
+    @lazy
     def _leading(self) -> ReachingFunctions:
         return reaching_functions(self.entry_states, ("effect", "program"), _CALLERS_DEPTH + 1)
 
@@ -266,7 +257,7 @@ class Accesses:
         certain = False
         for edge in edges:
             path = self.substituted(access.path, edge.call_site, function)
-            private, sure = self.surroundings.ownership.of(path, edge.call_site.function)
+            private, sure = self.contexts.ownership.of(path, edge.call_site.function)
             unknown = (path is None or path.is_part) and not tells_processes
             if unknown or private or self.entry_states.protection.locked(edge.call_site):
                 return access
@@ -281,13 +272,11 @@ class Accesses:
             return False
         return self.entry_states.is_only_called(function)
 
+    @recursive_query(beyond=())
     def _opened(self, function: LinkedFunction, depth: int) -> tuple[Access, ...]:
         """The open sites of a function, its own and those that its calls lead to."""
-        return self._open.get(function, depth, lambda: tuple(self._find_opened(function, depth)))
-
-    def _find_opened(self, function: LinkedFunction, depth: int) -> Iterator[Access]:
         found = (*self.direct(function), *self._led_to(function, depth))
-        return (access for access in found if self.is_parametric(access))
+        return tuple(access for access in found if self.is_parametric(access))
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Access]:
         """Give the open sites of the functions that a function calls, as they look from the call."""
@@ -310,7 +299,7 @@ class Accesses:
 
     def _meant(self, named: LinkedFunction) -> tuple[LinkedFunction, ...]:
         """Give the function that a call names, and for a method that does nothing what stands in for it."""
-        if named.owner is None or not _NOT_DONE.issuperset(named.facts.mentions):
+        if named.owner is None or not _NOT_DONE.issuperset(named.facts.referenced_names):
             return (named,)
         found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
         others = {method for method in found if method is not None and method is not named}
@@ -320,8 +309,8 @@ class Accesses:
         """Give a site of a function as it looks from a call of it."""
         path = self.substituted(access.path, call_site, callee)
         spelled = access.path_source if path is None else path.text
-        around, operation = self.surroundings, access.operation
-        judged = self._site_of(
+        around, operation = self.contexts, access.operation
+        judged = self._access_of(
             LazyAccessContext(
                 around, operation, call_site, access.leaf_call, path, spelled, callee_access=access
             )

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import LOOKING, Operation
 from fsrace_lint.analysis.accesses.shell_commands import HERE, fetched_to
-from fsrace_lint.analysis.program.modules import LinkedClass
-from fsrace_lint.analysis.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.analysis.values.abstract_values import Argument as Passed
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
 from fsrace_lint.catalog import argument
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedClass
+from fsrace_lint.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog import Catalog, Effect
+    from fsrace_lint.program.relevance import Relevance
 
 _WRITING: Final = frozenset("waxcn+")
 _OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
@@ -49,13 +50,12 @@ _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2,
 class Effects:
     """Reads calls as acts on the filesystem."""
 
-    def __init__(self, resolver: Resolver, catalog: Catalog, mentions: CandidateCallers) -> None:
+    def __init__(self, resolver: Resolver, catalog: Catalog, relevance: Relevance) -> None:
         """Prepare for a project."""
         self.resolver = resolver
         self.catalog = catalog
-        self._known: dict[tuple[int, Environment], tuple[m.Call, Operation | None]] = {}
         known = catalog.last_names["effect"] | catalog.last_names["program"]
-        self.names = mentions.names_of_library(known)
+        self.names = relevance.library_names(known)
         """The names by which what has an effect may be called in the project."""
 
     def looks(self, call_site: CallSite) -> bool:
@@ -67,12 +67,9 @@ class Effects:
         """Tell what a call does to the filesystem, or None where it does nothing known."""
         if last_name(call.function) not in self.names:
             return None
-        key = id(call), scope
-        if key not in self._known:
-            # The call is held on to, so that its id is not given to another one.
-            self._known[key] = call, self._read(call, scope)
-        return self._known[key][1]
+        return self._read(call, scope)
 
+    @query
     def _read(self, call: m.Call, scope: Environment) -> Operation | None:
         entity = self.resolver.symbol(call.function, scope)
         name = qualified_name(entity)

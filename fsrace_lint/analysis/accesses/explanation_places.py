@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.process_set import TOP, runs
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
-from fsrace_lint.analysis.program.symbols import as_function
 from fsrace_lint.analysis.values.abstract_values import Expression, expressions_of
 from fsrace_lint.files.spans import Place
+from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import parts
 

@@ -132,15 +132,13 @@ class FileHandles:
 
     def open_at(self, call_site: CallSite) -> Iterator[OpenFile]:
         """Give the files that are open for writing at a call, as far as its own function shows."""
-        within = [id(context.expr) for context in call_site.contexts]
+        within = [context.expr for context in call_site.contexts]
         entered = {
-            id(context.expr)
-            for other in self.flows.call_sites(call_site.function)
-            for context in other.contexts
+            context.expr for other in self.flows.call_sites(call_site.function) for context in other.contexts
         }
         for earlier in self.flows.call_sites_before(call_site):
             operation = self._act(earlier.call, earlier.state.scope)
-            is_open = id(earlier.call) in within or id(earlier.call) not in entered
+            is_open = earlier.call in within or earlier.call not in entered
             if operation is not None and operation.op != "read" and is_open:
                 yield OpenFile(earlier.call, operation, earlier.state.scope)
 
@@ -166,7 +164,7 @@ class FileHandles:
         if isinstance(call.function, m.Attribute) and call.function.name in _EMPTYING:
             return self._is(call.function.value, scope, opening)
         callee = self.flows.resolver.callee(call, scope)
-        if callee is None or _EMPTYING.isdisjoint(callee.facts.mentions):
+        if callee is None or _EMPTYING.isdisjoint(callee.facts.referenced_names):
             return False
         return any(self._is(value, scope, opening) for value in call.arguments)
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.collection_contents import CollectionContents
 from fsrace_lint.analysis.paths.abstract_path import RESULT, AbstractPath, PathVariable
-from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.values.assignment import source_of
 from fsrace_lint.catalog.lexicon import words
+from fsrace_lint.program.modules import LinkedFunction
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import parts
 from fsrace_lint.syntax.record import Record

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression, expressions_of
 from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 10
 _WHAT: Final = {
@@ -38,16 +39,17 @@ class HttpDownloads:
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.catalog = self.flows.catalog
-        self._filled: dict[LinkedFunction, frozenset[int]] = {}
 
     def fills(self, call_site: CallSite) -> bool:
         """Tell whether a call opens a file, or writes it, for what a server answered."""
         function = call_site.function
-        if _WHAT.keys().isdisjoint(function.facts.mentions):
+        if not self.flows.relevance.may_use(function, _WHAT.keys()):
             return False
-        if function not in self._filled:
-            self._filled[function] = frozenset(map(id, self._calls(function)))
-        return id(call_site.call) in self._filled[function]
+        return call_site.call in self._filled(function)
+
+    @query
+    def _filled(self, function: LinkedFunction) -> frozenset[m.Expr]:
+        return frozenset(self._calls(function))
 
     def _calls(self, function: LinkedFunction) -> Iterator[m.Expr]:
         for call_site in self.flows.call_sites(function):

@@ -14,8 +14,6 @@ from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, ConcurrencyTrace, Evidence
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
@@ -147,6 +145,10 @@ class AccessContext(Protocol):
     def certain(self) -> bool:
         """Whether neither what its path holds nor a setting can keep processes apart."""
 
+    @property
+    def trace(self) -> ConcurrencyTrace:
+        """How several processes come to the function of the call it is seen from."""
+
 
 class Access(AtCall, Record, frozen=True, eq=False):
     """One filesystem act with everything known about it.
@@ -155,9 +157,9 @@ class Access(AtCall, Record, frozen=True, eq=False):
     one where the path was handed through functions of the project. `path` is
     None where nothing is known of it, `path_source` is how the source spells it.
     `context` finds what is known beyond the code around it, and with what all callers bring.
-    `trace` finds how several processes come to the function of `call_site`.
     `fixed_here` says that it is judged here whoever calls, though callers hand over a part of its path;
     `callers` are the calls that do, and `sure` tells then whether it is certain.
+    `shown` is how several processes come to it, where that is known otherwise than by its context.
     `claimed_by` is what is made before it and leaves nothing to race for. `callee_access` is the same act
     as the function that `call_site` calls has it, where that is not the call that does it.
     """
@@ -168,12 +170,17 @@ class Access(AtCall, Record, frozen=True, eq=False):
     path: AbstractPath | None
     path_source: str
     context: AccessContext
-    trace: Callable[[], ConcurrencyTrace]
     fixed_here: bool = False
     callers: tuple[CallSite, ...] = ()
     sure: bool | None = None
+    shown: ConcurrencyTrace | None = None
     claimed_by: Access | None = None
     callee_access: Access | None = None
+
+    @property
+    def trace(self) -> ConcurrencyTrace:
+        """How several processes come to the function of `call_site`."""
+        return self.context.trace if self.shown is None else self.shown
 
     @property
     def op(self) -> Op:
@@ -218,17 +225,17 @@ class Access(AtCall, Record, frozen=True, eq=False):
     @property
     def evidence(self) -> Evidence:
         """How sure it is that several processes run it at all."""
-        return self.trace().evidence
+        return self.trace.evidence
 
     @property
     def call_chain(self) -> tuple[CallSite, ...]:
         """How several processes come to the function of `call_site`: the calls, nearest first."""
-        return self.trace().call_chain
+        return self.trace.call_chain
 
     @property
     def marker(self) -> ConcurrencyMarker | None:
         """What shows at the end of that way that they do."""
-        return self.trace().marker
+        return self.trace.marker
 
     @property
     def inlined_chain(self) -> tuple[CallSite, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.callgraph.parameter_values import differs, given_by
 from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
 from fsrace_lint.analysis.values.abstract_values import Expression
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 4
 
@@ -28,10 +28,6 @@ class PathOwnership:
         """Prepare for a project; nothing is followed yet."""
         self.paths = entry_states.paths
         self.entry_states = entry_states
-        self._passes: QueryCache[tuple[LinkedFunction, str, int, bool], tuple[bool, bool]] = QueryCache(
-            (False, False)
-        )
-        self._items: QueryCache[tuple[LinkedFunction, str, int], bool] = QueryCache(unknown=False)
 
     def of(
         self, path: AbstractPath | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
@@ -63,7 +59,7 @@ class PathOwnership:
             if not self.entry_states.callers(function):
                 certain = certain and names_the_file
                 continue
-            private, passed_certain = self._passed(parameter, function, depth, is_folder=names_the_file)
+            private, passed_certain = self._passed(parameter, function, depth, names_the_file)
             certain = certain and passed_certain
         return private, certain
 
@@ -107,14 +103,11 @@ class PathOwnership:
         return self._is_of_item(symbol.definition, function, depth)
 
     def _is_of_item(self, made_of: Binding, function: LinkedFunction, depth: int) -> bool:
-        parameters = self.paths.dealt.parameters(made_of, function)
+        parameters = self.paths.work_items.parameters(made_of, function)
         return any(self._is_item(parameter, function, depth) for parameter in parameters)
 
+    @query(provisional=False)
     def _is_item(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
-        key = (function, parameter.name, depth)
-        return self._items.get(key, lambda: self._is_handed_items(parameter, function, depth))
-
-    def _is_handed_items(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
         """Tell whether all callers hand over items, or what they have made from theirs."""
         edges = self.entry_states.callers(function) if depth <= _DEEPEST else ()
         for edge in edges:
@@ -125,18 +118,15 @@ class PathOwnership:
                 return False
         return bool(edges)
 
+    @query(provisional=(False, False))
     def _passed(
-        self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
+        self,
+        parameter: m.Parameter,
+        function: LinkedFunction,
+        depth: int,
+        is_folder: bool,  # noqa: FBT001  # a part of the key
     ) -> tuple[bool, bool]:
         """Join over the callers what they pass for a parameter: private only if it is for all."""
-        key = (function, parameter.name, depth, is_folder)
-        return self._passes.get(
-            key, lambda: self._join_passed(parameter, function, depth, is_folder=is_folder)
-        )
-
-    def _join_passed(
-        self, parameter: m.Parameter, function: LinkedFunction, depth: int, *, is_folder: bool
-    ) -> tuple[bool, bool]:
         answers = []
         for edge in self.entry_states.callers(function):
             if depth > _DEEPEST:

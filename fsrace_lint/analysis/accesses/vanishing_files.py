@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import Operation
@@ -14,6 +13,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
     UnpackedPart,
 )
+from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import parts
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 8
 _TAKING: Final = frozenset({"delete", "rename"})
@@ -97,15 +97,14 @@ class VanishingFiles:
         self.accesses = accesses
         self.entry_states = accesses.entry_states
         self.flows = accesses.flows
-        catalog, mentions = self.flows.catalog, self.flows.mentions
-        self._names = mentions.names_of_library(catalog.last_names["effect"])
+        catalog, self.relevance = self.flows.catalog, self.flows.relevance
+        self._names = self.relevance.library_names(catalog.last_names["effect"])
         taking = (name for name in catalog.names("effect") if catalog.exact("effect", name).op in _TAKING)
-        self._taking = mentions.names_of_library(name.rpartition(".")[2] for name in taking)
-        self._known: dict[LinkedFunction, tuple[Removal, ...]] = {}
+        self._taking = self.relevance.library_names(name.rpartition(".")[2] for name in taking)
 
     def of(self, function: LinkedFunction) -> Iterator[VanishingFile]:
         """Give the reads of a function that another process can take the file away from."""
-        if self._names.isdisjoint(function.facts.mentions):
+        if not self.relevance.may_use(function, self._names):
             return
         for call_site in self.flows.call_sites(function):
             operation = self._read(call_site)
@@ -234,20 +233,17 @@ class VanishingFiles:
             return (removal for function in reader.module.functions for removal in self._found(function))
         return self._everywhere
 
-    @functools.cached_property
+    @lazy
     def _everywhere(self) -> tuple[Removal, ...]:
-        mentions = self.flows.mentions
-        taking = {function for name in self._taking for function in mentions.of_name(name)}
-        functions = sorted(taking, key=lambda function: function.order)
-        return tuple(removal for function in functions for removal in self._found(function))
+        using = self.relevance.using(self._taking)
+        return tuple(removal for function in using for removal in self._found(function))
 
+    @query
     def _found(self, function: LinkedFunction) -> tuple[Removal, ...]:
         """Give what takes files away in a function."""
-        if self._taking.isdisjoint(function.facts.mentions):
+        if not self.relevance.may_use(function, self._taking):
             return ()
-        if function not in self._known:
-            self._known[function] = tuple(self._find(function))
-        return self._known[function]
+        return tuple(self._find(function))
 
     def _find(self, function: LinkedFunction) -> Iterator[Removal]:
         for call_site in self.flows.call_sites(function):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
     from fsrace_lint.catalog.entries import Spawn
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 
 class CallEdge(Record, frozen=True, eq=False):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, Final, TypeGuard
+from array import array
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 
@@ -12,32 +13,34 @@ from fsrace_lint.analysis.callgraph.call_edges import CallEdge
 from fsrace_lint.analysis.callgraph.parameter_values import CallerRankTests
 from fsrace_lint.analysis.callgraph.summaries import Summaries
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, TOP, ProcessSet
-from fsrace_lint.analysis.program.symbols import as_function, is_property, package_of, qualified_name
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of, received
-from fsrace_lint.engine.query_cache import once
+from fsrace_lint.engine.query import lazy, query
+from fsrace_lint.program.symbols import as_function, is_property, package_of, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import is_super, last_name, setting_role
+from fsrace_lint.syntax.identity import Identity
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
-    from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog.entries import Spawn
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.program.symbols import Symbol
 
 
 _CALLING_NOTHING: Final = frozenset(
     {"super", "isinstance", "issubclass", "type", "hasattr", "getattr", "setattr", "id", "print", "repr"}
 )
 
-COST_OF_FOLLOWING: Final = 10
-"""How many names and mentions are gone through in the time that it takes to follow a function."""
+
+_ARGUMENTS: Final = 16
+"""How many bits tell which argument of a call is handed on."""
 
 
 class _Use(Record, frozen=True, eq=False):
@@ -66,36 +69,13 @@ class _Use(Record, frozen=True, eq=False):
         return self.receiver is None or self.receiver in owner.ancestors()
 
 
-class _Open:
-    """What a function calls and hands on, by the names that functions of the project may have there.
+class _ResolvedUse(NamedTuple):
+    """A call by a name, or the handing over of one, with what it may run."""
 
-    Each is a call and the number of its argument, None for what is called itself; its name is None once
-    it was resolved.
-    """
-
-    __slots__ = ("call_sites", "names", "numbers")
-
-    def __init__(self, call_sites: Iterable[CallSite], denoting: Container[str]) -> None:
-        """Take the calls of a function."""
-        self.names: list[str | None] = []
-        self.call_sites: list[CallSite] = []
-        self.numbers: list[int | None] = []
-        for call_site in call_sites:
-            called = call_site.call.function
-            self._add(call_site, None, called, denoting)
-            if not (isinstance(called, m.Name) and called.id in _CALLING_NOTHING):
-                for number, (_, _, value) in enumerate(arguments_of(call_site.call)):
-                    self._add(call_site, number, value, denoting)
-
-    def _add(self, call_site: CallSite, number: int | None, expr: m.Expr, denoting: Container[str]) -> None:
-        name = m.LAMBDA if isinstance(expr, m.Lambda) else ""
-        if isinstance(expr, (m.Name, m.Attribute)):
-            name = last_name(expr)
-            name = name if name in denoting else ""
-        if name:
-            self.names.append(name)
-            self.call_sites.append(call_site)
-            self.numbers.append(number)
+    use: _Use
+    targets: tuple[LinkedFunction, ...]
+    is_unknown: bool
+    """Whether nothing is known of the object whose method is called."""
 
 
 class CallGraph:
@@ -107,21 +87,12 @@ class CallGraph:
         self.catalog = flows.catalog
         self.rank_tests = CallerRankTests(flows, self)
         self.summaries = Summaries(flows, self.rank_tests)
-        self.mentions = flows.mentions
-        self._uses: dict[LinkedFunction, dict[LinkedFunction, list[_Use]]] = {}
-        self._open: dict[LinkedFunction, _Open] = {}
-        self._is_done = False
-        """Whether all functions were looked at."""
-        self._looked_at: dict[int, Collection[LinkedFunction]] = {}
-        self._unresolved: dict[tuple[Module, str], list[CallEdge]] = {}
-        self._edges: dict[LinkedFunction, tuple[CallEdge, ...]] = {}
+        self.relevance = flows.relevance
 
+    @query(provisional=())
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give every way into a function that could be resolved."""
-        return once(self._edges, function, (), lambda: tuple(self._found(function)))
-
-    def _found(self, function: LinkedFunction) -> Iterator[CallEdge]:
-        return map(self._edge, self._uses_of(function, self._calls_of))
+        return tuple(map(self._edge, self._uses_of(function, self._calls_of)))
 
     def name_only_callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give the calls in its file of a method that has its name, on objects that nothing is known of.
@@ -133,20 +104,18 @@ class CallGraph:
             return ()
         name, module = function.facts.name, function.module
         callers = (caller for caller in module.functions if caller.facts.use(name))
-        self._look_at(callers, {name})
-        found = self._unresolved.get((module, name), ())
-        return tuple(sorted(found, key=lambda edge: edge.call_site.function.order))
+        found = (each for caller in callers for each in self._resolved(caller, name))
+        return tuple(
+            CallEdge(each.use.call_site, passed_as_callback=False) for each in found if each.is_unknown
+        )
 
     def search(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give every way into a function as it is found, in no order: for those who need not see all."""
-        if function in self._edges:
-            yield from self._edges[function]
-        else:
-            yield from (self._edge(use) for use in self._uses_of(function, self._search_calls))
+        return (self._edge(use) for use in self._uses_of(function, self._search_calls))
 
     def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
-        """Give the same where all are asked for in the end, unless few files are asked about."""
-        return self.search(function) if self.flows.asks_few else iter(self.callers(function))
+        """Give the same where all are asked for in the end."""
+        return self.relevance.filtered(lambda: iter(self.callers(function)), self.search(function))
 
     def callback_arguments(
         self, function: LinkedFunction, among: AbstractSet[str] | None = None
@@ -155,26 +124,23 @@ class CallGraph:
 
         Args:
             function: The function.
-            among: Names, of which the code mentions one that those asked for stand in.
+            among: Names, of which the code uses one that those asked for stand in.
 
-        Yields:
+        Returns:
             The ways; others may be among them.
         """
-        if function in self._edges:
-            yield from (edge for edge in self._edges[function] if edge.passed_as_callback)
-        else:
-            search = functools.partial(self._search_calls, handed=True, among=among)
-            yield from (self._edge(use) for use in self._uses_of(function, search) if use.handed)
+        search = functools.partial(self._search_calls, handed=True, among=among)
+        return (self._edge(use) for use in self._uses_of(function, search) if use.handed)
 
     def spawning(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Give those of them that are calls that start processes."""
         found = self.callback_arguments(function, self._spawn_names)
         return (edge for edge in found if edge.spawn is not None)
 
-    @functools.cached_property
+    @lazy
     def _spawn_names(self) -> frozenset[str]:
         """The names by which what starts processes may be called in the project."""
-        return self.mentions.names_of_library(self.catalog.last_names["spawn"])
+        return self.relevance.library_names(self.catalog.last_names["spawn"])
 
     def _uses_of(
         self, function: LinkedFunction, calls_of: Callable[[LinkedFunction], Iterable[_Use]]
@@ -190,100 +156,111 @@ class CallGraph:
                 yield from (use for use in calls_of(inherited) if use.may_run(function, owner))
 
     def _calls_of(self, function: LinkedFunction) -> Iterator[_Use]:
-        """Give the uses of a function in the order of the project.
+        """Give the uses of a function in the order of the project."""
+        if self.relevance.is_worth_reading_all:
+            return iter(self._all_uses.get(function, ()))
+        callers, names = self.relevance.candidate_callers(function), self.relevance.names(function)
+        found = dict.fromkeys(self._uses_among(Identity(callers), names).get(function, ()))
+        for caller in self.relevance.naming_nobody(function):
+            uses = self._uses_in(caller, self.relevance.every)
+            found.update(dict.fromkeys(each.use for each in uses if function in each.targets))
+        return iter(sorted(found, key=_place))
 
-        Of many methods with one name, each has few callers among all those that mention the name.
+    @query
+    def _uses_among(
+        self, callers: Identity[Collection[LinkedFunction]], names: frozenset[str]
+    ) -> dict[LinkedFunction, list[_Use]]:
+        """Give what some functions call or hand on by some names, by what that runs.
+
+        Of many methods with one name, each has few callers among all those that use the name.
         """
-        if self._knows_all():
-            callers: Collection[LinkedFunction] = self._uses.get(function, {})
-        else:
-            callers = self.mentions.of(function)
-            if id(callers) not in self._looked_at:
-                self._look_at(callers, self.mentions.names(function))
-                self._look_at(self.mentions.naming_nobody(function), self.mentions.every)
-                # They are held on to, so that their id is not given to others.
-                self._looked_at[id(callers)] = callers
-        uses = self._uses.get(function, {})
-        for caller in sorted((each for each in uses if each in callers), key=lambda each: each.order):
-            yield from sorted(uses[caller], key=lambda use: use.order)
+        return self._by_target(callers.of, names)
 
-    def _knows_all(self) -> bool:
-        """Tell whether all functions were looked at, which is done once seeking by names has cost as much.
+    @lazy
+    def _all_uses(self) -> dict[LinkedFunction, list[_Use]]:
+        """What all functions call or hand on."""
+        functions = (function for module in self.flows.table.modules for function in module.functions)
+        return self._by_target(functions, self.relevance.every)
 
-        It is not done while one is being followed: what leads back to that has no calls yet.
-        """
-        if self.flows.asks_few or self._is_done:
-            return self._is_done
-        if self.mentions.effort > COST_OF_FOLLOWING * self._count and not self.flows.cycles.depth:
-            for module in self.flows.table.modules:
-                self._look_at(module.functions, self.mentions.every)
-            self._is_done = True
-        return self._is_done
-
-    @functools.cached_property
-    def _count(self) -> int:
-        """How many functions the project has; to count them reads the facts of all files."""
-        return sum(len(module.functions) for module in self.flows.table.modules)
+    def _by_target(
+        self, callers: Iterable[LinkedFunction], names: AbstractSet[str]
+    ) -> dict[LinkedFunction, list[_Use]]:
+        found: dict[LinkedFunction, list[_Use]] = {}
+        for caller in callers:
+            for each in sorted(self._uses_in(caller, names), key=lambda each: each.use.order):
+                for target in each.targets:
+                    found.setdefault(target, []).append(each.use)
+        return found
 
     def _search_calls(
         self, function: LinkedFunction, *, handed: bool = False, among: AbstractSet[str] | None = None
     ) -> Iterator[_Use]:
-        """Give the uses of a function as they are found, those in code that mentions one of some names."""
-        if self._knows_all():
-            yield from itertools.chain.from_iterable(self._uses.get(function, {}).values())
+        """Give the uses of a function as they are found, those in code that uses one of some names."""
+        if self.relevance.is_worth_reading_all:
+            yield from self._all_uses.get(function, ())
             return
-        told: dict[LinkedFunction, int] = {}
-        for caller, names in self.mentions.search(function, handed=handed):
-            if among is not None and among.isdisjoint(caller.facts.mentions):
+        told: set[_Use] = set()
+        for caller, names in self.relevance.search(function, handed=handed):
+            if among is not None and not self.relevance.may_use(caller, among):
                 continue
-            self._look_at((caller,), names)
-            uses = self._uses.get(function, {}).get(caller, [])
-            new, told[caller] = uses[told.get(caller, 0) :], len(uses)
-            yield from new
+            for each in self._uses_in(caller, names):
+                if function in each.targets and each.use not in told:
+                    told.add(each.use)
+                    yield each.use
 
-    def _look_at(self, callers: Iterable[LinkedFunction], names: AbstractSet[str]) -> None:
-        """Note what some functions call and hand on by some names, where that was not done yet."""
-        for caller in callers:
-            found = self._opened(caller)
-            if names.isdisjoint(found.names):
-                continue
-            for order, name in enumerate(found.names):
-                if name is not None and name in names:
-                    self._note(found.call_sites[order], found.numbers[order], order)
-                    found.names[order] = None
+    def _uses_in(self, caller: LinkedFunction, names: AbstractSet[str]) -> Iterator[_ResolvedUse]:
+        """Give what a function calls and hands on by some names."""
+        for name in self._named_uses(caller):
+            if name in names:
+                yield from self._resolved(caller, name)
 
-    def _opened(self, caller: LinkedFunction) -> _Open:
-        if caller not in self._open:
-            before = len(self._looked_at)
-            self._open[caller] = _Open((), ())  # while it is being followed its calls are not known
-            try:
-                self._open[caller] = _Open(self.flows.call_sites(caller), self.mentions.denoting)
-            except BaseException:
-                del self._open[caller]
-                raise
-            finally:
-                if len(self._looked_at) != before:  # somebody looked meanwhile, in vain
-                    self._looked_at.clear()
-        return self._open[caller]
+    @query
+    def _named_uses(self, caller: LinkedFunction) -> dict[str, array[int]]:
+        """Give what a function calls and hands on, by the names that functions of the project may have there.
 
-    def _note(self, call_site: CallSite, number: int | None, order: int) -> None:
-        """Note which function of the project a call runs, or is handed in an argument."""
-        scope = call_site.state.scope
-        expr, use = call_site.call.function, _Use(call_site, order)
-        if number is not None:
-            position, keyword, expr = next(itertools.islice(arguments_of(call_site.call), number, None))
-            use = _Use(call_site, order, position, keyword, handed=True)
+        Each is the position of a call, and that of an argument of it or 0, packed in one number.
+        """
+        found: dict[str, array[int]] = {}
+        for position, call_site in enumerate(self.flows.call_sites(caller)):
+            called = call_site.call.function
+            told = isinstance(called, m.Name) and called.id in _CALLING_NOTHING
+            handed = () if told else (value for _, _, value in arguments_of(call_site.call))
+            for number, expr in enumerate(itertools.chain([called], handed)):
+                name = self._name_of(expr)
+                if name:
+                    found.setdefault(name, array("Q")).append(position << _ARGUMENTS | number)
+        return found
+
+    def _name_of(self, expr: m.Expr) -> str:
+        """Give the name by which an expression may be a function of the project; none for any other."""
+        if isinstance(expr, m.Lambda):
+            return m.LAMBDA
+        name = last_name(expr) if isinstance(expr, (m.Name, m.Attribute)) else ""
+        return name if name in self.relevance.denoting else ""
+
+    @query
+    def _resolved(self, caller: LinkedFunction, name: str) -> tuple[_ResolvedUse, ...]:
+        """Give what a function calls or hands on by a name, with what that runs."""
+        call_sites = self.flows.call_sites(caller)
+        places = self._named_uses(caller).get(name, ())
+        return tuple(self._resolve(call_sites[place >> _ARGUMENTS], place) for place in places)
+
+    def _resolve(self, call_site: CallSite, place: int) -> _ResolvedUse:
+        """Find which function of the project a call runs, or is handed in an argument."""
+        scope, number = call_site.state.scope, place & ((1 << _ARGUMENTS) - 1)
+        expr, use = call_site.call.function, _Use(call_site, place)
+        if number:
+            position, keyword, expr = next(itertools.islice(arguments_of(call_site.call), number - 1, None))
+            use = _Use(call_site, place, position, keyword, handed=True)
         resolver = self.flows.resolver
         entity = resolver.symbol(expr, scope)
         receiver = resolver.class_of(resolver.symbol(expr.value, scope)) if _is_method(expr, entity) else None
         if isinstance(expr, m.Attribute):
             use = replace(use, exact=is_super(expr.value), receiver=receiver)
-        for target in tuple(_targets(expr, entity, receiver)):
-            self._uses.setdefault(target, {}).setdefault(use.call_site.function, []).append(use)
-        if entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed:
-            key = use.call_site.function.module, expr.name
-            self._unresolved.setdefault(key, []).append(CallEdge(use.call_site, passed_as_callback=False))
+        is_unknown = entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed
+        return _ResolvedUse(use, tuple(_targets(expr, entity, receiver)), is_unknown)
 
+    @query
     def _edge(self, use: _Use) -> CallEdge:
         if not use.handed:
             return CallEdge(use.call_site, passed_as_callback=False, receiver=use.receiver)
@@ -350,6 +327,11 @@ class CallGraph:
             bound = self.flows.resolver.binding(value.id, scope)
             return isinstance(bound, Expression) and bound.expr is call
         return value is call
+
+
+def _place(use: _Use) -> tuple[tuple[int, int], int]:
+    """Give what sorts the uses of a project: by their functions, and as they stand there."""
+    return use.call_site.function.order, use.order
 
 
 def _is_method(expr: m.Expr, entity: Symbol | None) -> TypeGuard[m.Attribute]:

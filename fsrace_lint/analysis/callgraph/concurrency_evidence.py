@@ -8,14 +8,15 @@ from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, Concur
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
-from fsrace_lint.analysis.program.symbols import Instance, as_function
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
 from fsrace_lint.analysis.values.call_arguments import given
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query import query
 from fsrace_lint.files.spans import Place
+from fsrace_lint.program.symbols import Instance, as_function
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.identity import Identity
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
-    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog.entries import Launch
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction, Module
 
 _HELPERS_DEPTH: Final = 3
 _SETUP_DEPTH: Final = 1
@@ -64,7 +65,7 @@ class _Step(NamedTuple):
 class _Call(Record, frozen=True, eq=False):
     """A call that leads on, or coordinates processes by itself.
 
-    `callee` is the function of the project that it runs, `meets` says that it synchronizes
+    `callee` is the function of the project that it runs, `synchronizes` says that it synchronizes
     processes, `launch` is what it starts or prepares them with.
     """
 
@@ -79,6 +80,23 @@ class _Call(Record, frozen=True, eq=False):
         return self.launch is not None and self.launch.certain
 
 
+class _AfterSameTests:
+    """A call, equal to those in its function that are made after the same tests."""
+
+    __slots__ = ("_key", "call_site")
+
+    def __init__(self, call_site: CallSite) -> None:
+        self.call_site = call_site
+        tests = ((Identity(each.test), each.truth) for each in call_site.state.conditions)
+        self._key = call_site.function, tuple(tests)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _AfterSameTests) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
 class ConcurrencyEvidence:
     """Looks for signs of several processes in functions, their callers and the helpers they call."""
 
@@ -87,12 +105,6 @@ class ConcurrencyEvidence:
         self.flows = entry_states.flows
         self.catalog = entry_states.catalog
         self.entry_states = entry_states
-        self._traces: dict[tuple[LinkedFunction, tuple[tuple[int, bool], ...], bool], ConcurrencyTrace] = {}
-        self._calls: dict[LinkedFunction, tuple[_Call, ...]] = {}
-        self._signs: dict[LinkedFunction, tuple[_Placed, ...]] = {}
-        self._signs_of_order: dict[LinkedFunction, tuple[_Placed, ...]] = {}
-        self._signs_of_rank: dict[LinkedFunction, tuple[_Placed, ...]] = {}
-        self._coordinates: QueryCache[tuple[LinkedFunction, int], tuple[CallSite, ...]] = QueryCache(())
 
     def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Tell how sure it is that several processes come to a call, and why.
@@ -104,13 +116,10 @@ class ConcurrencyEvidence:
         Returns:
             How they come, and what shows that there are several.
         """
-        tests = ((id(x.test), x.truth) for x in call_site.state.conditions)
-        key = call_site.function, tuple(tests), by_one
-        if key not in self._traces:
-            self._traces[key] = self._find_trace(call_site, by_one=by_one)
-        return self._traces[key]
+        return self._trace(_AfterSameTests(call_site), by_one)
 
-    def _find_trace(self, call_site: CallSite, *, by_one: bool) -> ConcurrencyTrace:
+    @query
+    def _trace(self, after: _AfterSameTests, by_one: bool) -> ConcurrencyTrace:  # noqa: FBT001  # a part of the key
         """Find the shortest way from a function with a sign, else from one that nobody calls.
 
         A method is followed to those calls alone that can be on an object of its class,
@@ -118,6 +127,7 @@ class ConcurrencyEvidence:
         known to come where every call passes a constant that rules it out; nor, where some
         ways hold apart the processes that take them, that several take another one.
         """
+        call_site = after.call_site
         start = _Step(call_site, call_site.function.owner)
         ways: dict[_Step, tuple[CallSite, ...]] = {start: ()}
         waiting = [start]
@@ -239,13 +249,12 @@ class ConcurrencyEvidence:
                 return class_ is not None and step.called not in class_.relatives
         return False
 
+    @query
     def _signs_of(self, function: LinkedFunction) -> tuple[_Placed, ...]:
         """Give all signs in a function, each with what was tested before it."""
-        if function not in self._signs:
-            whole = (self._spawned(function), self._hooked(function), self._decorated(function))
-            everywhere: list[_Placed] = [(sign, ()) for sign in whole if sign is not None]
-            self._signs[function] = (*self._ordered(function), *self._asked(function), *everywhere)
-        return self._signs[function]
+        whole = (self._spawned(function), self._hooked(function), self._decorated(function))
+        everywhere: list[_Placed] = [(sign, ()) for sign in whole if sign is not None]
+        return (*self._ordered(function), *self._asked(function), *everywhere)
 
     def _sign_around(self, call_site: CallSite, depth: int) -> ConcurrencyMarker | None:
         """Find what shows that several processes import a file, or have objects of the class of a method.
@@ -279,11 +288,10 @@ class ConcurrencyEvidence:
                 waiting.append(importer)
         return None
 
+    @query
     def _asked(self, function: LinkedFunction) -> tuple[_Placed, ...]:
         """Give where a function asks for a rank."""
-        if function not in self._signs_of_rank:
-            self._signs_of_rank[function] = tuple(self._find_asked(function))
-        return self._signs_of_rank[function]
+        return tuple(self._find_asked(function))
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
         for call_site in self.flows.call_sites(function):
@@ -305,11 +313,10 @@ class ConcurrencyEvidence:
         values = call_site.call.arguments[:1]
         return name in TRANSPARENT and any(isinstance(value, (m.Name, m.Attribute)) for value in values)
 
+    @query
     def _ordered(self, function: LinkedFunction) -> tuple[_Placed, ...]:
         """Give where a function tests ranks or coordinates processes."""
-        if function not in self._signs_of_order:
-            self._signs_of_order[function] = tuple(self._find_ordered(function))
-        return self._signs_of_order[function]
+        return tuple(self._find_ordered(function))
 
     def _find_ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
         flow = self.flows.flow(function)
@@ -330,7 +337,11 @@ class ConcurrencyEvidence:
         """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
         if depth > _HELPERS_DEPTH:
             return ()
-        return self._coordinates.get((function, depth), lambda: tuple(self._finds(function, depth)))
+        return self._coordinates(function, depth)
+
+    @query(provisional=())
+    def _coordinates(self, function: LinkedFunction, depth: int) -> tuple[CallSite, ...]:
+        return tuple(self._finds(function, depth))
 
     def _finds(self, function: LinkedFunction, depth: int) -> Iterator[CallSite]:
         for call in self._calls_of(function):
@@ -349,11 +360,10 @@ class ConcurrencyEvidence:
                     return True
         return False
 
+    @query
     def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
         """Give the calls in a function that may coordinate processes."""
-        if function not in self._calls:
-            self._calls[function] = tuple(self._find_calls(function))
-        return self._calls[function]
+        return tuple(self._find_calls(function))
 
     def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
         resolver = self.flows.resolver
@@ -361,10 +371,10 @@ class ConcurrencyEvidence:
             entity = resolver.symbol(call_site.call.function, call_site.state.scope)
             name = None if isinstance(entity, Instance) else resolver.type_name(entity)
             callee = as_function(entity)
-            meets = self._is_for_several(name or f"*.{last_name(call_site.call.function)}")
+            synchronizes = self._is_for_several(name or f"*.{last_name(call_site.call.function)}")
             launch: Launch | None = self.catalog.find("launch", name)
-            if callee is not None or meets or launch is not None:
-                yield _Call(call_site, callee, meets, launch)
+            if callee is not None or synchronizes or launch is not None:
+                yield _Call(call_site, callee, synchronizes, launch)
 
     def _leads(self, call: _Call, depth: int) -> bool:
         """Tell whether a function called coordinates processes, whatever constants the call passes."""

@@ -14,22 +14,23 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
 from fsrace_lint.analysis.paths.rank_dependence import RankDependence
-from fsrace_lint.analysis.program.modules import LinkedFunction
-from fsrace_lint.analysis.program.symbols import package_of, qualified_name
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query import joint_query, lazy, query
+from fsrace_lint.program.modules import LinkedFunction
+from fsrace_lint.program.symbols import package_of, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.builtin_exceptions import is_os_error
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
-    from fsrace_lint.analysis.program.symbols import Symbol
+    from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.symbols import Symbol
 
 
 class EntryState(Record, frozen=True):
@@ -73,12 +74,7 @@ class EntryStates:
         self.paths = PathNormalizer(self.rank_dependence)
         self.protection = Protection(flows, self.summaries, self.rank_tests)
         self.hooks = FrameworkHooks(flows)
-        self.mentions = self._edges.mentions
-        self._contexts: dict[LinkedFunction, EntryState] = {}
-        self._decided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
-        self._undecided: dict[tuple[int, int], tuple[PathCondition, RankPartition]] = {}
-        self._decorated: dict[LinkedFunction, ProcessSet] = {}
-        self._muted: QueryCache[LinkedFunction, frozenset[str]] = QueryCache(unknown=frozenset())
+        self.relevance = flows.relevance
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give every way into a function that could be resolved."""
@@ -93,14 +89,15 @@ class EntryStates:
             and not any(self._edges.callback_arguments(function))
         )
 
-    def entry_state(self, function: LinkedFunction) -> EntryState:
+    @joint_query
+    def entry_state(self, function: LinkedFunction) -> Mapping[LinkedFunction, EntryState]:
         """Tell what holds whenever a function runs."""
-        if function not in self._contexts:
-            self._contexts.update(dict.fromkeys(self._free_way(function), _ANYBODY))
-        if function not in self._contexts:
-            callers = self.upward(function, lambda each: () if each in self._contexts else self.callers(each))
-            self._solve([caller for caller in callers if caller not in self._contexts])
-        return self._contexts[function]
+        way = self._free_way(function)
+        if way:
+            return dict.fromkeys(way, _ANYBODY)
+        known = self.entry_state.known
+        callers = self.upward(function, lambda each: () if known(each) else self.callers(each))
+        return self._solve([caller for caller in callers if known(caller) is None])
 
     def _free_way(self, function: LinkedFunction) -> Iterable[LinkedFunction]:
         """Find one way down to a function from one that nobody calls, on which nothing is brought along.
@@ -112,7 +109,7 @@ class EntryStates:
         while way:
             here = next(reversed(way))
             for caller in way[here]:
-                if caller is None or self._contexts.get(caller) == _ANYBODY:
+                if caller is None or self.entry_state.known(caller) == _ANYBODY:
                     return way
                 if caller not in seen:
                     seen.add(caller)
@@ -154,19 +151,19 @@ class EntryStates:
 
     def _by_code_alone(self, literal: PathCondition) -> ProcessSet:
         """Tell who can see a test come out as it did, by the code of the function alone."""
-        key = id(literal.test), id(literal.scope)
-        if key not in self._undecided:
-            self._undecided[key] = literal, self.flows.partition(literal.test, literal.scope)
-        return self._undecided[key][1][0 if literal.truth else 1] or TOP
+        return self._undecided(literal.test, literal.scope)[0 if literal.truth else 1] or TOP
+
+    @query
+    def _undecided(self, test: m.Expr, scope: Environment) -> RankPartition:
+        return self.flows.partition(test, scope)
 
     def deciding(self, literal: PathCondition) -> ProcessSet:
         """Tell who can see a test come out as it did, now that all callers are known."""
-        key = id(literal.test), id(literal.scope)
-        if key not in self._decided:
-            split = self.rank_tests.partition(literal.test, literal.scope)
-            # Test and scope are held on to, so that their ids are not given to others.
-            self._decided[key] = literal, split
-        return self._decided[key][1][0 if literal.truth else 1] or TOP
+        return self._decided(literal.test, literal.scope)[0 if literal.truth else 1] or TOP
+
+    @query
+    def _decided(self, test: m.Expr, scope: Environment) -> RankPartition:
+        return self.rank_tests.partition(test, scope)
 
     def ways_in(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Give the ways into a function that several processes take."""
@@ -232,7 +229,8 @@ class EntryStates:
                     waiting.append(edge.call_site.function)
         return list(seen)
 
-    def _solve(self, functions: list[LinkedFunction]) -> None:
+    def _solve(self, functions: list[LinkedFunction]) -> dict[LinkedFunction, EntryState]:
+        """Find the states of functions whose callers are among them, or known."""
         contexts: dict[LinkedFunction, EntryState] = {}
         open_ended = {function for function in functions if not self.callers(function)}
         while True:
@@ -248,7 +246,7 @@ class EntryStates:
             if not unreached:
                 break
             open_ended |= self._called_in_circles(unreached)
-        self._contexts.update(contexts)
+        return contexts
 
     def _called_in_circles(self, functions: set[LinkedFunction]) -> set[LinkedFunction]:
         """Give those of some functions that only call each other in turn; there is one where none is free."""
@@ -269,7 +267,9 @@ class EntryStates:
             presumed = self._edges.name_only_callers(function)
             brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
         else:
-            outer = [(edge, self._contexts.get(edge.call_site.function)) for edge in self.callers(function)]
+            outer = [
+                (edge, self.entry_state.known(edge.call_site.function)) for edge in self.callers(function)
+            ]
             known = [(edge, known or contexts.get(edge.call_site.function)) for edge, known in outer]
             brought = [self._brought(edge, context) for edge, context in known if context is not None]
         if not brought:
@@ -307,11 +307,10 @@ class EntryStates:
         ways = tuple(self.summaries.callback_call_chains(helper, parameter))
         return bool(ways) and all(any(map(self.protection.locked, way)) for way in ways)
 
+    @query
     def decorated(self, function: LinkedFunction) -> ProcessSet:
         """Give the processes that the decorators of a function let through."""
-        if function not in self._decorated:
-            self._decorated[function] = self._let_through(function)
-        return self._decorated[function]
+        return self._let_through(function)
 
     def _let_through(self, function: LinkedFunction) -> ProcessSet:
         hook = self.hooks.of(function)
@@ -344,18 +343,17 @@ class EntryStates:
 
         One call that hands it to a helper of such a library shows that, whoever else calls it.
         """
-        if not self._can_mute:
-            return frozenset()
-        return self._muted.get(function, lambda: self._find_muted(function))
+        return self._find_muted(function) if self._can_mute else frozenset()
 
-    @functools.cached_property
+    @lazy
     def _can_mute(self) -> bool:
-        """Whether the project mentions a helper that has collectives return at once in what it runs."""
+        """Whether the project uses a helper that has collectives return at once in what it runs."""
         found = ((kind, name) for kind in ("decorator", "run-once") for name in self.catalog.names(kind))
         muting = [name for kind, name in found if self.catalog.exact(kind, name).mutes]
-        names = self.mentions.names_of_library(name.rpartition(".")[2] for name in muting)
-        return any(self.mentions.of_name(name) for name in names if name)
+        names = self.relevance.library_names(name.rpartition(".")[2] for name in muting)
+        return bool(self.relevance.using(names - {""}))
 
+    @query(provisional=frozenset())
     def _find_muted(self, function: LinkedFunction) -> frozenset[str]:
         entries = ((self.catalog.find("decorator", name), name) for name, _ in self._decorators(function))
         found = frozenset(package_of(name) for entry, name in entries if entry is not None and entry.mutes)

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
-    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
     from fsrace_lint.catalog.entries import Hook
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 
 class FrameworkHooks:
     """Tells which methods of the project override one that a framework calls."""
 
     def __init__(self, flows: FunctionFlows) -> None:
-        """Index the catalog's hooks by method."""
+        """Prepare for a project."""
         self.flows = flows
-        self._classes: dict[str, list[str]] = {}
-        for name in flows.catalog.names("hook"):
+
+    @lazy
+    def _classes(self) -> dict[str, list[str]]:
+        """The classes of frameworks, by the methods of theirs that are hooks."""
+        found: dict[str, list[str]] = {}
+        for name in self.flows.catalog.names("hook"):
             owner, _, method = name.rpartition(".")
-            self._classes.setdefault(method, []).append(owner)
-        self._found: dict[LinkedFunction, Hook | None] = {}
+            found.setdefault(method, []).append(owner)
+        return found
 
     def of(self, function: LinkedFunction) -> Hook | None:
         """Give what is known of a method that a framework calls; None for any other function."""
         if function.owner is None or function.facts.name not in self._classes:
             return None
-        if function not in self._found:
-            self._found[function] = self._find(function, function.owner)
-        return self._found[function]
+        return self._find(function, function.owner)
 
+    @query
     def _find(self, function: LinkedFunction, owner: LinkedClass) -> Hook | None:
         method = function.facts.name
         bases = set(self._bases(owner))

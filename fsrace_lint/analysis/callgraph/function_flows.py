@@ -5,18 +5,20 @@ from __future__ import annotations
 import functools
 import itertools
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsrace_lint.analysis.dataflow.interpreter import Interpreter
 from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, MAIN, TOP, TWO, ProcessSet
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
-from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
-from fsrace_lint.analysis.program.imports import ModuleTable
 from fsrace_lint.analysis.ranks.rank_tests import RankTests
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.resolve import Resolver
-from fsrace_lint.engine.name_index_entry import further_names
-from fsrace_lint.engine.query_cache import CycleDetector, QueryCache
+from fsrace_lint.engine.cycles import CycleDetector
+from fsrace_lint.engine.parallel.progress import SILENT
+from fsrace_lint.engine.query import Table, lazy, query
+from fsrace_lint.program.changes import Snapshot
+from fsrace_lint.program.module_table import ModuleTable
+from fsrace_lint.program.relevance import Exhaustive, Relevance
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint, FlowResult
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
-    from fsrace_lint.analysis.program.modules import LinkedFunction, Module
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.engine.name_index import NameIndex
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.engine.parallel.progress import Observer
+    from fsrace_lint.program.modules import LinkedFunction, Module
+    from fsrace_lint.program.name_index import NameIndex
     from fsrace_lint.syntax import model as m
 
 Answer = TypeVar("Answer")
@@ -37,13 +41,6 @@ DEEPEST: Final = 20
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _TAKING: Final = frozenset({"acquire", "release"})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
-
-
-class KnownFlows(Protocol):
-    """What is known of an earlier state of the project."""
-
-    def holding(self, flows: FunctionFlows) -> dict[LinkedFunction, FlowResult | None]:
-        """Give the flows that hold for another state of the project."""
 
 
 class FunctionFlows:
@@ -60,47 +57,30 @@ class FunctionFlows:
         modules: Iterable[Module],
         catalog: Catalog,
         also: Mapping[str, Module | None] = _NOTHING,
-        pulse: Callable[[], None] | None = None,
+        observer: Observer = SILENT,
         *,
-        asks_few: bool = False,
+        targeted: bool = False,
+        exhaustive: bool = False,
         heads: NameIndex | None = None,
-        retained: KnownFlows | None = None,
+        dependencies: Dependencies | None = None,
     ) -> None:
-        """Link `modules` by name, `also` by further paths; nothing is followed yet.
+        """Link `modules` by name, `also` by further paths; nothing is interpreted yet.
 
-        `pulse` is called before a function is; what it raises ends the work. `asks_few`
-        says that few of the files will be asked about. `heads` are those of the modules,
-        if somebody has them already, and `retained` is what is known of an earlier state.
+        The `observer` hears of each function before it is; what it raises ends the work. `targeted`
+        says that few of the files will be asked about, and `exhaustive` that everything is
+        looked at. `heads` are those of the modules, if somebody has them already, and
+        `dependencies` notes the inputs of results.
         """
-        self._pulse = pulse
-        self.asks_few = asks_few
+        self._observer = observer
         self.catalog = catalog
         self.also = also
-        self.table = self._table(modules, also, heads)
-        self.mentions = CandidateCallers(self.table, asks_few=asks_few)
+        self.dependencies = dependencies
+        self.table = ModuleTable(modules, also, self.catalog.libraries, heads, dependencies)
+        self.relevance = Exhaustive(self.table) if exhaustive else Relevance(self.table, targeted=targeted)
         self.cycles = CycleDetector()
-        self.resolver = self._resolver()
+        self.resolver = Resolver(self.table, self.catalog, self, self.cycles)
         self._rank_tests = RankTests(self.resolver, self.cycles)
-        self._flows: QueryCache[LinkedFunction, FlowResult | None] = self._memo(None)
-        self._walkers: dict[LinkedFunction, Interpreter] = {}
-        self._returned: QueryCache[LinkedFunction, RankPartition] = self._memo(UNPARTITIONED)
-        if retained is not None:
-            self.remember(retained)
-
-    def _table(
-        self, modules: Iterable[Module], also: Mapping[str, Module | None], heads: NameIndex | None
-    ) -> ModuleTable:
-        return ModuleTable(modules, also, self.catalog.libraries, heads)
-
-    def _resolver(self) -> Resolver:
-        return Resolver(self.table, self.catalog, self, self.cycles)
-
-    def _memo(self, unknown: Answer) -> QueryCache[LinkedFunction, Answer]:
-        return QueryCache(unknown, DEEPEST, self.cycles)
-
-    def remember(self, retained: KnownFlows) -> None:
-        """Take what is known of an earlier state of the project, or of this one, and holds."""
-        self._flows.remember(retained.holding(self))
+        self._interpreters: dict[LinkedFunction, Interpreter] = {}
 
     def flow(self, function: LinkedFunction) -> FlowResult | None:
         """Follow a function.
@@ -112,28 +92,35 @@ class FunctionFlows:
             What was found, or None while it is being followed already, or where
             too many functions are.
         """
-        known = self._flows.known(function)
+        known = self.known_flows.known(function)
         if known is not None:
             return known
         code = function.module.code
         if function is not code:
-            self._flows.get(code, lambda: self.interpret(code))
-        return self._flows.get(function, lambda: self.interpret(function))
+            self._flow(code)
+        return self._flow(function)
+
+    @query(provisional=None, shared=True, limit=DEEPEST)
+    def _flow(self, function: LinkedFunction) -> FlowResult | None:
+        return self.interpret(function)
 
     def interpret(self, function: LinkedFunction) -> FlowResult:
         """Follow a function, whatever is known of it."""
-        if self._pulse is not None:
-            self._pulse()
+        self._observer.checkpoint()
+        if self.dependencies is not None:
+            self.dependencies.file(function.module.relative)
         interpreter = Interpreter(function, self)
-        self._walkers[function] = interpreter
+        self._interpreters[function] = interpreter
         try:
             return self._by_code_alone(interpreter.interpret)
         finally:
-            del self._walkers[function]
+            del self._interpreters[function]
 
     def _by_code_alone(self, find: Callable[[], Answer]) -> Answer:
         """Find something whatever is being found."""
-        return self._rank_tests.budget.with_fresh_budget(functools.partial(self.resolver.anew, find))
+        return self._rank_tests.budget.with_fresh_budget(
+            functools.partial(self.resolver.budget.with_fresh_budget, find)
+        )
 
     def call_sites(self, function: LinkedFunction) -> tuple[CallSite, ...]:
         """Give the calls of a function; none are known while it is being followed."""
@@ -152,11 +139,17 @@ class FunctionFlows:
 
     def final_environment(self, function: LinkedFunction) -> Environment | None:
         """Give the bindings at the end of a function's code, or those so far while it is being followed."""
-        flow = self._flows.known(function)
-        if flow is None and self._flows.is_being_answered(function):
-            return self._walkers[function].latest
-        flow = flow or self.flow(function)
+        flow = self.known_flows.known(function)
+        if flow is None:
+            if self.known_flows.is_active(function):
+                return self._interpreters[function].latest
+            flow = self.flow(function)
         return None if flow is None else flow.scope
+
+    @lazy
+    def known_flows(self) -> Table[[LinkedFunction], FlowResult | None]:
+        """What was found so far by interpreting functions."""
+        return FunctionFlows._flow.table(self)
 
     def exit_points(self, function: LinkedFunction) -> tuple[ExitPoint, ...]:
         """Give the ways out of a function; none are known while it is being followed."""
@@ -170,10 +163,11 @@ class FunctionFlows:
 
     def result_partition(self, function: LinkedFunction) -> RankPartition:
         """Tell which processes can see a function return something true, and which something false."""
-        if function.facts.is_generator:
-            return UNPARTITIONED
-        find = functools.partial(self._split_by_result, function)
-        return self._returned.get(function, lambda: self._by_code_alone(find))
+        return UNPARTITIONED if function.facts.is_generator else self._result_partition(function)
+
+    @query(provisional=UNPARTITIONED, shared=True, limit=DEEPEST)
+    def _result_partition(self, function: LinkedFunction) -> RankPartition:
+        return self._by_code_alone(functools.partial(self._split_by_result, function))
 
     def partition(self, test: m.Expr, scope: Environment) -> RankPartition:
         """Tell which processes can see a test true, and which false, by the code of its function alone."""
@@ -197,9 +191,10 @@ class FunctionFlows:
         return true, false
 
     @property
-    def flows(self) -> Iterator[tuple[LinkedFunction, FlowResult]]:
-        """What was found so far by following functions."""
-        return ((function, flow) for function, flow in self._flows.answers.items() if flow is not None)
+    def snapshot(self) -> Snapshot:
+        """What results depend on, for a later state of the project."""
+        links = {link: module.relative for link, module in self.also.items() if module is not None}
+        return Snapshot(self.table, links, self.ending | self.controlling)
 
     def counts(self) -> dict[str, int]:
         """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
@@ -211,26 +206,28 @@ class FunctionFlows:
         unresolved = sum(1 for entity in called if entity is None)
         return {"functions": len(functions), "calls": len(call_sites), "calls-unresolved": unresolved}
 
-    @functools.cached_property
-    def _ending(self) -> frozenset[str]:
+    @lazy
+    def ending(self) -> frozenset[str]:
         """The names by which functions of the project may be called that can end a process."""
-        if self.asks_few:
-            return self.mentions.denoting
-        functions = {function for name in _ENDING for function in self.mentions.of_name(name)}
-        return self.mentions.names_for(self.mentions.called(functions))
+        relevance = self.relevance
 
-    @functools.cached_property
-    def _telling(self) -> frozenset[str]:
+        def find() -> frozenset[str]:
+            return relevance.project_names(relevance.called(relevance.using(_ENDING)))
+
+        return relevance.filtered(find, relevance.denoting)
+
+    @lazy
+    def controlling(self) -> frozenset[str]:
         """The names of calls that may leave the code, or take or release a lock."""
         known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
-        return self.mentions.names_of_library(known | _TAKING)
+        return self.relevance.library_names(known | _TAKING)
 
     def returning_processes(self, call: m.Call, scope: Environment) -> ProcessSet:
         """Give the processes that return from a call; only what can end the process is followed."""
-        if last_name(call.function) not in self._ending:
+        if last_name(call.function) not in self.ending:
             return TOP
         callee = self.resolver.callee(call, scope)
-        if callee is None or _ENDING.isdisjoint(callee.facts.mentions) or callee.facts.is_generator:
+        if callee is None or _ENDING.isdisjoint(callee.facts.referenced_names) or callee.facts.is_generator:
             return TOP
         flow = self.flow(callee)
         if flow is None:
@@ -240,36 +237,9 @@ class FunctionFlows:
             processes |= way.state.processes
         return processes
 
-    @property
-    def looked_at(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The names of calls that may end a process, and of those that tell of one, or of a lock."""
-        return self._ending, self._telling
-
-    def newly_looked_at(
-        self, before: tuple[frozenset[str], frozenset[str]], modules: Iterable[Module]
-    ) -> tuple[set[str], set[str]]:
-        """Name the calls that are looked at now for what they do to the flow, and were not before.
-
-        Args:
-            before: What was looked at in an earlier state, of which few files were asked about.
-            modules: The files that are others since.
-
-        Returns:
-            The names, and those of which only what a call gives may do so, if that is called in turn.
-        """
-        ending: set[str] = set()
-        able: set[str] = set()
-        for module in modules:
-            names, ends = module.head.denoting, not _ENDING.isdisjoint(module.head.mentions)
-            ending.update(names)
-            able.update(names if ends else further_names(module.facts, results=False))
-        ending &= self._ending
-        ending -= before[0]
-        return {*(self._telling - before[1]), *(ending & able)}, ending - able
-
     def control_role(self, called: m.Expr, scope: Environment) -> str:
         """Tell what a call of this does to control flow or locks, as `Interpretation` says."""
-        if last_name(called) not in self._telling:
+        if last_name(called) not in self.controlling:
             return ""
         name = self.resolver.qualify(called, scope)
         if name is None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
-from fsrace_lint.analysis.program.symbols import Instance, is_class
 from fsrace_lint.analysis.ranks.rank_tests import RankTests
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression, IterationElement, UnpackedPart
 from fsrace_lint.analysis.values.call_arguments import passed, positional, taken
-from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector, QueryCache
+from fsrace_lint.engine.cycles import CombinedCycles, CycleDetector
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.symbols import Instance, is_class
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import class_names
 from fsrace_lint.syntax.ast_names import parts
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge, Callers
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _NO_NUMBERS: Final = frozenset({"bool", "bytes", "dict", "float", "list", "set", "tuple"})
 """The built-in classes that no rank is of; it may be a text that is yet to be read."""
@@ -39,29 +40,29 @@ class CallerRankTests(RankTests):
             callers: Finds the ways into them.
         """
         self.flows, self.callers = flows, callers
-        cycles = CycleDetector()
-        super().__init__(flows.resolver, CombinedCycles(flows.cycles, cycles))
-        self._splits: QueryCache[tuple[LinkedFunction, str], RankPartition] = QueryCache(
-            UNPARTITIONED, cycles=cycles
-        )
-        self._set: QueryCache[tuple[LinkedFunction, str, str], RankPartition] = QueryCache(
-            UNPARTITIONED, cycles=cycles
-        )
-        self._passed: QueryCache[tuple[LinkedFunction, str], str | None] = QueryCache(None, cycles=cycles)
+        self.cycles = CycleDetector()
+        super().__init__(flows.resolver, CombinedCycles(flows.cycles, self.cycles))
+        self.dependencies = None  # nothing here is kept
 
     def partition_of_parameter(self, argument: Argument) -> RankPartition:
         """Tell which processes can be passed something true for a parameter, and which something false."""
         if _is_object(argument):
             return UNPARTITIONED
-        key = argument.function, argument.parameter.name
-        return self._splits.get(key, lambda: self._split(argument))
+        return self._partition_of_passed(argument.function, argument.parameter)
+
+    @query(provisional=UNPARTITIONED, shared=True)
+    def _partition_of_passed(self, function: LinkedFunction, parameter: m.Parameter) -> RankPartition:
+        return self._join(function, parameter, lambda value: self.partition(value.expr, value.scope))
 
     def partition_of_attribute(self, argument: Argument, name: str) -> RankPartition:
         """Tell the same of an attribute that callers have set on what they pass: `args.save = is_main()`."""
         if _is_object(argument):
             return UNPARTITIONED
-        key = argument.function, argument.parameter.name, name
-        return self._set.get(key, lambda: self._join(argument, lambda value: self._split_set(value, name)))
+        return self._partition_of_set(argument.function, argument.parameter, name)
+
+    @query(provisional=UNPARTITIONED, shared=True)
+    def _partition_of_set(self, function: LinkedFunction, parameter: m.Parameter, name: str) -> RankPartition:
+        return self._join(function, parameter, lambda value: self._split_set(value, name))
 
     def _split_set(self, value: Expression, name: str) -> RankPartition:
         """Tell who can see an attribute true, and who false, that was set on what is passed."""
@@ -74,10 +75,7 @@ class CallerRankTests(RankTests):
 
     def rank_of_parameter(self, argument: Argument) -> str | None:
         """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
-        if _is_object(argument):
-            return None
-        key = argument.function, argument.parameter.name
-        return self._passed.get(key, lambda: self._rank(argument))
+        return None if _is_object(argument) else self._rank(argument.function, argument.parameter)
 
     def _is_no_number(self, argument: Argument) -> bool:
         """Tell whether a parameter is said to be something else, as in `path: Path` or `save=True`."""
@@ -90,26 +88,29 @@ class CallerRankTests(RankTests):
         declared = self.resolver.of_binding(argument)
         return isinstance(declared, Instance) and is_class(declared.of)
 
-    def _split(self, argument: Argument) -> RankPartition:
-        return self._join(argument, lambda value: self.partition(value.expr, value.scope))
-
-    def _join(self, argument: Argument, split: Callable[[Expression], RankPartition]) -> RankPartition:
+    def _join(
+        self,
+        function: LinkedFunction,
+        parameter: m.Parameter,
+        partition: Callable[[Expression], RankPartition],
+    ) -> RankPartition:
         true, false = BOTTOM, BOTTOM
-        for edge in self.callers.search(argument.function):
-            value = self._value(edge, argument.parameter, argument.function)
+        for edge in self.callers.search(function):
+            value = self._value(edge, parameter, function)
             if value is None:
                 return UNPARTITIONED
-            one = split(value)
+            one = partition(value)
             true, false = true | one[0], false | one[1]
             if (true, false) == UNPARTITIONED:
                 return UNPARTITIONED
         return (true, false) if true or false else UNPARTITIONED
 
-    def _rank(self, argument: Argument) -> str | None:
+    @query(provisional=None, shared=True)
+    def _rank(self, function: LinkedFunction, parameter: m.Parameter) -> str | None:
         """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
+        argument = Argument(function, parameter)
         if self._is_no_number(argument):
             return None
-        function, parameter = argument.function, argument.parameter
         scopes: set[str] = set()
         is_alone = False
         for edge in self.callers.search(function):

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.abstract_state import caught_by
 from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
-from fsrace_lint.analysis.program.modules import LinkedFunction
-from fsrace_lint.analysis.program.symbols import qualified_name
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
 from fsrace_lint.catalog.lexicon import says
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedFunction
+from fsrace_lint.program.symbols import qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name, parts
 
@@ -38,8 +39,6 @@ class Protection:
         self.catalog = flows.catalog
         self.summaries = summaries
         self.rank_tests = rank_tests
-        self._turns: dict[LinkedFunction, tuple[tuple[CallSite, CallSite, str], ...]] = {}
-        self._repetitions: dict[LinkedFunction, dict[CallSite, str]] = {}
 
     def caught(self, call_site: CallSite) -> frozenset[str]:
         """Name the exceptions that are handled around a call."""
@@ -87,9 +86,11 @@ class Protection:
     def _repeated(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process makes a call before a meeting, behind which others make it."""
         function = call_site.function
-        if function not in self._repetitions:
-            self._repetitions[function] = dict(self._find_repetitions(function))
-        return self._repetitions[function].get(call_site)
+        return self._repetitions(function).get(call_site)
+
+    @query
+    def _repetitions(self, function: LinkedFunction) -> dict[CallSite, str]:
+        return dict(self._find_repetitions(function))
 
     def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[CallSite, str]]:
         call_sites = self.flows.call_sites(function)
@@ -123,11 +124,12 @@ class Protection:
     def _between_barriers(self, call_site: CallSite) -> str | None:
         """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
         function = call_site.function
-        if function not in self._turns:
-            self._turns[function] = tuple(self._find_turns(function))
-        at = call_site.call.span
-        turns = self._turns[function]
+        at, turns = call_site.call.span, self._turns(function)
         return next((scope for away, back, scope in turns if away.call.span < at < back.call.span), None)
+
+    @query
+    def _turns(self, function: LinkedFunction) -> tuple[tuple[CallSite, CallSite, str], ...]:
+        return tuple(self._find_turns(function))
 
     def _find_turns(self, function: LinkedFunction) -> Iterator[tuple[CallSite, CallSite, str]]:
         call_sites = self.flows.call_sites(function)
@@ -215,8 +217,8 @@ class Protection:
     def takes_lock(self, function: LinkedFunction) -> bool:
         """Tell whether a context manager of the project takes a lock for its body."""
         call_sites = self.flows.call_sites(function)
-        contexts = {id(context): context for call_site in call_sites for context in call_site.contexts}
-        if any(self.is_lock(context) for context in contexts.values()):
+        contexts = dict.fromkeys(context for call_site in call_sites for context in call_site.contexts)
+        if any(map(self.is_lock, contexts)):
             return True
         called = (
             self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)

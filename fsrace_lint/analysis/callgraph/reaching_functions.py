@@ -5,8 +5,10 @@ Those who ask look closer at these, and find nothing in any other: a filter, whi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import functools
+from typing import TYPE_CHECKING
 
+from fsrace_lint.program.relevance import EVERYTHING
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -16,17 +18,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
-
-
-class _Everything:
-    """Has whatever it is asked for."""
-
-    def __contains__(self, _item: object) -> bool:
-        return True
-
-
-ALL: Final = _Everything()
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class ReachingFunctions(Record, frozen=True):
@@ -46,13 +38,15 @@ def reaching_functions(entry_states: EntryStates, kinds: Iterable[str], depth: i
 
     Returns:
         The functions in which such a call stands, and those that call them, also by methods of
-        base classes. Where few files are asked about, all: to find out takes longer than it saves.
+        base classes.
     """
-    if entry_states.flows.asks_few:
-        return ReachingFunctions(ALL, ALL)
-    kinds = tuple(kinds)
+    find = functools.partial(_find, entry_states, tuple(kinds), depth)
+    return entry_states.relevance.filtered(find, ReachingFunctions(EVERYTHING, EVERYTHING))
+
+
+def _find(entry_states: EntryStates, kinds: tuple[str, ...], depth: int) -> ReachingFunctions:
     catalog = entry_states.catalog
-    known = entry_states.mentions.names_of_library(n for kind in kinds for n in catalog.last_names[kind])
+    known = entry_states.relevance.library_names(n for kind in kinds for n in catalog.last_names[kind])
     names = set(known)
     found = dict.fromkeys(_calling(entry_states, kinds, known))
     newest = list(found)
@@ -77,8 +71,8 @@ def _calling(
 ) -> Iterator[LinkedFunction]:
     """Give the functions that call something of these kinds, or are decorated with it."""
     resolver, catalog = entry_states.flows.resolver, entry_states.catalog
-    mentioning = {f: None for name in sorted(known) for f in entry_states.mentions.calling(name)}
-    for function in mentioning:
+    using = {f: None for name in sorted(known) for f in entry_states.relevance.calling(name)}
+    for function in using:
         for call_site in entry_states.flows.call_sites(function):
             called = last_name(call_site.call.function)
             if called in known:
@@ -90,7 +84,7 @@ def _calling(
 
 
 def _decorated(entry_states: EntryStates, names: Container[str]) -> Iterator[LinkedFunction]:
-    """Give the functions with a decorator that has one of these names; the code around them mentions it."""
+    """Give the functions with a decorator that has one of these names; the code around them uses it."""
     for module in entry_states.flows.table.modules:
         for function in module.functions:
             if any(last_name(decorator) in names for decorator in function.facts.decorators):
@@ -100,7 +94,7 @@ def _decorated(entry_states: EntryStates, names: Container[str]) -> Iterator[Lin
 def _calling_unnamed(entry_states: EntryStates) -> dict[LinkedFunction, list[CallSite]]:
     """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
     found: dict[LinkedFunction, list[CallSite]] = {}
-    for function in entry_states.mentions.calling(""):
+    for function in entry_states.relevance.calling(""):
         for call_site in entry_states.flows.call_sites(function):
             called = call_site.call.function
             if not isinstance(called, (m.Name, m.Attribute, m.Lambda)):

@@ -8,10 +8,10 @@ import operator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, MAIN, NODE_FIRSTS, TOP, ProcessSet
-from fsrace_lint.analysis.program.symbols import as_function
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.analysis.values.call_arguments import arguments_of, received
-from fsrace_lint.engine.query_cache import QueryCache, once
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 3
 
@@ -37,17 +37,16 @@ class _CallbackParameter(Record, frozen=True):
     handed_on: tuple[_HandedOn, ...]
 
 
+_NOT_CALLED: Final = _CallbackParameter((), ())
+
+
 class Summaries:
     """Summaries of functions, each made once."""
 
     def __init__(self, flows: FunctionFlows, rank_tests: RankTests) -> None:
         """Prepare for a project; nothing is followed yet."""
         self.flows, self.rank_tests = flows, rank_tests
-        self._barriers: QueryCache[tuple[LinkedFunction, int], bool] = QueryCache(unknown=False)
-        self._firsts: dict[LinkedFunction, str | None] = {}
-        self._given: QueryCache[LinkedFunction, _CallbackParameter] = QueryCache(
-            _CallbackParameter((), ()), cycles=flows.cycles
-        )
+        self.cycles = flows.cycles
 
     def callback_processes(self, function: LinkedFunction, parameter: str | None) -> ProcessSet:
         """Tell who runs the function that a helper or a decorator is given.
@@ -91,10 +90,8 @@ class Summaries:
                 if helper is not None and helper is not function:
                     yield call_site, helper, received(helper, position, keyword)
 
+    @query(provisional=_NOT_CALLED, shared=True)
     def _given_to(self, function: LinkedFunction) -> _CallbackParameter:
-        return self._given.get(function, lambda: self._find_given(function))
-
-    def _find_given(self, function: LinkedFunction) -> _CallbackParameter:
         called: list[tuple[CallSite, str]] = []
         within = tuple(_with_nested(function))
         for inner in within:
@@ -106,10 +103,9 @@ class Summaries:
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         """Tell whether every process that calls a function waits there for the others."""
-        if depth > _DEEPEST:
-            return False
-        return self._barriers.get((function, depth), lambda: self._finds_barrier(function, depth))
+        return depth <= _DEEPEST and self._finds_barrier(function, depth)
 
+    @query(provisional=False)
     def _finds_barrier(self, function: LinkedFunction, depth: int) -> bool:
         call_sites = self.flows.call_sites(function)
         return any(
@@ -125,6 +121,7 @@ class Summaries:
         callee = as_function(entity)
         return callee is not None and self.is_barrier(callee, depth)
 
+    @query(provisional=None)
     def first_scope(self, function: LinkedFunction) -> str | None:
         """Tell whether `with function():` lets the main process run the body before all others.
 
@@ -132,9 +129,6 @@ class Summaries:
             `global` or `local`: the main process of the job, or of each node. None
             where it is no such context manager.
         """
-        return once(self._firsts, function, None, lambda: self._find_first(function))
-
-    def _find_first(self, function: LinkedFunction) -> str | None:
         if not function.facts.is_generator:
             return None
         taking_turns = self._find_turns(function)

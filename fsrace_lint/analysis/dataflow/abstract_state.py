@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.values.abstract_values import Environment, Expression, merge
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.identity import Identity
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class PathCondition(Record, frozen=True, eq=False):
@@ -99,9 +100,9 @@ def caught_by(handler: m.Handler) -> m.Expr:
 
 def mutually_exclusive(one: Iterable[PathCondition], other: Iterable[PathCondition]) -> bool:
     """Tell whether two points lie on different sides of one branch, so that no process passes both."""
-    taken = {id(literal.branch): literal.truth for literal in one if literal.branch is not None}
+    taken = {Identity(literal.branch): literal.truth for literal in one if literal.branch is not None}
     return any(
-        literal.branch is not None and taken.get(id(literal.branch), literal.truth) != literal.truth
+        literal.branch is not None and taken.get(Identity(literal.branch), literal.truth) != literal.truth
         for literal in other
     )
 

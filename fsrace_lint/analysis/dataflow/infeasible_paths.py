@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.analysis.dataflow.abstract_state import AbstractState, CallSite, ExitPoint, PathCondition
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 def is_infeasible(call_site: CallSite, callee: LinkedFunction, state: AbstractState) -> bool:

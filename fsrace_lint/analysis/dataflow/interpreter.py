@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsrace_lint.analysis.interpretation import Interpretation
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _REPEATED_FINALLY: Final = 3
 
@@ -115,7 +115,7 @@ class Interpreter(TransferFunctions):
     def _raise(self, statement: m.Raise, state: AbstractState) -> AbstractState | None:
         after = self.evaluate(statement.value, state)
         self.can_fail(after)
-        if after is not None and not self.silent and not self.nets:
+        if after is not None and not self.silent and not self.exception_contexts:
             self.raises.append(ExitPoint(statement.value, after, len(self.call_sites)))
         self.how_left = "raise"
         return None
@@ -218,11 +218,11 @@ class Interpreter(TransferFunctions):
         """Follow a `try` without its `finally`."""
         if not statement.handlers:
             return self.block(statement.orelse, self.block(statement.body, state))
-        self.nets.append(ExceptionContext(statement.handlers, None, state.scope))
+        self.exception_contexts.append(ExceptionContext(statement.handlers, None, state.scope))
         self.interrupted.append(None)
         end = self.block(statement.body, state)
         raised = self.interrupted.pop()
-        self.nets.pop()
+        self.exception_contexts.pop()
         if all(handler.caught is not None for handler in statement.handlers):
             self.can_fail(raised)
         caught = _amid(statement, state, raised)
@@ -275,14 +275,14 @@ class Interpreter(TransferFunctions):
             inside = replace(inside, scope=inside.scope.bind(targets_of(item.target, ContextResult(context))))
         suppressor = self._suppressor(context)
         if suppressor is not None:
-            self.nets.append(ExceptionContext((), suppressor, context.scope))
+            self.exception_contexts.append(ExceptionContext((), suppressor, context.scope))
             self.interrupted.append(None)
         self.contexts.append(context)
         end = _left(item, state, inside, self._within(statement, rest, inside))
         self.contexts.pop()
         if suppressor is None:
             return end
-        self.nets.pop()
+        self.exception_contexts.pop()
         raised = self.interrupted.pop()
         self.can_fail(raised)
         return join(end, _amid(statement, state, raised), statement.binds)

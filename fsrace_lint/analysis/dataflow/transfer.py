@@ -20,6 +20,7 @@ from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP, Process
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.values.abstract_values import Argument, Environment, Expression, IterationElement
 from fsrace_lint.analysis.values.assignment import targets_of
+from fsrace_lint.engine.query import computed_once
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
 from fsrace_lint.syntax.traversal import target_name
@@ -27,10 +28,9 @@ from fsrace_lint.syntax.traversal import target_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.interpretation import Interpretation
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class Loop(msgspec.Struct):
@@ -47,9 +47,9 @@ class TransferFunctions:
         """Prepare for one function; `interpretation` tells what its tests and calls mean."""
         self.function = function
         self.interpretation = interpretation
-        self._splits: dict[tuple[int, int], tuple[m.Expr, Environment, RankPartition]] = {}
+        self.partition = computed_once(interpretation.partition)
         self.call_sites: list[CallSite] = []
-        self.nets: list[ExceptionContext] = []
+        self.exception_contexts: list[ExceptionContext] = []
         self.contexts: list[Expression] = []
         self.interrupted: list[AbstractState | None] = []
         self.silent = 0
@@ -60,13 +60,6 @@ class TransferFunctions:
         self.latest = Environment(
             function, {p.name: Argument(function, p) for p in function.facts.parameters}
         )
-
-    def partition(self, test: m.Expr, scope: Environment) -> RankPartition:
-        """Tell which processes can see a test true, and which false."""
-        key = id(test), id(scope)
-        if key not in self._splits:
-            self._splits[key] = test, scope, self.interpretation.partition(test, scope)
-        return self._splits[key][2]
 
     def assume(
         self, state: AbstractState | None, test: m.Expr, *, truth: bool, branch: m.If | None = None
@@ -162,7 +155,11 @@ class TransferFunctions:
             return None
         self.can_fail(after)
         if not self.silent:
-            around = tuple(self.nets), tuple(self.contexts), tuple(loop.over for loop in self.loops)
+            around = (
+                tuple(self.exception_contexts),
+                tuple(self.contexts),
+                tuple(loop.over for loop in self.loops),
+            )
             self.call_sites.append(CallSite(self.function, expr, after, *around))
         kind = self.interpretation.control_role(expr.function, after.scope)
         if kind == "acquire" and any(last_name(argument) == "LOCK_UN" for argument in expr.arguments):

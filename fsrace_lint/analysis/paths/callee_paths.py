@@ -10,8 +10,8 @@ from fsrace_lint.analysis.values.call_arguments import taken
 if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import Piece
     from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.syntax import model as m
 
 

@@ -25,7 +25,6 @@ from fsrace_lint.analysis.paths.node_local import NodeLocal
 from fsrace_lint.analysis.paths.rank_dependence import is_given
 from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
 from fsrace_lint.analysis.paths.work_items import WorkItems
-from fsrace_lint.analysis.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -38,7 +37,10 @@ from fsrace_lint.analysis.values.abstract_values import (
 )
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.analysis.values.call_arguments import given, passed
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.identity import Identity
 from fsrace_lint.syntax.traversal import target_name
 from fsrace_lint.syntax.unparse import spell
 
@@ -47,15 +49,13 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.paths.abstract_path import Piece
     from fsrace_lint.analysis.paths.rank_dependence import RankDependence
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.catalog.entries import Private
+    from fsrace_lint.program.modules import LinkedFunction
 
 _GivenFragments: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
 
 _DEEPEST: Final = 24
-_REMEMBERED: Final = 1_000
-"""How many normal forms are kept: enough for the files that are asked about one after the other."""
 _SAME_PATH: Final = frozenset(
     {
         "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
@@ -83,9 +83,8 @@ class PathNormalizer:
         self.catalog = rank_dependence.catalog
         self.results = ReplicatedCalls(self.resolver)
         self.node_local = NodeLocal(self.rank_tests)
-        self.dealt = WorkItems(self.rank_tests)
-        self._rounds = LoopRanges(rank_dependence)
-        self._known: dict[tuple[int, Environment], tuple[m.Expr, AbstractPath | None]] = {}
+        self.work_items = WorkItems(self.rank_tests)
+        self._loop_ranges = LoopRanges(rank_dependence)
 
     def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
         """Give the normal form of a path.
@@ -98,14 +97,12 @@ class PathNormalizer:
             The normal form, or None where nothing is known of it. Equal forms
             mean equal paths; two unknown paths are never the same.
         """
-        key = id(expr), scope
-        if key not in self._known:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            pieces = self.pieces(expr, scope, 0)
-            # The expression is held on to, so that its id is not given to another one.
-            self._known[key] = expr, None if pieces is None else AbstractPath.of(pieces)
-        return self._known[key][1]
+        return self._normalized(Identity(expr), scope)
+
+    @query(keep=1_000)
+    def _normalized(self, expr: Identity[m.Expr], scope: Environment) -> AbstractPath | None:
+        pieces = self.pieces(expr.of, scope, 0)
+        return None if pieces is None else AbstractPath.of(pieces)
 
     def pieces(self, expr: m.Expr, scope: Environment, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
         """Give the pieces of a path, or None where it is not known or too deep."""
@@ -138,11 +135,11 @@ class PathNormalizer:
                 return self.pieces(value, scope, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
                 sides = (self.pieces(body, scope, depth + 1), self.pieces(orelse, scope, depth + 1))
-                return (self._derived("either", (id(expr), id(scope), *sides), expr, scope),)
+                return (self._derived("either", (Identity(expr), scope, *sides), expr, scope),)
             case m.Boolean() if is_given(expr):
                 return (
                     PathVariable(
-                        ("or", id(expr), id(scope)), spell(expr), self.rank_dependence.origins(expr, scope)
+                        ("or", Identity(expr), scope), spell(expr), self.rank_dependence.origins(expr, scope)
                     ),
                 )
             case m.Subscript(value=value, index=m.Constant(value=key)):
@@ -150,11 +147,15 @@ class PathNormalizer:
                 return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
             case m.Subscript(value=m.Call() as whole, index=m.Opaque(parts=bounds)):
                 pieces = self._concatenated((whole, *bounds), scope, depth + 1)
-                return None if pieces is None else (self._derived("slice", (id(expr), pieces), expr, scope),)
+                return (
+                    None
+                    if pieces is None
+                    else (self._derived("slice", (Identity(expr), pieces), expr, scope),)
+                )
             case m.Opaque(parts=parts) | m.Sequence(items=parts) if parts:
                 pieces = self._concatenated(parts, scope, depth + 1)
                 known = pieces is not None
-                return (self._derived("opaque", (id(expr), pieces), expr, scope),) if known else None
+                return (self._derived("opaque", (Identity(expr), pieces), expr, scope),) if known else None
             case _:
                 return (self._opaque(expr, scope),)
 
@@ -169,11 +170,11 @@ class PathNormalizer:
 
     def _opaque(self, expr: m.Expr, scope: Environment) -> PathVariable:
         return PathVariable(
-            ("expression", id(expr), id(scope)),
+            ("expression", Identity(expr), scope),
             spell(expr),
             self.rank_dependence.origins(expr, scope),
             is_replicated=False,
-            is_work_item=self.dealt.is_work_item(expr, scope),
+            is_work_item=self.work_items.is_work_item(expr, scope),
             definition=Expression(expr, scope),
         )
 
@@ -188,7 +189,7 @@ class PathNormalizer:
             self.rank_dependence.origins(expr, scope).union(*(each.rank_dependence for each in symbols))
             or NO_ORIGINS
         )
-        numbered = self.dealt.is_numbered(expr)
+        numbered = self.work_items.is_numbered(expr)
         varies = numbered or any(symbol.is_work_item for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies
         certain = is_setting or (not numbered and all(symbol.is_replicated for symbol in symbols))
@@ -251,7 +252,7 @@ class PathNormalizer:
         """Give a value that is a process's own; a file or folder newly made lies where the call says."""
         folder = given(call, own.folder) if own.folder else None
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
-        name = PathVariable(("call", id(call), id(scope)), spell(call), frozenset({own.by}), local=is_local)
+        name = PathVariable(("call", Identity(call), scope), spell(call), frozenset({own.by}), local=is_local)
         before = None if folder is None or is_local else self.pieces(folder, scope, depth)
         return (name,) if before is None else (*before, "/", name)
 
@@ -259,12 +260,12 @@ class PathNormalizer:
         origins = self.rank_dependence.origins(call, scope)
         function = self.resolver.callee(call, scope)
         if self.rank_dependence.sends(call):
-            return (PathVariable(("call", id(call), id(scope)), spell(call), origins),)
+            return (PathVariable(("call", Identity(call), scope), spell(call), origins),)
         is_pure = function is None and self.results.is_pure(call, scope)
         known = self._given(call, scope, depth) if is_pure or function is not None else ()
         forms = tuple(form for _, form in known)
         certain = is_pure and all(map(all_certain, forms))
-        key: tuple[object, ...] = ("call", id(call), id(scope))
+        key: tuple[object, ...] = ("call", Identity(call), scope)
         found_there: tuple[object, ...] = ()
         if function is not None:
             certain = self._is_followed(function, call, known, depth)
@@ -345,7 +346,7 @@ class PathNormalizer:
         self, expr: m.Name | m.Attribute, scope: Environment, depth: int
     ) -> tuple[Piece, ...] | None:
         if self.rank_dependence.is_sent(expr, scope.function):
-            return (PathVariable(("sent", id(scope.function), spell(expr)), spell(expr)),)
+            return (PathVariable(("sent", scope.function, spell(expr)), spell(expr)),)
         binding = self.rank_tests.known(expr, scope)
         if binding is not None and not self._is_setting(expr, binding, scope):
             return self._bound(binding, expr, depth)
@@ -361,7 +362,7 @@ class PathNormalizer:
                 return base
             return (self._derived("attribute", (base, expr.name), expr, scope),)
         name = qualified_name(self.resolver.symbol(expr, scope)) or expr.id
-        divided = self.dealt.is_data(expr.id)
+        divided = self.work_items.is_data(expr.id)
         return (PathVariable(("name", name), expr.id, is_replicated=not divided, is_work_item=divided),)
 
     def _is_setting(self, expr: m.Name | m.Attribute, binding: Binding, scope: Environment) -> bool:
@@ -382,12 +383,12 @@ class PathNormalizer:
             case Expression(expr=value, scope=scope) if _is_path_like(value):
                 return self.pieces(value, scope, depth + 1)
             case Expression(expr=value, scope=scope):
-                key: tuple[object, ...] = ("value", id(value), id(scope))
+                key: tuple[object, ...] = ("value", Identity(value), scope)
                 origins = self.rank_dependence.origins(value, scope)
                 return (PathVariable(key, name, origins, is_replicated=False, definition=binding),)
             case Argument(function=function, parameter=parameter):
-                key = ("parameter", id(function), parameter.name)
-                divided = self.dealt.is_data_of(binding)
+                key = ("parameter", function, parameter.name)
+                divided = self.work_items.is_data_of(binding)
                 return (
                     PathVariable(
                         key, name, is_replicated=not divided, parameter=parameter.name, is_work_item=divided
@@ -403,18 +404,18 @@ class PathNormalizer:
             case UnpackedPart(whole=Expression(expr=whole)) if not (
                 self.rank_dependence.origins_of(binding) or isinstance(whole, m.Call)
             ):
-                return self.dealt.part(binding, expr)
+                return self.work_items.part(binding, expr)
             case _:
                 origins = self.rank_dependence.origins_of(binding)
                 options = self._options(binding, expr, depth + 1)
                 certain = (
-                    self._rounds.are_equal(binding)
+                    self._loop_ranges.are_equal(binding)
                     if isinstance(binding, IterationElement)
                     else (bool(options) and all(map(all_certain, options)))
                 )
                 varies = isinstance(binding, IterationElement) and not certain
                 sources = handed_in(piece for form in options for piece in form or ())
-                bound = self._one_of(binding, depth + 1) or (BOUND, id(binding), name, sources)
+                bound = self._one_of(binding, depth + 1) or (BOUND, binding, name, sources)
                 return (PathVariable(bound, name, origins, certain, is_work_item=varies, definition=binding),)
 
     def _one_of(self, binding: Binding, depth: int) -> tuple[object, ...] | None:
@@ -447,7 +448,7 @@ class PathNormalizer:
 
     def parameter_of(self, symbol: PathVariable, function: LinkedFunction) -> m.Parameter | None:
         """Find the parameter of `function` that a symbol stands for."""
-        if not symbol.parameter or symbol.key[1] != id(function):
+        if not symbol.parameter or symbol.key[1] != function:
             return None
         return function.parameters.get(symbol.parameter)
 

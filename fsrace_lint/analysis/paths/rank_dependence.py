@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.paths.abstract_path import NO_ORIGINS, RANK_ALONE
-from fsrace_lint.analysis.program.symbols import is_property
 from fsrace_lint.analysis.values.abstract_values import (
     ConditionalValue,
     ContextResult,
@@ -16,15 +15,16 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.call_arguments import given
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.symbols import is_property
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import Origins
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 # What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
 _READING: Final = frozenset(
@@ -45,9 +45,6 @@ class RankDependence:
         self.resolver = rank_tests.resolver
         self.interpretation = rank_tests.interpretation
         self.catalog = catalog = rank_tests.catalog
-        self._answers: QueryCache[tuple[int, int], Origins] = QueryCache(NO_ORIGINS)
-        self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
-        self._sent: dict[LinkedFunction, frozenset[str]] = {}
         self.sources = frozenset(
             name.rpartition(".")[2]
             for name in catalog.names("collective")
@@ -66,6 +63,7 @@ class RankDependence:
         """
         return bool(self.origins(expr, scope))
 
+    @query(provisional=NO_ORIGINS)
     def origins(self, expr: m.Expr, scope: Environment) -> Origins:
         """Tell by what the value of an expression differs from process to process.
 
@@ -77,9 +75,7 @@ class RankDependence:
             `rank`, and the origins of the catalog; empty where the value is the same everywhere.
             What a test of a rank comes to is no name of one's own: many processes share it.
         """
-        key = (id(expr), id(scope))
-        self._kept[key] = expr, scope
-        return self._answers.get(key, lambda: self._find(expr, scope) or NO_ORIGINS)
+        return self._find(expr, scope) or NO_ORIGINS
 
     def _find(self, expr: m.Expr, scope: Environment) -> Origins:
         rank = self.rank_tests.rank_scope(expr, scope)
@@ -114,15 +110,14 @@ class RankDependence:
 
     def agrees(self, function: LinkedFunction) -> bool:
         """Tell whether a function, by its own calls, sends to all processes what one of them has."""
-        return not self.sources.isdisjoint(function.facts.mentions)
+        return not self.sources.isdisjoint(function.facts.referenced_names)
 
     def is_sent(self, expr: m.Expr, function: LinkedFunction) -> bool:
         """Tell whether a variable of a function holds what one process has sent to all others."""
-        if function not in self._sent:
-            self._sent[function] = self._sent_in(function) if self.agrees(function) else _NOTHING
-        sent = self._sent[function]
+        sent = self._sent_in(function) if self.agrees(function) else _NOTHING
         return bool(sent) and variable_of(expr) in sent
 
+    @query
     def _sent_in(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function gives to a broadcast."""
         sending = [

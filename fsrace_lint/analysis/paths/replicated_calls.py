@@ -6,18 +6,17 @@ file system takes. What such a function reads is what it is given, and what lies
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 2
 _PLAIN: Final = frozenset(
@@ -54,7 +53,6 @@ class ReplicatedCalls:
         self.resolver = resolver
         self.interpretation = resolver.interpretation
         self.catalog = resolver.catalog
-        self._known: QueryCache[tuple[LinkedFunction, int], bool] = QueryCache(unknown=False)
 
     def is_pure(self, call: m.Call, scope: Environment) -> bool:
         """Tell whether what a call gives follows from what it is given; it leads into no function here."""
@@ -71,13 +69,12 @@ class ReplicatedCalls:
         Returns:
             False also where a call in it is not known.
         """
-        if depth > _DEEPEST:
-            return False
-        return self._known.get((function, depth), lambda: self._find(function, depth))
+        return depth <= _DEEPEST and self._find(function, depth)
 
+    @query(provisional=False)
     def _find(self, function: LinkedFunction, depth: int) -> bool:
         facts = function.facts
-        if facts.is_generator or not self._telling.isdisjoint(facts.mentions):
+        if facts.is_generator or not self._telling.isdisjoint(facts.referenced_names):
             return False
         return all(
             self._gives_the_same(call_site, depth) for call_site in self.interpretation.call_sites(function)
@@ -94,7 +91,7 @@ class ReplicatedCalls:
     def _name(self, call: m.Call, scope: Environment) -> str:
         return self.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
 
-    @functools.cached_property
+    @lazy
     def _telling(self) -> frozenset[str]:
         """The identifiers of what differs from process to process."""
         kinds = (self.catalog.last_names[kind] for kind in ("rank", "guard", "private"))

@@ -17,14 +17,15 @@ from fsrace_lint.analysis.values.abstract_values import (
 )
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
+from fsrace_lint.syntax.identity import Identity
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
 _NUMBERED: Final = ("_id", "_idx")
@@ -71,20 +72,24 @@ class WorkItems:
             return None
         return (
             PathVariable(
-                (PART, id(expr)), spell(expr), is_replicated=False, is_work_item=True, definition=binding
+                (PART, Identity(expr)),
+                spell(expr),
+                is_replicated=False,
+                is_work_item=True,
+                definition=binding,
             ),
         )
 
     def parameters(self, binding: Binding, function: LinkedFunction) -> Iterator[m.Parameter]:
         """Give the parameters of a function from which a value is made; its object is none of them."""
         waiting = [binding]
-        seen: dict[int, Binding] = {}  # held on to, so that no id is given to another one
+        seen: set[Identity[object]] = set()
         while waiting and len(seen) < _MOST:
             here = waiting.pop()
-            key = id(here.expr if isinstance(here, Expression) else here)
+            key: Identity[object] = Identity(here.expr if isinstance(here, Expression) else here)
             if key in seen:
                 continue
-            seen[key] = here
+            seen.add(key)
             match here:
                 case Argument(function=own, parameter=parameter) if own is function:
                     if not (function.takes_object and parameter is function.facts.parameters[0]):

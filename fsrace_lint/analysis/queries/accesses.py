@@ -27,7 +27,7 @@ class AccessQueries(Linked):
 
     def accesses(self, *ops: Op) -> Iterator[Access]:
         """Give the sites of some operations where they stand, file by file in the order of the code."""
-        return (access for access in self.each_acting(self._found.direct) if access.op in ops)
+        return (access for access in self.each_acting(self._accesses.direct) if access.op in ops)
 
     def instantiated(self, *ops: Op) -> Iterator[Access]:
         """Give the sites of some operations where their path is decided.
@@ -35,7 +35,7 @@ class AccessQueries(Linked):
         A function that writes the path it is given is no site of its own where
         its callers are known: each call of it is one.
         """
-        return (access for access in self.each_acting(self._found.instantiated) if access.op in ops)
+        return (access for access in self.each_acting(self._accesses.instantiated) if access.op in ops)
 
     def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[ExistenceCheck, Access]]:
         """Give the sites that are reached only after an existence test of their path.
@@ -109,7 +109,7 @@ class AccessQueries(Linked):
         before = (
             probe
             for call_site in (*access.inlined_chain, *access.call_chain)
-            for probe in self._found.tests.before(call_site)
+            for probe in self._accesses.tests.before(call_site)
         )
         return ordered and any(probe.found_missing for probe in before)
 
@@ -126,18 +126,18 @@ class AccessQueries(Linked):
 
     def stands_among_processes(self, access: Access) -> bool:
         """Tell whether several processes may run a site, and its file shows that there are several."""
-        shown = self._found.evidences.is_shown_in_file
+        shown = self._accesses.evidence.is_shown_in_file
         return access.evidence is not Evidence.NONE and shown(access.call_site.function)
 
     def created_beside(self, probe: ExistenceCheck, access: Access) -> Iterator[Access]:
         """Give what is made after the same test as a site, in the same folder, with no test of its own."""
-        for other in self._found.all_accesses(access.call_site.function):
+        for other in self._accesses.all_accesses(access.call_site.function):
             if (
                 other.call_site is not access.call_site
                 and other.op == access.op
                 and self._missing(other) is None
                 and _are_siblings(probe.path, other.path)
-                and any(before.span == probe.span for before in self._found.tests.before(other.call_site))
+                and any(before.span == probe.span for before in self._accesses.tests.before(other.call_site))
             ):
                 yield other
 
@@ -151,7 +151,7 @@ class AccessQueries(Linked):
         Yields:
             The two sites; each second one with the nearest that comes before it.
         """
-        for found in self.each_acting(lambda function: (self._found.all_accesses(function),)):
+        for found in self.each_acting(lambda function: (self._accesses.all_accesses(function),)):
             for index, access in enumerate(found):
                 if access.op in then:
                     before = (other for other in reversed(found[:index]) if other.op in first)
@@ -173,16 +173,16 @@ class AccessQueries(Linked):
             return access
         place = Place(before.call_site.function.module.path, before.span)
         sign = ConcurrencyMarker(place, f"{before.callee} lets one process alone make it")
-        return replace(access, trace=lambda: ConcurrencyTrace(Evidence.EVIDENT, (), sign))
+        return replace(access, shown=ConcurrencyTrace(Evidence.EVIDENT, (), sign))
 
     def shown_by_one(self, access: Access) -> Access:
         """Give a site as evident where one of several processes evidently comes to it, alone or not."""
         if access.evidence is Evidence.EVIDENT:
             return access
-        trace = self._found.evidences.trace(access.call_site, by_one=True)
+        trace = self._accesses.evidence.trace(access.call_site, by_one=True)
         if trace.evidence is not Evidence.EVIDENT:
             return access
-        return replace(access, trace=lambda: ConcurrencyTrace(Evidence.EVIDENT, (), trace.marker))
+        return replace(access, shown=ConcurrencyTrace(Evidence.EVIDENT, (), trace.marker))
 
     def resets(self) -> Iterator[tuple[Access, Access]]:
         """Give the deletes of what the same function then makes a directory again, and what makes it."""
@@ -192,21 +192,21 @@ class AccessQueries(Linked):
 
     def _everywhere(self, ops: Container[Op]) -> Iterator[Access]:
         """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
-        return (access for access in self.each_acting(self._found.all_accesses) if access.op in ops)
+        return (access for access in self.each_acting(self._accesses.all_accesses) if access.op in ops)
 
     def _nearest(
         self, call_site: CallSite, path: AbstractPath | None, *, absent: bool | None = None
     ) -> ExistenceCheck | None:
         probes = (
             probe
-            for probe in self._found.tests.before(call_site)
+            for probe in self._accesses.tests.before(call_site)
             if absent is None or probe.found_missing == absent
         )
         return next((probe for probe in probes if related(probe.path, path)), None)
 
     def _missing(self, access: Access) -> ExistenceCheck | None:
         """Give the nearest test before a site that found missing what it makes."""
-        probes = tuple(self._found.tests.before(access.call_site))
+        probes = tuple(self._accesses.tests.before(access.call_site))
         if any(
             not probe.found_missing and probe.asks_presence and probe.path == access.path for probe in probes
         ):
@@ -227,7 +227,7 @@ class AccessQueries(Linked):
             stands, else where its path is decided.
         """
         for access in self.instantiated(*ops):
-            yield self._found.tests.wanting(access), access
+            yield self._accesses.tests.wanting(access), access
 
     def _at_origin(self, access: Access) -> Access:
         """Give a site as it stands where it is done, before its path is decided."""
@@ -236,20 +236,20 @@ class AccessQueries(Linked):
 
     def cache_test_of(self, access: Access) -> ExistenceCheck | None:
         """Give the nearest test before a site that makes what it found missing, also by a helper."""
-        return self._found.tests.wanting(access)
+        return self._accesses.tests.wanting(access)
 
     def moved_after(self, access: Access) -> Iterator[Access]:
         """Give the moves of what a site has made in its function, as they look from where it arrives."""
-        for rename in self._found.direct(access.call_site.function):
+        for rename in self._accesses.direct(access.call_site.function):
             if rename.op != "rename" or rename.path is None or access.path is None:
                 continue
-            arrival = self._found.arrival(rename)
+            arrival = self._accesses.arrival(rename)
             if rename.path.is_within(access.path) and arrival is not None:
                 yield arrival
 
     def file_deleted_for(self, access: Access) -> Access | None:
         """Give the delete of a file in whose place a site puts something; it fails where a directory is."""
-        for other in self._found.direct(access.call_site.function):
+        for other in self._accesses.direct(access.call_site.function):
             plain = other.op == "delete" and not other.operation.tree and other.path is not None
             if plain and other.path == access.path and access.comes_after(other):
                 return None if other.tolerates("FileNotFoundError") else other
@@ -263,7 +263,7 @@ class AccessQueries(Linked):
             and seen.path is not None
             and seen.path.is_within(rename.path)
             for seen in (access, self._at_origin(access))
-            for rename in self._found.direct(seen.call_site.function)
+            for rename in self._accesses.direct(seen.call_site.function)
         )
 
 

@@ -8,6 +8,7 @@ from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.paths.abstract_path import RANK_ALONE, AbstractPath
 from fsrace_lint.analysis.queries.accesses import AccessQueries
+from fsrace_lint.engine.query import query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.paths.abstract_path import Origins
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class FileQueries(AccessQueries):
@@ -50,7 +52,7 @@ class FileQueries(AccessQueries):
 
     def name_of(self, access: Access) -> FileName:
         """Tell what the path of a site is for, as far as its name tells."""
-        return self._names.of(access)
+        return self._file_names.of(access)
 
     def origins(self, access: Access) -> Origins:
         """Tell by what the path of a site differs from process to process, also of one not followed."""
@@ -82,7 +84,7 @@ class FileQueries(AccessQueries):
             access for access in self.accesses("write", "copy") if access.locked or self._is_named(access)
         )
         open_ = (
-            access for access in self._everywhere({"write", "copy"}) if self._found.is_parametric(access)
+            access for access in self._everywhere({"write", "copy"}) if self._accesses.is_parametric(access)
         )
         tested = (s for s in open_ if self.probe_of_itself(s) is not None and not self._is_tested_below(s))
         yield from filter(self.is_in_place, dict.fromkeys((*decided, *standing, *tested)))
@@ -95,7 +97,9 @@ class FileQueries(AccessQueries):
     def _is_named(self, access: Access) -> bool:
         """Tell whether callers decide the folder of a site, and it the file in it."""
         return (
-            access.path is not None and access.path.names_its_last_part and self._found.is_parametric(access)
+            access.path is not None
+            and access.path.names_its_last_part
+            and self._accesses.is_parametric(access)
         )
 
     def is_in_place(self, access: Access) -> bool:
@@ -108,15 +112,16 @@ class FileQueries(AccessQueries):
     def renamed_later(self, access: Access) -> Access | None:
         """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
         function = access.call_site.function
-        if function not in self._renames:
-            found = self._found.all_accesses(function)
-            self._renames[function] = tuple(other for other in found if other.op == "rename")
-        later = (other for other in self._renames[function] if other.comes_after(access))
+        later = (other for other in self._renames(function) if other.comes_after(access))
         return next((other for other in later if _lies_in(access, other)), None)
+
+    @query
+    def _renames(self, function: LinkedFunction) -> tuple[Access, ...]:
+        return tuple(other for other in self._accesses.all_accesses(function) if other.op == "rename")
 
     def made_before(self, moved: Access) -> bool:
         """Tell whether what a rename moves was made there by several processes, which is what is at fault."""
-        seen = self._found.all_accesses(moved.call_site.function) if moved.op == "rename" else ()
+        seen = self._accesses.all_accesses(moved.call_site.function) if moved.op == "rename" else ()
         made = (access for access in seen if access.op in {"write", "copy", "download"})
         return any(
             moved.comes_after(access) and _lies_in(access, moved) and self.is_raced(access) for access in made
@@ -126,7 +131,7 @@ class FileQueries(AccessQueries):
         """Give the delete, later in the same function, of what a site makes."""
         later = (
             other
-            for other in self._found.direct(access.call_site.function)
+            for other in self._accesses.direct(access.call_site.function)
             if other.op == "delete" and other.comes_after(access) and other.path is not None
         )
         return next((delete for delete in later if delete.path == access.path), None)
@@ -143,7 +148,7 @@ class FileQueries(AccessQueries):
         made = self.made_by(access)
         earlier = (
             other
-            for other in self._found.direct(access.call_site.function)
+            for other in self._accesses.direct(access.call_site.function)
             if other.op in {"delete", "rename"}
             and access.comes_after(other)
             and other.operation.api != "shutil.rmtree"
@@ -169,11 +174,11 @@ class FileQueries(AccessQueries):
     def is_for_a_cache(self, access: Access) -> bool:
         """Tell whether a site makes, under another name, what a test before it found missing."""
         rename = self.renamed_later(access)
-        made = None if rename is None else self._found.arrival(rename)
+        made = None if rename is None else self._accesses.arrival(rename)
         is_known = made is not None and made.path is not None and not made.path.has_work_item
         if access.path is not None and access.path.has_work_item:
             return False
-        if made is not None and is_known and self._found.tests.wanting(made) is not None:
+        if made is not None and is_known and self._accesses.tests.wanting(made) is not None:
             return True
         return access.callee_access is not None and self.is_for_a_cache(access.callee_access)
 

@@ -25,15 +25,17 @@ from fsrace_lint.analysis.synchronization.rank_divergence import Divergences
 from fsrace_lint.analysis.synchronization.sleeps import Sleeps
 from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
 from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPairs
+from fsrace_lint.engine.parallel.progress import SILENT
+from fsrace_lint.engine.query import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.callgraph.retained import Retained
-    from fsrace_lint.analysis.program.modules import LinkedFunction, Module
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.engine.name_index import NameIndex
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.engine.parallel.progress import Observer
+    from fsrace_lint.program.modules import LinkedFunction, Module
+    from fsrace_lint.program.name_index import NameIndex
 
 Found = TypeVar("Found")
 
@@ -48,11 +50,12 @@ class Linked:
         targets: Iterable[str] | None = None,
         also: Mapping[str, Module | None] | None = None,
         storage: Storage | None = None,
-        pulse: Callable[[], None] | None = None,
+        observer: Observer = SILENT,
         *,
-        asks_few: bool = False,
+        targeted: bool = False,
+        exhaustive: bool = False,
         heads: NameIndex | None = None,
-        retained: Retained | None = None,
+        dependencies: Dependencies | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -62,34 +65,40 @@ class Linked:
             targets: The relative paths of the files to report on; all where None.
             also: Further relative paths under which modules can be imported.
             storage: What the user says of the filesystems.
-            pulse: Called before a function is followed; what it raises ends the work.
-            asks_few: Whether few of the files will be asked about; the answers are the same.
+            observer: Hears of each function before it is interpreted; what it raises ends the work.
+            targeted: Whether few of the files will be asked about; the results are the same.
+            exhaustive: Whether everything is looked at, and not what may be relevant alone; the results
+                are the same.
             heads: The heads of the modules in the same order, if somebody has them already.
-            retained: What is known of an earlier state of the project. Modules of files that have not
-                changed are the same objects as there; then nothing else may be asked of that state.
+            dependencies: Notes the inputs of what is found, if somebody asks for them.
         """
         self.storage = storage or Storage()
-        how: dict[str, Any] = {"asks_few": asks_few, "heads": heads, "retained": retained}
-        self.flows = FunctionFlows(modules, catalog, also or {}, pulse, **how)
+        how: dict[str, Any] = {
+            "targeted": targeted,
+            "exhaustive": exhaustive,
+            "heads": heads,
+            "dependencies": dependencies,
+        }
+        self.flows = FunctionFlows(modules, catalog, also or {}, observer, **how)
         self.entry_states = EntryStates(self.flows)
-        self._found = Accesses(self.entry_states, self.storage)
-        self._names = FileNames(self.entry_states)
-        self._groups = BeforeInit(self.entry_states)
-        self._idioms = Idioms(self.entry_states, self._groups)
-        self._misuses = MisusedHelpers(self.entry_states, self._found)
-        self._renames: dict[LinkedFunction, tuple[Access, ...]] = {}
-        self._silences = Explanations(self.entry_states)
-        self.sequences = EventSequences(self._found, TaintAnalysis(self.entry_states, self._found.effects))
-        self._divergences, self._orders = Divergences(self.sequences), UnorderedPairs(self.sequences)
-        self._elsewhere = NodeVisibility(self._found, self.sequences)
-        self._per_node = PerNode(self._found)
-        self._polls = Polling(self._found)
-        self._pauses = Sleeps(self.sequences, self._polls.limits)
-        self._locks = Locks(self.entry_states, self._found)
-        self._lock_misuses = LockMisuses(self._locks, self._found.tests, self.sequences)
-        self._vanishings = VanishingFiles(self._found)
-        self._markers = LockFiles(self._found)
-        self._acting: dict[Module, tuple[LinkedFunction, ...]] = {}
+        self._accesses = Accesses(self.entry_states, self.storage)
+        self._file_names = FileNames(self.entry_states)
+        self._before_init = BeforeInit(self.entry_states)
+        self._idioms = Idioms(self.entry_states, self._before_init)
+        self._misused_helpers = MisusedHelpers(self.entry_states, self._accesses)
+        self._explanations = Explanations(self.entry_states)
+        self.sequences = EventSequences(
+            self._accesses, TaintAnalysis(self.entry_states, self._accesses.effects)
+        )
+        self._divergences, self._unordered_pairs = Divergences(self.sequences), UnorderedPairs(self.sequences)
+        self._node_visibility = NodeVisibility(self._accesses, self.sequences)
+        self._per_node = PerNode(self._accesses)
+        self._polling = Polling(self._accesses)
+        self._sleeps = Sleeps(self.sequences, self._polling.limits)
+        self._locks = Locks(self.entry_states, self._accesses)
+        self._lock_misuses = LockMisuses(self._locks, self._accesses.tests, self.sequences)
+        self._vanishings = VanishingFiles(self._accesses)
+        self._lock_files = LockFiles(self._accesses)
         wanted = None if targets is None else frozenset(targets)
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
@@ -102,12 +111,14 @@ class Linked:
     def each_acting(self, find: Callable[[LinkedFunction], Iterable[Found]]) -> Iterator[Found]:
         """Give the same where it can only be found in functions that lead to an act or a meeting."""
         for module in self.targets:
-            if module not in self._acting:
-                found = (
-                    f
-                    for f in module.functions
-                    if self._found.may_reach_access(f) or self.sequences.may_reach_sync_point(f)
-                )
-                self._acting[module] = tuple(found)
-            for function in self._acting[module]:
+            for function in self._acting(module):
                 yield from find(function)
+
+    @query
+    def _acting(self, module: Module) -> tuple[LinkedFunction, ...]:
+        found, sequences = self._accesses, self.sequences
+        return tuple(
+            each
+            for each in module.functions
+            if found.may_reach_access(each) or sequences.may_reach_sync_point(each)
+        )

@@ -24,7 +24,7 @@ class LockQueries(AccessQueries):
     def guarded(self, lock: Lock) -> Iterator[Access]:
         """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
         function = lock.access.call_site.function
-        operations = dict.fromkeys((*self._found.direct(function), *self._found.instantiated(function)))
+        operations = dict.fromkeys((*self._accesses.direct(function), *self._accesses.instantiated(function)))
         return (access for access in operations if self._locks.is_held(lock, access.call_site))
 
     def locks_what_it_opens(self, access: Access) -> bool:
@@ -86,4 +86,4 @@ class LockQueries(AccessQueries):
 
     def claims(self) -> Iterator[LockFileCheck]:
         """Give the lock files that code of the project creates after it looked for them."""
-        yield from self.each_acting(self._markers.claims)
+        yield from self.each_acting(self._lock_files.claims)

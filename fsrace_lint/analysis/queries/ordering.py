@@ -62,7 +62,7 @@ class OrderingQueries(AccessQueries):
 
     def unordered(self) -> Iterator[UnorderedPair]:
         """Give acts of one process and of others on one path that nothing orders."""
-        yield from self.each_acting(self._orders.of)
+        yield from self.each_acting(self._unordered_pairs.of)
 
     def vanishing(self) -> Iterator[VanishingFile]:
         """Give the reads of what was there, and what code of the project takes away."""
@@ -91,11 +91,11 @@ class OrderingQueries(AccessQueries):
 
     def absences(self) -> Iterator[Absence]:
         """Give what one process makes on its node and those of others use, in the order of the code."""
-        yield from self.each_acting(self._elsewhere.of)
+        yield from self.each_acting(self._node_visibility.of)
 
     def polls(self) -> Iterator[Poll]:
         """Give the waits for a path by looking again and again, file by file in the order of the code."""
-        yield from self.each(self._polls.of)
+        yield from self.each(self._polling.of)
 
     def is_awaited(self, access: Access) -> bool:
         """Tell whether processes wait for the file of a site before they make it: then they share it."""
@@ -104,17 +104,17 @@ class OrderingQueries(AccessQueries):
             poll.is_for_presence
             and root.comes_after(poll.access)
             and are_one_after_another(poll.access, root)
-            for poll in self._polls.of(root.call_site.function)
+            for poll in self._polling.of(root.call_site.function)
         )
 
     def sleeps(self) -> Iterator[Sleep]:
         """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
-        yield from self.each(self._pauses.of)
+        yield from self.each(self._sleeps.of)
 
     def tests_before_init(self, *ops: Op) -> Iterator[TestBeforeInit]:
         """Give the sites that only the first process should reach, and all reach for want of a group."""
         for access in self.accesses(*ops):
-            vain = self._groups.vain_test(access)
+            vain = self._before_init.vain_test(access)
             if vain is not None:
                 yield vain
 
@@ -137,8 +137,8 @@ class OrderingQueries(AccessQueries):
 
     def never_entered(self) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it; `subject` is what it does."""
-        yield from self.each(self._misuses.never_entered)
+        yield from self.each(self._misused_helpers.never_entered)
 
     def eager(self) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function in one process."""
-        yield from self.each(self._misuses.eager)
+        yield from self.each(self._misused_helpers.eager)

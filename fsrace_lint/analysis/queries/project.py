@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.program.modules import Module
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.program.modules import Module
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "rename", "download"})
 """The operations that rules ask for with `exposed`, and not where they stand."""
@@ -37,18 +37,18 @@ class Project(FileQueries, LockQueries, OrderingQueries):
         """
         for module in self.targets:
             for function in module.functions:
-                direct = self._found.direct(function)
-                seen = (access for access in self._found.instantiated(function) if access not in direct)
+                direct = self._accesses.direct(function)
+                seen = (access for access in self._accesses.instantiated(function) if access not in direct)
                 at_calls = (access for access in seen if access.op in JUDGED_AT_CALLS)
                 for access in sorted((*direct, *at_calls), key=lambda access: access.span):
                     if access.span not in reported:
                         yield access, self._reason(access)
 
     def _reason(self, access: Access) -> Reason:
-        reason = self._silences.reason(access)
+        reason = self._explanations.reason(access)
         if reason.is_weak and access.op == "write" and self.is_lock_file(access):
             return Reason("lock", f"{access.path_source} is a lock, or is locked once it is open")
-        if reason.is_weak and access.op in JUDGED_AT_CALLS and self._found.is_parametric(access):
+        if reason.is_weak and access.op in JUDGED_AT_CALLS and self._accesses.is_parametric(access):
             call_site = self.entry_states.callers(access.call_site.function)[0].call_site
             place = Place(call_site.function.module.path, call_site.call.span)
             return Reason("callers", "its path is decided where it is called, and judged there", place)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.program.symbols import as_function, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -17,17 +16,18 @@ from fsrace_lint.analysis.values.abstract_values import (
 )
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query import recursive_query
+from fsrace_lint.program.symbols import as_function, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.analysis.values.resolve import Resolver
-    from fsrace_lint.engine.depth_budget import BudgetedCache
-    from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
+    from fsrace_lint.engine.cycles import CombinedCycles, CycleDetector
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 _DEEPEST: Final = 12
 _GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
@@ -56,8 +56,8 @@ class RankSources:
         self.resolver = resolver
         self.interpretation = resolver.interpretation
         self.catalog = resolver.catalog
-        self.budget = DepthBudget(_DEEPEST, cycles, resolver.budget.dependencies)
-        self._ranks: BudgetedCache[Binding, str | None] = self.budget.cache(None)
+        self.budget = DepthBudget(_DEEPEST, cycles)
+        self.dependencies = resolver.dependencies
 
     def rank_scope(self, expr: m.Expr, scope: Environment, depth: int = 0) -> str | None:
         """Tell whether an expression is the number of this process.
@@ -240,12 +240,8 @@ class RankSources:
             case _:
                 return False
 
+    @recursive_query(beyond=None)
     def _bound_rank(self, binding: Binding, depth: int) -> str | None:
-        if self.budget.exhausted(depth):
-            return None
-        return self._ranks.get(binding, depth, lambda: self._rank_of(binding, depth))
-
-    def _rank_of(self, binding: Binding, depth: int) -> str | None:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.rank_scope(expr, scope, depth + 1)

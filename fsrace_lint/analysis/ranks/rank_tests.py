@@ -15,7 +15,6 @@ from fsrace_lint.analysis.dataflow.rank_partition import (
     is_first,
     union,
 )
-from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, RankSources, as_attribute
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
@@ -25,17 +24,16 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
 )
 from fsrace_lint.analysis.values.constants import constant_passed
+from fsrace_lint.engine.query import recursive_query
+from fsrace_lint.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
-    from fsrace_lint.analysis.values.resolve import Resolver
     from fsrace_lint.catalog.entries import Guard
-    from fsrace_lint.engine.depth_budget import BudgetedCache
-    from fsrace_lint.engine.query_cache import CombinedCycles, CycleDetector
+    from fsrace_lint.program.modules import LinkedFunction
 
 _MIRRORED: Final = {
     "<": ">",
@@ -51,11 +49,6 @@ _MIRRORED: Final = {
 
 class RankTests(RankSources):
     """Reads rank tests in the scopes of a project, by the code of each function alone."""
-
-    def __init__(self, resolver: Resolver, cycles: CycleDetector | CombinedCycles) -> None:
-        """Prepare for a project, as `RankSources` does."""
-        super().__init__(resolver, cycles)
-        self._partitions: BudgetedCache[Binding, RankPartition] = self.budget.cache(UNPARTITIONED)
 
     def partition_of_parameter(self, _argument: Argument) -> RankPartition:
         """Return who can be passed something true for a parameter, and who something false; anybody."""
@@ -166,12 +159,8 @@ class RankTests(RankSources):
             return TOP, MAIN
         return UNPARTITIONED
 
+    @recursive_query(beyond=UNPARTITIONED)
     def _bound_split(self, binding: Binding, depth: int) -> RankPartition:
-        if self.budget.exhausted(depth):
-            return UNPARTITIONED
-        return self._partitions.get(binding, depth, lambda: self._split_of(binding, depth))
-
-    def _split_of(self, binding: Binding, depth: int) -> RankPartition:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.partition(expr, scope, depth + 1)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from fsrace_lint.analysis.accesses.explanation_places import place_of
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import TOP, Runs, runs
-from fsrace_lint.analysis.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT, as_attribute
 from fsrace_lint.analysis.synchronization.model import TestBeforeInit
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.unparse import spell
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 12
 _HELPERS_DEPTH: Final = 2
@@ -50,8 +51,6 @@ class BeforeInit:
         self.flows = entry_states.flows
         self.catalog = entry_states.catalog
         self._exists = False
-        self._may_creates: dict[tuple[LinkedFunction, int], bool] = {}
-        self._creating: dict[tuple[LinkedFunction, int], bool] = {}
 
     def vain_test(self, access: Access) -> TestBeforeInit | None:
         """Find the test that is meant to keep all processes but one from a site, and keeps none.
@@ -127,12 +126,10 @@ class BeforeInit:
         callee = as_function(entity)
         return callee is not None and depth < _HELPERS_DEPTH and self._may_create_in(callee, depth + 1)
 
+    @query
     def _may_create_in(self, function: LinkedFunction, depth: int) -> bool:
-        key = function, depth
-        if key not in self._may_creates:
-            call_sites = self.flows.call_sites(function)
-            self._may_creates[key] = any(self._may_create(call_site, depth) for call_site in call_sites)
-        return self._may_creates[key]
+        call_sites = self.flows.call_sites(function)
+        return any(self._may_create(call_site, depth) for call_site in call_sites)
 
     def _creates(self, call_site: CallSite, depth: int) -> bool:
         """Tell whether a call creates the process group, and not only if there is none."""
@@ -145,12 +142,10 @@ class BeforeInit:
             creates = callee is not None and depth < _HELPERS_DEPTH and self._creates_in(callee, depth + 1)
         return creates and not any(map(self._asks_for_the_group, call_site.state.conditions))
 
+    @query
     def _creates_in(self, function: LinkedFunction, depth: int) -> bool:
-        key = function, depth
-        if key not in self._creating:
-            call_sites = self.flows.call_sites(function)
-            self._creating[key] = any(self._creates(call_site, depth) for call_site in call_sites)
-        return self._creating[key]
+        call_sites = self.flows.call_sites(function)
+        return any(self._creates(call_site, depth) for call_site in call_sites)
 
     def _asks_for_the_group(self, literal: PathCondition) -> bool:
         """Tell whether a test comes out otherwise once there is a group."""

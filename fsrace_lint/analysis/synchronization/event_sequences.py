@@ -6,7 +6,6 @@ the project are replaced by what happens there, as it looks from the call.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -19,7 +18,9 @@ from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, 
 from fsrace_lint.analysis.values.call_arguments import arguments_of, given_for, holds
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.catalog import argument
-from fsrace_lint.engine.depth_budget import DepthLimitedCache
+from fsrace_lint.engine.cycles import CycleDetector
+from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query import lazy, query, recursive_query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.reaching_functions import ReachingFunctions
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
     from fsrace_lint.catalog import Op
     from fsrace_lint.catalog.entries import CollectiveSaver
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 4
 _LONGEST: Final = 200
@@ -48,7 +49,7 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
     """One thing that happens in a function: an act, or a meeting of all processes.
 
     `call_site` is the call in the function whose sequence it belongs to, `leaf_call` the
-    one that does it. `comers` are those that come to the call, of all that enter the
+    one that does it. `arriving` are those that come to the call, of all that enter the
     function, and `processes` those of them that do it; `conditions` is what was tested
     before it, from `call_site` down to `leaf_call`. A meeting has its `sync_point`, by which
     all must call the same; it is `certain` where nothing decides over it but whether
@@ -90,11 +91,8 @@ class EventSequences:
         self.flows = accesses.flows
         self.catalog = accesses.flows.catalog
         self.entry_states = accesses.entry_states
-        self.differences = differences
-        self._found: DepthLimitedCache[LinkedFunction, tuple[SequenceItem, ...]] = DepthLimitedCache(
-            (), _DEEPEST
-        )
-        self._standing: dict[LinkedFunction, tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]] = {}
+        self.taint = differences
+        self.budget = DepthBudget(_DEEPEST, CycleDetector())
 
     def may_reach_sync_point(self, function: LinkedFunction) -> bool:
         """Tell whether anything can happen in a function, or in what it calls."""
@@ -104,7 +102,11 @@ class EventSequences:
         """Give what happens in a function and in what it calls, in order."""
         if not self.may_reach_sync_point(function):
             return ()
-        return self._found.get(function, depth, lambda: tuple(self._find(function, depth)))
+        return self._found(function, depth)
+
+    @recursive_query(beyond=())
+    def _found(self, function: LinkedFunction, depth: int) -> tuple[SequenceItem, ...]:
+        return tuple(self._find(function, depth))
 
     def _find(self, function: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
         left = _LONGEST
@@ -115,14 +117,11 @@ class EventSequences:
                 left -= 1
                 yield step
 
+    @query
     def _items(self, function: LinkedFunction) -> tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]:
         """Give the steps that stand in a function, and the calls in it of others that may have some."""
-        if function not in self._standing:
-            call_sites = self.flows.call_sites(function)
-            self._standing[function] = tuple(
-                item for call_site in call_sites for item in self._read(call_site)
-            )
-        return self._standing[function]
+        call_sites = self.flows.call_sites(function)
+        return tuple(item for call_site in call_sites for item in self._read(call_site))
 
     def _read(self, call_site: CallSite) -> Iterator[SequenceItem | tuple[CallSite, LinkedFunction]]:
         called = last_name(call_site.call.function)
@@ -138,7 +137,7 @@ class EventSequences:
             done = replace(
                 self._here(call_site),
                 operation=operation,
-                processes=self.accesses.surroundings.acting(operation, call_site),
+                processes=self.accesses.contexts.acting(operation, call_site),
             )
             yield replace(done, path=self.entry_states.paths.normalize(operation.path, scope))
             if operation.op == "rename" and operation.target is not None:
@@ -223,8 +222,10 @@ class EventSequences:
             return "" if ordinary else called, saver.when == "always"
         collective = self.catalog.find("collective", name)
         always = collective is None or bool(collective.when == "always")
-        meets = self.catalog.is_any(SYNCHRONIZING, name) and (always or not _gives_loaders(call_site.call))
-        return called if meets else "", always
+        synchronizes = self.catalog.is_any(SYNCHRONIZING, name) and (
+            always or not _gives_loaders(call_site.call)
+        )
+        return called if synchronizes else "", always
 
     def access(self, step: SequenceItem) -> Access | None:
         """Give the site of what happens in a function; None for what is no act."""
@@ -249,7 +250,7 @@ class EventSequences:
             return True
         return self.entry_states.rank_tests.partition(literal.test, literal.scope) != (TOP, TOP)
 
-    @functools.cached_property
+    @lazy
     def _leading(self) -> ReachingFunctions:
         """The functions that may lead to an act or a meeting, as far as that is followed."""
         return reaching_functions(self.entry_states, _LEADING, _DEEPEST + 1)

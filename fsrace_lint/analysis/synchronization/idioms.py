@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.rank_partition import is_first
-from fsrace_lint.analysis.program.symbols import ExternalName
 from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.program.symbols import ExternalName
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import unnegated
 from fsrace_lint.syntax.traversal import bound_in, suites, within
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
-    from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.synchronization.before_init import BeforeInit
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import IdiomEntry
+    from fsrace_lint.program.modules import LinkedFunction
+    from fsrace_lint.program.symbols import Symbol
 
 _TESTS: Final = (m.Name, m.Attribute, m.Call, m.Compare)
 _OTHERS: Final = {"!=": "==", "is not": "is", ">": "=="}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import LOOKING
 from fsrace_lint.analysis.dataflow.process_set import Runs, runs
-from fsrace_lint.analysis.program.modules import LinkedFunction
-from fsrace_lint.analysis.program.symbols import as_function, qualified_name
 from fsrace_lint.analysis.synchronization.model import Misuse
 from fsrace_lint.analysis.values.call_arguments import arguments_of, received
+from fsrace_lint.engine.query import lazy
+from fsrace_lint.program.modules import LinkedFunction
+from fsrace_lint.program.relevance import EVERYTHING
+from fsrace_lint.program.symbols import as_function, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.traversal import suites
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.concurrency import Evidence
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.symbols import Symbol
 
 _CONTEXT_MAKERS: Final = frozenset({"contextmanager", "asynccontextmanager"})
 _FUNCTION_KEYWORDS: Final = frozenset({"function", "func", "fn", "f", "callback"})
@@ -41,22 +42,17 @@ class MisusedHelpers:
         self.accesses = accesses
         self.entry_states = entry_states
         self.flows = entry_states.flows
+        self.relevance = self.flows.relevance
         self.catalog = entry_states.catalog
-
-    @functools.cached_property
-    def _any(self) -> frozenset[str] | None:
-        """The names of all functions and classes, where nobody has looked which of them make a context."""
-        return self.entry_states.mentions.denoting if self.flows.asks_few else None
 
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that make a context for several processes and drop it."""
-        if self._any is None and self._contexts.isdisjoint(function.facts.mentions):
+        if not self.relevance.may_use(function, self._contexts):
             return
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
-        known = (self._contexts, self._any or ())
-        bare = {id(call) for call, name in called if any(name in names for names in known)}
+        bare = {call for call, name in called if name in self._contexts}
         for call_site in self.flows.call_sites(function) if bare else ():
-            what = self._entering(call_site) if id(call_site.call) in bare else ""
+            what = self._entering(call_site) if call_site.call in bare else ""
             if what:
                 yield Misuse(call_site, self._evidence(call_site), what)
 
@@ -93,7 +89,7 @@ class MisusedHelpers:
 
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
         """Give the calls that hand the result of a call to what runs a function once."""
-        if not self.flows.asks_few and function not in self._handing:
+        if function not in self._handing:
             return
         for call_site in self.flows.call_sites(function):
             for position, name, value in arguments_of(call_site.call):
@@ -103,30 +99,33 @@ class MisusedHelpers:
                     called = spell(value.function)
                     yield Misuse(call_site, self._evidence(call_site), called, argument=spell(value))
 
-    @functools.cached_property
+    @lazy
     def _contexts(self) -> frozenset[str]:
         """The last names of what may make a context: a framework's, or the project's own."""
+        return self.relevance.filtered(self._find_contexts, EVERYTHING)
+
+    def _find_contexts(self) -> frozenset[str]:
         names = {name for kind in ("first", "lock") for name in self.catalog.last_names[kind]}
-        if self._any is not None:
-            return self.entry_states.mentions.names_of_library(names)
         for module in self.flows.table.modules:
             names.update(function.facts.name for function in module.functions if _makes_context(function))
             names.update(class_.facts.name for class_ in module.classes)
-        return self.entry_states.mentions.names_for(names)
+        return self.relevance.project_names(names)
 
-    @functools.cached_property
+    @lazy
     def _handing(self) -> frozenset[LinkedFunction]:
         """The functions that may hand something to what runs it once."""
-        mentions = self.entry_states.mentions
+        return self.relevance.filtered(self._find_handing, EVERYTHING)
+
+    def _find_handing(self) -> frozenset[LinkedFunction]:
         known = self.catalog.last_names["run-once"] | self.catalog.last_names["decorator"]
-        found = {function for name in mentions.names_of_library(known) for function in mentions.of_name(name)}
+        found = set(self.relevance.using(self.relevance.library_names(known)))
         waiting = [f for module in self.flows.table.modules for f in module.functions if f.facts.runs]
         helpers = dict.fromkeys(waiting)
         while waiting:
             helper = waiting.pop()
             further = [outer for outer in (helper.enclosing,) if outer is not None and outer.index != 0]
             if self._is_once(helper):
-                callers = mentions.of(helper)
+                callers = self.relevance.candidate_callers(helper)
                 found.update(callers)
                 further += callers
             new = dict.fromkeys(each for each in further if each not in helpers)
@@ -140,7 +139,7 @@ class MisusedHelpers:
         return any(runs(given(helper, name)) in _ONCE for name in helper.parameters)
 
     def _evidence(self, call_site: CallSite) -> Evidence:
-        return self.accesses.evidences.trace(call_site).evidence
+        return self.accesses.evidence.trace(call_site).evidence
 
     def _runs_once(self, call_site: CallSite, position: int | None, keyword: str | None) -> bool:
         """Tell whether a call runs what it is given here in one process of the job, or of each node."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from fsrace_lint.analysis.accesses.model import ASKING, Operation, Reach
 from fsrace_lint.analysis.dataflow.process_set import MAIN, Runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
+from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
+    from fsrace_lint.program.modules import LinkedFunction
 
 _NEW: Final = frozenset({"creation"})
 _FETCHING: Final = frozenset({"download", "extract"})
@@ -52,8 +53,6 @@ class NodeVisibility:
         self.sequences = sequences
         self.storage = accesses.storage
         self.entry_states = accesses.entry_states
-        self._on_one_node: dict[LinkedFunction, bool] = {}
-        self._taken: dict[LinkedFunction, frozenset[m.Expr]] = {}
 
     def of(self, function: LinkedFunction) -> Iterator[Absence]:
         """Give what a function makes on one node and uses on all, in the order of the code."""
@@ -101,13 +100,12 @@ class NodeVisibility:
         is_sent = last_name(call.function) in self.accesses.entry_states.rank_dependence.sources
         return is_sent or call in self._of_one(function)
 
+    @query
     def _of_one(self, function: LinkedFunction) -> frozenset[m.Expr]:
         """Give what stands in the code of a function where one item of it is taken, by a constant."""
-        if function not in self._taken:
-            exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
-            items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
-            self._taken[function] = frozenset(i.value for i in items if isinstance(i.index, m.Constant))
-        return self._taken[function]
+        exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
+        items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
+        return frozenset(i.value for i in items if isinstance(i.index, m.Constant))
 
     def _has_its_own(self, access: Access) -> bool:
         """Tell whether each node has the path for itself: it is said, or the processes are on several."""
@@ -115,7 +113,7 @@ class NodeVisibility:
 
     def _may_be_on_a_node(self, access: Access) -> bool:
         """Tell whether a path may be one that only the processes of a node share, by what it is called."""
-        shared = self.accesses.surroundings.shared_by(access.path, access.path_source)
+        shared = self.accesses.contexts.shared_by(access.path, access.path_source)
         return shared is Reach.NODE or self._is_of_data(access)
 
     def _is_of_data(self, access: Access) -> bool:
@@ -165,13 +163,12 @@ class NodeVisibility:
         named = self.storage.named(access.path, access.path_source)
         return self.storage.filesystem == "local" if named is None else not named
 
+    @query
     def _is_one_node(self, function: LinkedFunction) -> bool:
         """Tell whether the processes of a function are started by one that runs on the same node."""
-        if function not in self._on_one_node:
-            above = self.entry_states.upward(function, self.entry_states.callers)
-            edges = (edge for caller in above for edge in self.entry_states.callers(caller))
-            self._on_one_node[function] = any(edge.starts_several for edge in edges)
-        return self._on_one_node[function]
+        above = self.entry_states.upward(function, self.entry_states.callers)
+        edges = (edge for caller in above for edge in self.entry_states.callers(caller))
+        return any(edge.starts_several for edge in edges)
 
 
 def _is_for_one_node(access: Access) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
 
 By = Literal["test", "path", "filesystem"]
 
@@ -92,10 +92,7 @@ class PerNode:
         path = access.path
         private = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
         if access.reach is Reach.PRIVATE:
-            if (
-                path is None
-                or self.accesses.surroundings.shared_by(path, access.path_source) is not Reach.SHARED
-            ):
+            if path is None or self.accesses.contexts.shared_by(path, access.path_source) is not Reach.SHARED:
                 return None
             if private and all(symbol.is_local_rank for symbol in private):
                 return "path" if access.runs_several else None

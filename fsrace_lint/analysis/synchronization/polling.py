@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from fsrace_lint.analysis.accesses.model import ASKING, LOOKING, Reach
 from fsrace_lint.analysis.dataflow.loops import asked_by, calls_in, loops_in
 from fsrace_lint.analysis.dataflow.process_set import Runs
-from fsrace_lint.analysis.program.modules import LinkedFunction
 from fsrace_lint.analysis.synchronization.wait_limits import WaitLimit, WaitLimits
 from fsrace_lint.analysis.values.call_arguments import passed
 from fsrace_lint.catalog.lexicon import says
+from fsrace_lint.engine.query import lazy, query
+from fsrace_lint.program.modules import LinkedFunction
+from fsrace_lint.program.relevance import EVERYTHING
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -89,20 +91,18 @@ class Polling:
         self.flows = accesses.flows
         self.accesses = accesses
         self.limits = WaitLimits(self.entry_states)
-        self.mentions = accesses.entry_states.mentions
+        self.relevance = accesses.flows.relevance
         self._sleeps = self.flows.catalog.last_names["sleep"]
-        self._of_parameters: dict[LinkedFunction, tuple[Poll, ...]] = {}
-        self._waiting: dict[LinkedFunction, _Waiter | None] = {}
 
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
         """Give the polls of a function, in the order of the code."""
         body = function.facts.body if function.facts.has_loop else ()
-        sleeps = not self._sleeps.isdisjoint(function.facts.mentions)
+        sleeps = self.relevance.may_use(function, self._sleeps)
         loops = [loop for loop in loops_in(body) if _is_idle(loop) or (sleeps and self._may_sleep(loop))]
         handed = self._may_hand(function)
         if not loops and not handed:
             return
-        call_sites = {id(call_site.call): call_site for call_site in self.flows.call_sites(function)}
+        call_sites = {call_site.call: call_site for call_site in self.flows.call_sites(function)}
         for loop in loops:
             if self._is_waiting(loop, call_sites):
                 yield from self._of_loop(loop, call_sites)
@@ -114,33 +114,31 @@ class Polling:
         return any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
 
     def _may_hand(self, function: LinkedFunction) -> bool:
-        """Tell whether a function may call one that sleeps, or what waits for a file by itself.
-
-        Where few files are asked about, each that calls something may: to find out takes longer.
-        """
+        """Tell whether a function may call one that sleeps, or what waits for a file by itself."""
         if not function.facts.called:
             return False
-        if self.flows.asks_few:
-            return True
-        return function in self._handing or not self._polling.isdisjoint(function.facts.mentions)
+        return function in self._handing or self.relevance.may_use(function, self._polling)
 
-    @functools.cached_property
+    @lazy
     def _handing(self) -> frozenset[LinkedFunction]:
         """The functions that may call one that sleeps."""
-        mentions = self.mentions
-        sleeping = {function: None for name in sorted(self._sleeps) for function in mentions.of_name(name)}
-        return frozenset(caller for function in sleeping for caller in mentions.of(function))
+        return self.relevance.filtered(self._find_handing, EVERYTHING)
 
-    @functools.cached_property
+    def _find_handing(self) -> frozenset[LinkedFunction]:
+        sleeping = self.relevance.using(self._sleeps)
+        callers = map(self.relevance.candidate_callers, sleeping)
+        return frozenset(itertools.chain.from_iterable(callers))
+
+    @lazy
     def _polling(self) -> frozenset[str]:
         """The last names of what the catalog knows to wait for a file by itself."""
         catalog = self.flows.catalog
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
-        return self.mentions.names_of_library(name.rpartition(".")[2] for name in polling)
+        return self.relevance.library_names(name.rpartition(".")[2] for name in polling)
 
-    def _is_waiting(self, loop: LoopStatement, call_sites: dict[int, CallSite]) -> bool:
+    def _is_waiting(self, loop: LoopStatement, call_sites: dict[m.Call, CallSite]) -> bool:
         """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
-        called = [call_sites[id(call)] for call in calls_in(loop.body) if id(call) in call_sites]
+        called = [call_sites[call] for call in calls_in(loop.body) if call in call_sites]
         operations = [
             self.accesses.effects.operation(call_site.call, call_site.state.scope) for call_site in called
         ]
@@ -150,9 +148,9 @@ class Polling:
             return False
         return _is_idle(loop) or any(self.limits.is_sleep(call_site) for call_site in called)
 
-    def _of_loop(self, loop: LoopStatement, call_sites: dict[int, CallSite]) -> Iterator[Poll]:
+    def _of_loop(self, loop: LoopStatement, call_sites: dict[m.Call, CallSite]) -> Iterator[Poll]:
         for call, truth in asked_by(loop):
-            call_site = call_sites.get(id(call))
+            call_site = call_sites.get(call)
             operation = None if call_site is None else self._look(call, call_site.state.scope)
             if call_site is not None and operation is not None:
                 limit = self.limits.of(loop, call_sites, call)
@@ -233,18 +231,15 @@ class Polling:
         made = any(other.op in {"write", "create"} and access.comes_after(other) for other in others)
         return made and not any(other.op in {"delete", "rename"} for other in others)
 
+    @query
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
         """Give the loops of a function that wait for a path which its callers hand to it."""
-        if self._sleeps.isdisjoint(function.facts.mentions):
+        if not self.relevance.may_use(function, self._sleeps):
             return ()
-        if function not in self._of_parameters:
-            call_sites = {id(call_site.call): call_site for call_site in self.flows.call_sites(function)}
-            loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, call_sites))
-            found = (poll for loop in loops for poll in self._of_loop(loop, call_sites))
-            self._of_parameters[function] = tuple(
-                poll for poll in found if self.accesses.is_parametric(poll.access)
-            )
-        return self._of_parameters[function]
+        call_sites = {call_site.call: call_site for call_site in self.flows.call_sites(function)}
+        loops = (loop for loop in loops_in(function.facts.body) if self._is_waiting(loop, call_sites))
+        found = (poll for loop in loops for poll in self._of_loop(loop, call_sites))
+        return tuple(poll for poll in found if self.accesses.is_parametric(poll.access))
 
     def _handed(self, value: m.Expr, call_site: CallSite) -> Iterator[tuple[Operation, Environment]]:
         """Give the looks of what is handed over: a lambda, a function, or a method of a path."""
@@ -264,16 +259,12 @@ class Polling:
             if operation is not None:
                 yield operation, names
 
+    @query
     def _waiter(self, function: LinkedFunction) -> _Waiter | None:
         """Tell whether a function waits for what it is handed, and how."""
-        if self._sleeps.isdisjoint(function.facts.mentions):
+        if not self.relevance.may_use(function, self._sleeps):
             return None
-        if function not in self._waiting:
-            self._waiting[function] = self._find_waiter(function)
-        return self._waiting[function]
-
-    def _find_waiter(self, function: LinkedFunction) -> _Waiter | None:
-        call_sites = {id(call_site.call): call_site for call_site in self.flows.call_sites(function)}
+        call_sites = {call_site.call: call_site for call_site in self.flows.call_sites(function)}
         for loop in loops_in(function.facts.body):
             for call, truth in asked_by(loop) if self._is_waiting(loop, call_sites) else ():
                 name = call.function.id if isinstance(call.function, m.Name) else ""

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
-from fsrace_lint.analysis.program.symbols import package_of, qualified_name
 from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, names_a_group, sync_points_of
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.files.spans import Place
+from fsrace_lint.program.symbols import package_of, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
 from fsrace_lint.syntax.builtin_exceptions import handles, handles_any
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, FlowResult
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.analysis.synchronization.taint import RankTaint
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.program.modules import LinkedFunction
 
 _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
 _FILE_TESTS: Final = frozenset({"isfile", "is_file"})
@@ -83,7 +83,7 @@ class Divergences:
         self.sequences = sequences
         self.flows = sequences.flows
         self.entry_states = sequences.entry_states
-        self.differences = sequences.differences
+        self.taint = sequences.taint
 
     def of(self, function: LinkedFunction) -> Iterator[Divergence]:
         """Give the meetings of a function that some of those that enter it miss.
@@ -97,7 +97,7 @@ class Divergences:
         flow = self.flows.flow(function) if sync_points else None
         if flow is None:
             return
-        counted = SyncPoints((*sync_points, *self._other_end(function)), flow, self.entry_states.deciding)
+        counted = SyncPoints((*sync_points, *self._other_end(function)), flow, self.entry_states)
         first: dict[Place, Divergence] = {}
         for sync_point in sync_points:
             ways = self._found(sync_point, flow, counted)
@@ -162,7 +162,7 @@ class Divergences:
     ) -> Iterator[Divergence]:
         """A meeting in a branch that some processes do not take, or behind one that some have left by."""
         for literal in reversed(sync_point.call_site.state.conditions):
-            difference = self.differences.of_test(literal)
+            difference = self.taint.of_test(literal)
             if difference is None or (
                 literal.branch is None and literal.attempt is None and difference.kind != "rank"
             ):
@@ -218,7 +218,7 @@ class Divergences:
                 continue
             own = [literal for literal in way.state.conditions if literal not in conditions]
             for literal in own:
-                difference = self.differences.of_test(literal)
+                difference = self.taint.of_test(literal)
                 if difference is None or counted.comes_by(sync_point, literal):
                     continue
                 certain = self._counts(difference, own, raises=raises, sync_point=sync_point)
@@ -245,7 +245,7 @@ class Divergences:
 
     def _is_alone(self, conditions: Sequence[Tested]) -> bool:
         """Tell whether a rank test is among some tests."""
-        found = (self.differences.of_test(literal) for literal in conditions)
+        found = (self.taint.of_test(literal) for literal in conditions)
         return any(difference is not None and difference.kind == "rank" for difference in found)
 
     def _parts(self, test: m.Expr, scope: Environment, *, truth: bool) -> Iterator[tuple[str, bool]]:
@@ -258,7 +258,7 @@ class Divergences:
         elif isinstance(test, m.Boolean):
             for value in test.values:
                 yield from self._parts(value, scope, truth=truth)
-        elif (difference := self.differences.of(test, scope)) is not None:
+        elif (difference := self.taint.of(test, scope)) is not None:
             operation = (
                 self.sequences.accesses.effects.operation(test, scope) if isinstance(test, m.Call) else None
             )
@@ -289,7 +289,7 @@ class Divergences:
     def _by_loops(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """A meeting in a loop over what each process has found on the filesystem."""
         for value in sync_point.call_site.loops:
-            difference = self.differences.of(value.expr, value.scope)
+            difference = self.taint.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":
                 place = Place(sync_point.file, _span(value.expr) or sync_point.span)
                 yield Divergence(sync_point, "loop", difference, spell(value.expr), place)
@@ -318,7 +318,7 @@ class Divergences:
             return
         given = arguments_of(sync_point.call_site.call)
         for value in (value for _, name, value in given if _PATH_NAME.search(name or last_name(value))):
-            difference = self.differences.of(value, sync_point.call_site.state.scope)
+            difference = self.taint.of(value, sync_point.call_site.state.scope)
             if difference is not None and difference.kind in {"files", "own"}:
                 yield Divergence(
                     sync_point, "path", difference, spell(value), Place(sync_point.file, sync_point.span)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.analysis.synchronization.wait_limits import WaitLimits
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class Sleep(Record, frozen=True, eq=False):
@@ -55,21 +55,19 @@ class Sleeps:
 
     def of(self, function: LinkedFunction) -> Iterator[Sleep]:
         """Give the sleeps of a function on which the order of processes hangs."""
-        if self.flows.catalog.last_names["sleep"].isdisjoint(function.facts.mentions):
+        if not self.flows.relevance.may_use(function, self.flows.catalog.last_names["sleep"]):
             return
         waiting = _calls_of_waiting_loops(function)
-        order = {
-            id(call_site): position for position, call_site in enumerate(self.flows.call_sites(function))
-        }
+        order = {call_site: position for position, call_site in enumerate(self.flows.call_sites(function))}
         steps = self.sequences.of(function)
         for sleep in self.flows.call_sites(function):
-            if self.limits.is_sleep(sleep) and id(sleep.call) not in waiting:
-                here = order[id(sleep)]
-                before = [step for step in steps if order[id(step.call_site)] < here]
-                after = [step for step in steps if order[id(step.call_site)] > here]
-                yield from self._pauses(sleep, before, after)
+            if self.limits.is_sleep(sleep) and sleep.call not in waiting:
+                here = order[sleep]
+                before = [step for step in steps if order[step.call_site] < here]
+                after = [step for step in steps if order[step.call_site] > here]
+                yield from self._sleeps(sleep, before, after)
 
-    def _pauses(
+    def _sleeps(
         self, sleep: CallSite, before: list[SequenceItem], after: list[SequenceItem]
     ) -> Iterator[Sleep]:
         if any(self._asks_rank(value, sleep.state.scope) for value in sleep.call.arguments):
@@ -136,11 +134,11 @@ def _overlap(one: AbstractPath, other: AbstractPath) -> bool:
     return one.is_within(other) or other.is_within(one)
 
 
-def _calls_of_waiting_loops(function: LinkedFunction) -> set[int]:
+def _calls_of_waiting_loops(function: LinkedFunction) -> set[m.Call]:
     """Give the calls in loops that wait or try again: any `while`, others where a round can be the last."""
-    found: set[int] = set()
+    found: set[m.Call] = set()
     for loop in loops_in(function.facts.body):
         leaving = (m.Try, m.Break, m.Return, m.Continue)
         if isinstance(loop, m.While) or any(isinstance(inner, leaving) for inner in all_in(loop.body)):
-            found |= {id(call) for call in calls_in(loop.body)}
+            found |= set(calls_in(loop.body))
     return found

@@ -18,8 +18,9 @@ from fsrace_lint.syntax.ast_names import last_name, unnegated
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import FlowResult
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
@@ -33,10 +34,10 @@ class SyncPoints:
     """The meetings of a function, counted for each kind of process."""
 
     def __init__(
-        self, sync_points: Iterable[SequenceItem], flow: FlowResult, deciding: Callable[[Tested], ProcessSet]
+        self, sync_points: Iterable[SequenceItem], flow: FlowResult, entry_states: EntryStates
     ) -> None:
-        """Sort the meetings of the function that `flow` follows; `deciding` tells who sees a test so."""
-        self._deciding = deciding
+        """Sort the meetings of the function that `flow` is of; `entry_states` tells who sees a test so."""
+        self._entry_states = entry_states
         self._meetings: dict[str, list[SequenceItem]] = defaultdict(list)
         self._ways = (*flow.exits, *flow.exceptional_exits)
         self._positions = {call_site: position for position, call_site in enumerate(flow.call_sites)}
@@ -82,7 +83,7 @@ class SyncPoints:
 
     def _completes(self, literal: Tested, other: Tested) -> bool:
         """Tell whether two rank tests let through everybody together, and nobody twice."""
-        one, two = self._deciding(literal), self._deciding(other)
+        one, two = self._entry_states.deciding(literal), self._entry_states.deciding(other)
         return one != TOP and one | two == TOP and not one & two & ~ANOTHER
 
     def _leaves_after(self, sync_point: SequenceItem) -> int | None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.analysis.accesses.model import LOOKING
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, SYNCHRONIZING, TOP, ProcessSet
-from fsrace_lint.analysis.program.symbols import is_property, qualified_name
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -17,7 +15,8 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
     UnpackedPart,
 )
-from fsrace_lint.engine.query_cache import QueryCache
+from fsrace_lint.engine.query import lazy, query
+from fsrace_lint.program.symbols import is_property, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 from fsrace_lint.syntax.record import Record
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _TELLING: Final = frozenset(
     {
@@ -72,11 +71,8 @@ class TaintAnalysis:
         self.flows = entry_states.flows
         self.catalog = self.flows.catalog
         self.effects = effects
-        self._answers: QueryCache[tuple[int, int], RankTaint | None] = QueryCache(None)
-        self._kept: dict[tuple[int, int], tuple[m.Expr, Environment]] = {}
-        self._counting: dict[LinkedFunction, frozenset[str]] = {}
-        self._shared: dict[LinkedFunction, frozenset[str]] = {}
 
+    @query(provisional=None)
     def of(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         """Tell why the value of an expression can differ between ranks.
 
@@ -87,9 +83,7 @@ class TaintAnalysis:
         Returns:
             The first reason found; None where the value is equal, or taken for equal.
         """
-        key = (id(expr), id(scope))
-        self._kept[key] = expr, scope
-        return self._answers.get(key, lambda: self._find(expr, scope))
+        return self._find(expr, scope)
 
     def of_test(self, literal: Tested) -> RankTaint | None:
         """Tell why a test can come out differently on other ranks; whether an error came up is one too."""
@@ -206,10 +200,10 @@ class TaintAnalysis:
         entry = None if name is None else self.catalog.exact("environment", name)
         return RankTaint("own", expr) if entry is not None and entry.means == "host" else None
 
-    @functools.cached_property
+    @lazy
     def _seeds(self) -> bool:
         """Whether anything in the project is named as what sets a seed, so that all may draw the same."""
-        return any(self.flows.mentions.of_name(name) for name in self.catalog.names("seed"))
+        return self.flows.relevance.reads(self.catalog.names("seed"))
 
     def _is_rank(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a value is the number of the process; a test whether it is set at all is none."""
@@ -298,17 +292,14 @@ class TaintAnalysis:
         """Tell whether a function asks the filesystem what is there."""
         return any(map(self.effects.looks, self.flows.call_sites(function)))
 
+    @query
     def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables that a function changes as long as it finds something: the next free number."""
-        if function not in self._counting:
-            asked = {
-                id(call_site.call)
-                for call_site in self.flows.call_sites(function)
-                if self.effects.looks(call_site)
-            }
-            loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
-            self._counting[function] = frozenset(bound_names(s for loop in loops for s in loop.body))
-        return self._counting[function]
+        asked = {
+            call_site.call for call_site in self.flows.call_sites(function) if self.effects.looks(call_site)
+        }
+        loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
+        return frozenset(bound_names(s for loop in loops for s in loop.body))
 
     def _deciding(self, ways: Iterable[ExitPoint]) -> Iterator[RankTaint]:
         """Give the differing tests that decide which way a function is left."""
@@ -318,18 +309,17 @@ class TaintAnalysis:
                 if found is not None and found.kind != "error":
                     yield found
 
+    @query
     def _given_to_collectives(self, function: LinkedFunction) -> frozenset[str]:
         """Name the variables of a function that a collective was given, which makes them equal."""
-        if function not in self._shared:
-            names = set()
-            for call_site in self.flows.call_sites(function):
-                called = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
-                name = qualified_name(called) or f"*.{last_name(call_site.call.function)}"
-                if self.catalog.find("collective", name) is not None:
-                    values = (*call_site.call.arguments, *(k.value for k in call_site.call.keywords))
-                    names |= {variable_of(value) for value in values}
-            self._shared[function] = frozenset(names - {""})
-        return self._shared[function]
+        names = set()
+        for call_site in self.flows.call_sites(function):
+            called = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
+            name = qualified_name(called) or f"*.{last_name(call_site.call.function)}"
+            if self.catalog.find("collective", name) is not None:
+                values = (*call_site.call.arguments, *(k.value for k in call_site.call.keywords))
+                names |= {variable_of(value) for value in values}
+        return frozenset(names - {""})
 
 
 def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
@@ -341,10 +331,10 @@ def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
             yield from _whiles(suite)
 
 
-def _calls(expr: m.Expr) -> Iterator[int]:
-    """Give the identities of the calls in a test."""
+def _calls(expr: m.Expr) -> Iterator[m.Call]:
+    """Give the calls in a test."""
     if isinstance(expr, m.Call):
-        yield id(expr)
+        yield expr
     for part in parts(expr):
         yield from _calls(part)
 

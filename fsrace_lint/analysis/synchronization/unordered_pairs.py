@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath, Component
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.program.modules import LinkedFunction
 
 _MAKING: Final[frozenset[Op]] = frozenset(
     {"write", "create", "mkdir", "copy", "rename", "link", "extract", "download"}
@@ -31,17 +31,19 @@ _ONE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
 
 _LEAVING: Final = frozenset({"raise", "exit"})
 
-Kind = Literal["made", "deleted", "used", "gathered", "undone", "refused", "seen"]
+Kind = Literal[
+    "write-read", "delete-use", "use-delete", "write-gather", "make-delete", "make-refuse", "check-make"
+]
 
 
 class UnorderedPair(Record, frozen=True):
     """Two acts of different processes that nothing orders, the one that is meant to be first.
 
-    `made`: one makes what the others use; `deleted`: one deletes where the others
-    then make or use something; `used`: one deletes what the others still use;
-    `gathered`: one reads what all have written; `undone`: one makes what others
-    may still delete; `refused`: one makes what others, who may still look, raise for;
-    `seen`: one may still look, and raise for what others make.
+    `write-read`: one makes what the others use; `delete-use`: one deletes where the others
+    then make or use something; `use-delete`: one deletes what the others still use;
+    `write-gather`: one reads what all have written; `make-delete`: one makes what others
+    may still delete; `make-refuse`: one makes what others, who may still look, raise for;
+    `check-make`: one may still look, and raise for what others make.
     `certain` says that those who come to the second act may come from the first;
     `guard` is the rank test of the branch around the one's act, the outermost.
     """
@@ -70,7 +72,7 @@ class UnorderedPair(Record, frozen=True):
 
 _OF_FILES: Final = frozenset({"isfile", "is_file"})
 """Tests that find no folder."""
-_FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"made", "deleted", "seen"})
+_FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"write-read", "delete-use", "check-make"})
 
 
 class UnorderedPairs:
@@ -80,7 +82,7 @@ class UnorderedPairs:
         """Prepare for a project; nothing is followed yet."""
         self.sequences = sequences
         self.entry_states = sequences.entry_states
-        self.differences = sequences.differences
+        self.taint = sequences.taint
 
     def of(self, function: LinkedFunction) -> Iterator[UnorderedPair]:
         """Give the unordered acts of a function, the first use of each that one process does alone."""
@@ -124,7 +126,7 @@ class UnorderedPairs:
         apart = [x for x in pair.alone.conditions if mutually_exclusive([x], pair.shared.conditions)]
         if not all(map(self._tells_ranks, apart)) or self._is_tolerant(pair):
             return None
-        certain = not apart and (kind != "gathered" or later.op == "read")
+        certain = not apart and (kind != "write-gather" or later.op == "read")
         return replace(pair, certain=certain, guard=self._guard(pair.alone))
 
     def _guard(self, alone: SequenceItem) -> Span | None:
@@ -147,7 +149,7 @@ class UnorderedPairs:
         )
         if all(makes_folder and test.asks in _OF_FILES for test in refuses):
             return None
-        return "seen" if _is_of_one(step) else "refused"
+        return "check-make" if _is_of_one(step) else "make-refuse"
 
     @staticmethod
     def _is_of_others(pair: UnorderedPair, entering: ProcessSet) -> bool:
@@ -159,13 +161,15 @@ class UnorderedPairs:
         return one.serialized_by is None and many.serialized_by is None and not (one.held and many.held)
 
     def _tells_ranks(self, literal: Tested) -> bool:
-        difference = self.differences.of_test(literal)
+        difference = self.taint.of_test(literal)
         return difference is not None and difference.kind == "rank"
 
     def _is_tolerant(self, pair: UnorderedPair) -> bool:
         """Tell whether the others accept that nothing is there."""
         caught = self.entry_states.protection.caught(pair.shared.call_site)
-        return pair.kind not in {"undone", "refused", "seen"} and handles(caught, "FileNotFoundError")
+        return pair.kind not in {"make-delete", "make-refuse", "check-make"} and handles(
+            caught, "FileNotFoundError"
+        )
 
     def _is_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Tell whether the processes of two steps meet in between.
@@ -178,8 +182,8 @@ class UnorderedPairs:
         if step.op == "probe":
             return any(s.sync_point and not step.processes & ~s.processes for s in steps[first:last])
         others = later.processes & ~step.processes
-        after = [i for i, s in enumerate(steps) if i > first and self._meets(s, step, step.processes)]
-        before = [i for i, s in enumerate(steps[:last]) if self._meets(s, later, others)]
+        after = [i for i, s in enumerate(steps) if i > first and self._synchronizes(s, step, step.processes)]
+        before = [i for i, s in enumerate(steps[:last]) if self._synchronizes(s, later, others)]
         for i, j in itertools.product(after, before):
             one, other = steps[i], steps[j]
             two_sided = one.sync_point == other.sync_point and not one.processes & other.processes
@@ -190,7 +194,7 @@ class UnorderedPairs:
     def _meet_apart(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Tell whether those of two steps meet in between in two calls of a kind, each in one of them."""
         wanted = steps[first].processes | steps[last].processes
-        sync_points = [s for s in steps[first:last] if self._meets(s, steps[first], BOTTOM)]
+        sync_points = [s for s in steps[first:last] if self._synchronizes(s, steps[first], BOTTOM)]
         return any(
             one.sync_point == other.sync_point
             and not wanted & ~(one.processes | other.processes)
@@ -198,7 +202,7 @@ class UnorderedPairs:
             for one, other in itertools.combinations(sync_points, 2)
         )
 
-    def _meets(self, sync_point: SequenceItem, step: SequenceItem, processes: ProcessSet) -> bool:
+    def _synchronizes(self, sync_point: SequenceItem, step: SequenceItem, processes: ProcessSet) -> bool:
         """Tell whether some processes wait in a call for the others, whatever they find on the filesystem.
 
         Who dies on the way there does nothing any more.
@@ -207,7 +211,7 @@ class UnorderedPairs:
             return False
         tested = (x for x in sync_point.call_site.state.conditions if x not in step.conditions)
         own = [literal for literal in tested if literal.exit not in {"raise", "exit"}]
-        differences = (self.differences.of_test(literal) for literal in own)
+        differences = (self.taint.of_test(literal) for literal in own)
         return all(d is None or d.kind == "rank" for d in differences)
 
 
@@ -230,19 +234,21 @@ def _kind(step: SequenceItem, later: SequenceItem, here: AbstractPath, there: Ab
     op, then = step.op, later.op
     if here.rank_dependent:
         gathers = op in _MAKING and then in _USING and not there.rank_dependent
-        return "gathered" if gathers and (here.is_within(there) or _are_alike(here, there)) else None
+        return "write-gather" if gathers and (here.is_within(there) or _are_alike(here, there)) else None
     if there.rank_dependent and op not in {"mkdir", "delete"}:
         return None
     below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
     if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
-        shared: Kind | None = None if _has_made_it_too(step, later) else "gathered"
-        return "made" if _is_of_one(step) else shared
+        shared: Kind | None = None if _has_made_it_too(step, later) else "write-gather"
+        return "write-read" if _is_of_one(step) else shared
     if op == "mkdir" and then in _MAKING - {"mkdir"} and below and here != there:
-        return "made"
+        return "write-read"
     if op == "delete" and then in _MAKING | _USING and below:
-        return "deleted" if _is_of_one(step) else "undone" if then in _MAKING and here == there else None
+        return (
+            "delete-use" if _is_of_one(step) else "make-delete" if then in _MAKING and here == there else None
+        )
     if then == "delete" and around:
-        return "used" if op in _MAKING | {"read"} or (op == "delete" and here != there) else None
+        return "use-delete" if op in _MAKING | {"read"} or (op == "delete" and here != there) else None
     return None
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.loops import LoopStatement
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 6
 _ORDER: Final = frozenset({"<", "<=", ">", ">="})
@@ -60,7 +60,7 @@ class WaitLimits:
         name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
         return name is not None and catalog.exact("sleep", name) is not None
 
-    def of(self, loop: LoopStatement, call_sites: dict[int, CallSite], look: m.Call) -> WaitLimit:
+    def of(self, loop: LoopStatement, call_sites: dict[m.Call, CallSite], look: m.Call) -> WaitLimit:
         """Tell how long a loop waits at most.
 
         Args:
@@ -71,7 +71,7 @@ class WaitLimits:
         Returns:
             Its limit; the rounds of a loop that counts them take as long as its sleep.
         """
-        called = [call_sites[id(call)] for call in calls_in(loop.body) if id(call) in call_sites]
+        called = [call_sites[call] for call in calls_in(loop.body) if call in call_sites]
         pause = next((call_site for call_site in called if self.is_sleep(call_site)), None)
         if pause is None:
             return WaitLimit(is_set=isinstance(loop, m.For))

@@ -9,7 +9,7 @@ from fsrace_lint.syntax.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.syntax import model as m
 
 _LONGEST: Final = 24

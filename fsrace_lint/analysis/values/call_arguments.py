@@ -12,8 +12,8 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.catalog import ArgumentName
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 def given(call: m.Call, text: str) -> m.Expr | None:

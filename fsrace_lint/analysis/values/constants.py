@@ -12,8 +12,8 @@ from fsrace_lint.syntax import model as m
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "==": operators.eq,

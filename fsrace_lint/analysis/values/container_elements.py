@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
-from fsrace_lint.analysis.program.symbols import ClassObject, Instance, is_property
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -15,6 +13,9 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.assignment import targets_of
+from fsrace_lint.engine.query import recursive_query
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction
+from fsrace_lint.program.symbols import ClassObject, Instance, is_property
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH, VALUE, parts_of
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.interpretation import Interpretation
-    from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.analysis.values.type_hints import TypeHints
-    from fsrace_lint.engine.depth_budget import CycleSafeCache, DepthBudget
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.engine.depth_budget import DepthBudget
+    from fsrace_lint.program.symbols import Symbol
 
 _MOST_ITEMS: Final = 20
 """Of a longer display only so many parts are looked at."""
@@ -34,17 +36,18 @@ _SAME_PARTS: Final = frozenset({"list", "tuple", "set", "frozenset", "sorted", "
 Path: TypeAlias = "tuple[int | str, ...]"
 """The way to a part: each step is a place, EACH or VALUE; the empty way leads to the whole."""
 
-Attributes: TypeAlias = "CycleSafeCache[tuple[LinkedClass, str, Path], Symbol]"
-"""The attributes of objects, and parts of them, that lead to what is asked about."""
-
 
 class ElementResolver(Protocol):
     """What the resolver knows of names."""
 
     interpretation: Interpretation
+    dependencies: Dependencies | None
 
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
         """Find what an expression denotes."""
+
+    def of_binding(self, binding: Binding, depth: int = 0, /) -> Symbol | None:
+        """Find what a bound name denotes."""
 
     def binding(self, name: str, scope: Environment) -> Binding | None:
         """Find the binding of a variable."""
@@ -59,14 +62,12 @@ class ElementResolver(Protocol):
 class Elements:
     """Finds what a part of an expression's value denotes."""
 
-    def __init__(
-        self, names: ElementResolver, declared: TypeHints, met: Attributes, budget: DepthBudget
-    ) -> None:
+    def __init__(self, names: ElementResolver, declared: TypeHints, budget: DepthBudget) -> None:
         """Take what resolves the expressions that parts are written as, and what reads annotations."""
         self._names = names
         self._objects = declared
-        self._met = met
-        self._trail = budget
+        self.budget = budget
+        self.dependencies = names.dependencies
 
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Symbol | None:
         """Find what a part of what a name is bound to denotes."""
@@ -101,7 +102,7 @@ class Elements:
             The entity, or None where it cannot be told; where it may be one of several objects,
             it is one of the nearest class that all have in common.
         """
-        if self._trail.exhausted(depth):
+        if self.budget.exhausted(depth):
             return None
         if not path:
             return self._names.symbol(expr, scope, depth)
@@ -135,16 +136,20 @@ class Elements:
         method = class_.method(name)
         if method is not None:
             return self._of_result(method, path, depth) if is_property(method) else None
-        return self._met.get(
-            (class_, name, path), depth, lambda: self._bound_attribute(class_, name, path, depth)
-        )
+        return self.of_attribute(class_, name, path, depth)
 
-    def _bound_attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
+    @recursive_query(beyond=None, once=True)
+    def of_attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
+        """Find what an attribute of the objects of a class denotes, or a part of it."""
         values = self._names.attribute_values(class_, name)
-        found = common(self.bound(value, path, depth) for value in values)
-        return found or self.attribute(class_, name, path, depth)
+        if path:
+            found: Symbol | None = common(self.bound(value, path, depth) for value in values)
+            return found or self._annotated(class_, name, path, depth)
+        each = (self._names.of_binding(value, depth + 1) for value in values)
+        found = next((symbol for symbol in each if symbol is not None), None)
+        return found or self._annotated(class_, name, (), depth + 1)
 
-    def attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
+    def _annotated(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
         """Find what an annotation in a class says of an attribute of its objects, or of a part of it."""
         for relative in class_.ancestors():
             for annotated, annotation in relative.facts.annotated:
@@ -192,7 +197,7 @@ class Elements:
         declared = None if last is not None else self._declared(function.facts.returns, function, (), depth)
         ways = (
             ()
-            if declared is not None or self._trail.exhausted(depth)
+            if declared is not None or self.budget.exhausted(depth)
             else self._names.interpretation.return_values(function)
         )
         if last is not None and len(ways) == 1:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.program.class_hierarchy import ClassHierarchy
-from fsrace_lint.analysis.program.modules import LinkedClass, Module
-from fsrace_lint.analysis.program.symbols import DEEPEST, ExternalName, ModuleVariable, Symbol
 from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query import query, recursive_query
+from fsrace_lint.program.class_hierarchy import ClassHierarchy
+from fsrace_lint.program.modules import LinkedClass, Module
+from fsrace_lint.program.symbols import DEEPEST, ExternalName, ModuleVariable, Symbol
 from fsrace_lint.syntax.ast_names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.interpretation import Interpretation
-    from fsrace_lint.analysis.program.imports import ModuleTable
-    from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.engine.depth_budget import BudgetedCache
-    from fsrace_lint.engine.query_cache import CycleDetector
+    from fsrace_lint.engine.cycles import CycleDetector
+    from fsrace_lint.program.module_table import ModuleTable
     from fsrace_lint.syntax import model as m
 
 
@@ -29,34 +28,25 @@ class ModuleMembers:
         table: ModuleTable,
         interpretation: Interpretation,
         cycles: CycleDetector,
-        dependencies: Dependencies | None = None,
     ) -> None:
         """Relate the classes of the modules of `table`."""
         self.table = table
         self.interpretation = interpretation
-        self.budget = DepthBudget(DEEPEST, cycles, dependencies)
-        self._members: BudgetedCache[tuple[Module, str], Symbol | None] = self.budget.cache(None)
-        self._importers: dict[Module, tuple[Module, ...]] = {}
-        self._imports_of: dict[Module, frozenset[Module]] = {}
-        self.kinship = ClassHierarchy(self)
-        self.relate()
+        self.cycles = cycles
+        self.budget = DepthBudget(DEEPEST, cycles)
+        self.dependencies = table.dependencies
+        self.hierarchy = ClassHierarchy(self, self.dependencies)
+        for module in table.modules:
+            module.family = self.hierarchy
 
-    def relate(self) -> None:
-        """Have the classes of the modules know their relatives from here."""
-        for module in self.table.modules:
-            module.family = self.kinship
-
+    @query
     def importers(self, module: Module) -> tuple[Module, ...]:
         """Give the modules of the project that import a module."""
-        if module not in self._importers:
-            found = (one for one in self.table.naming(module) if module in self._imports(one))
-            self._importers[module] = tuple(found)
-        return self._importers[module]
+        return tuple(one for one in self.table.naming(module) if module in self._imports(one))
 
+    @query
     def _imports(self, module: Module) -> frozenset[Module]:
-        if module not in self._imports_of:
-            self._imports_of[module] = frozenset(self._find_imports(module))
-        return self._imports_of[module]
+        return frozenset(self._find_imports(module))
 
     def _find_imports(self, module: Module) -> Iterator[Module]:
         for row in module.facts.imports:
@@ -68,14 +58,17 @@ class ModuleMembers:
 
     def member(self, module: Module, name: str, depth: int = 0) -> Symbol | None:
         """Find what `module.name` denotes."""
+        if self.dependencies is not None:
+            self.dependencies.file(module.relative)
         if self.budget.exhausted(depth):
             return None
         if name in module.top_functions:
             return module.top_functions[name]
         if name in module.top_classes:
             return module.top_classes[name]
-        return self._members.get((module, name), depth, lambda: self._other_member(module, name, depth))
+        return self._other_member(module, name, depth)
 
+    @recursive_query(beyond=None)
     def _other_member(self, module: Module, name: str, depth: int) -> Symbol | None:
         """Find a member that is imported, a file or a variable."""
         if name in module.imports:

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
-from fsrace_lint.analysis.program.symbols import (
-    ClassObject,
-    ExternalName,
-    Instance,
-    ModuleVariable,
-    Symbol,
-    as_function,
-    is_class,
-    is_property,
-    qualified_name,
-)
 from fsrace_lint.analysis.values.abstract_values import (
     REBOUND,
     Argument,
@@ -27,33 +15,37 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
     UnpackedPart,
 )
-from fsrace_lint.analysis.values.container_elements import Attributes, Elements, step_to
+from fsrace_lint.analysis.values.container_elements import Elements, step_to
 from fsrace_lint.analysis.values.module_members import ModuleMembers
 from fsrace_lint.analysis.values.type_hints import TypeHints
-from fsrace_lint.engine.depth_budget import CycleSafeCache
+from fsrace_lint.engine.query import query, recursive_query
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction, Module
+from fsrace_lint.program.symbols import (
+    ClassObject,
+    ExternalName,
+    Instance,
+    ModuleVariable,
+    Symbol,
+    as_function,
+    is_class,
+    is_property,
+    qualified_name,
+)
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH
 from fsrace_lint.syntax.ast_names import dotted, is_super, only_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from fsrace_lint.analysis.interpretation import Interpretation
-    from fsrace_lint.analysis.program.imports import ModuleTable
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog import Catalog
-    from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.engine.depth_budget import BudgetedCache
-    from fsrace_lint.engine.query_cache import CycleDetector
-
-Answer = TypeVar("Answer")
+    from fsrace_lint.engine.cycles import CycleDetector
+    from fsrace_lint.program.module_table import ModuleTable
 
 _PARTIAL: Final = "functools.partial"
 _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
-_SHALLOW: Final = 8
-"""Up to here a base class is found whatever led to the question."""
-REMEMBERED: Final = 20_000
-"""How many answers are kept: enough for the files that are asked about one after the other."""
 
 
 class Resolver(ModuleMembers):
@@ -65,7 +57,6 @@ class Resolver(ModuleMembers):
         catalog: Catalog,
         interpretation: Interpretation,
         cycles: CycleDetector,
-        dependencies: Dependencies | None = None,
     ) -> None:
         """Prepare for a project.
 
@@ -74,23 +65,11 @@ class Resolver(ModuleMembers):
             catalog: What library names mean.
             interpretation: Tells what functions bind and return.
             cycles: Tells whether what was found is final.
-            dependencies: Notes the files that are looked at, if somebody wants to know.
         """
-        super().__init__(table, interpretation, cycles, dependencies)
+        super().__init__(table, interpretation, cycles)
         self.catalog = catalog
         self.declared = TypeHints(self)
-        self._circle = cycles
-        self._class_names: dict[LinkedClass, tuple[str, ...]] = {}
-        self._attribute_values: dict[tuple[LinkedClass, str], list[Binding]] = {}
-        self._eithers: dict[tuple[Binding, ...], Union] = {}
-        self.known: dict[tuple[int, Environment], tuple[m.Expr, Symbol | None]] = {}
-        self._bound: BudgetedCache[Binding, Symbol | None] = self.budget.cache(None)
-        self._met: Attributes = CycleSafeCache(self.budget)
-        self.elements = Elements(self, self.declared, self._met, self.budget)
-
-    def anew(self, find: Callable[[], Answer]) -> Answer:
-        """Find something that asks what names mean, whatever is being found."""
-        return self._met.with_fresh_budget(find)
+        self.elements = Elements(self, self.declared, self.budget)
 
     def qualify(self, expr: m.Expr, scope: Environment) -> str | None:
         """Give the qualified name of what an expression denotes, as the catalog spells it."""
@@ -115,20 +94,12 @@ class Resolver(ModuleMembers):
             return None
         if isinstance(expr, m.Name):
             return self._name(expr.id, scope, depth + 1)
-        if depth:
-            return self._entity(expr, scope, depth)
-        key = id(expr), scope
-        remembered = self.known.get(key)
-        if remembered is not None:
-            return remembered[1]
-        incomplete = self._circle.incomplete
-        found = self._entity(expr, scope, depth)
-        if incomplete == self._circle.incomplete:
-            if len(self.known) >= REMEMBERED:
-                self.known.clear()
-            # The expression is held on to, so that its id is not given to another one.
-            self.known[key] = expr, found
-        return found
+        return self._entity(expr, scope, depth) if depth else self.denoted(expr, scope)
+
+    @query(shared=True, keep=20_000)
+    def denoted(self, expr: m.Expr, scope: Environment) -> Symbol | None:
+        """Find what an expression that is no name denotes, with all steps left."""
+        return self._entity(expr, scope, 0)
 
     def _entity(self, expr: m.Expr, scope: Environment, depth: int) -> Symbol | None:  # one line a kind
         match expr:
@@ -154,11 +125,9 @@ class Resolver(ModuleMembers):
             case _:
                 return None
 
+    @recursive_query(beyond=None)
     def of_binding(self, binding: Binding, depth: int = 0) -> Symbol | None:
         """Find what a bound name denotes."""
-        return self._bound.get(binding, depth, lambda: self._of_binding(binding, depth))
-
-    def _of_binding(self, binding: Binding, depth: int) -> Symbol | None:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.symbol(expr, scope, depth + 1)
@@ -210,9 +179,10 @@ class Resolver(ModuleMembers):
             local = None if function is None else self.interpretation.final_environment(function)
         return None
 
+    @query
     def either(self, options: tuple[Binding, ...]) -> Union:
         """Give one of several bindings, always the same object for the same ones."""
-        return self._eithers.setdefault(options, Union(options))
+        return Union(options)
 
     def _from_module(self, found: Binding, module: Module, name: str) -> Binding:
         """Give what a variable of a module is bound to, also by functions that declare it `global`."""
@@ -284,7 +254,7 @@ class Resolver(ModuleMembers):
             case (LinkedClass() as class_) | ClassObject(of=class_):
                 return class_.method(name)
             case Instance(of=LinkedClass() as class_):
-                own = class_.method(name) or self._attribute_of_class(class_, name, depth)
+                own = class_.method(name) or self.elements.of_attribute(class_, name, (), depth)
                 return own or self._from_library(class_, name, depth)
             case LinkedFunction() if is_property(entity):
                 return self._step(self._returned_by(entity, depth + 1), name, depth + 1)
@@ -313,36 +283,24 @@ class Resolver(ModuleMembers):
                 return self._returned(f"{owner}.{name}") or ExternalName(f"{owner}.{name}")
         return None
 
+    @recursive_query(beyond=())
     def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
         """Name a class, and those that it inherits from, also those of libraries."""
-        if class_ in self._class_names:
-            return self._class_names[class_]
-        incomplete, names = self._circle.incomplete, dict[str, None]()
+        names: dict[str, None] = {}
         for relative in class_.ancestors():
             outer = self.interpretation.final_environment(relative.module.functions[relative.facts.parent])
             bases = () if outer is None else (self.symbol(b, outer, depth + 1) for b in relative.facts.bases)
             named = (relative.qualified, *map(qualified_name, bases))
             names.update(dict.fromkeys(name for name in named if name is not None))
-        if incomplete == self._circle.incomplete and depth < _SHALLOW:
-            self._class_names[class_] = tuple(names)
         return tuple(names)
 
-    def _attribute_of_class(self, class_: LinkedClass, name: str, depth: int) -> Symbol | None:
-        return self._met.get((class_, name, ()), depth, lambda: self._bound_attribute(class_, name, depth))
-
-    def _bound_attribute(self, class_: LinkedClass, name: str, depth: int) -> Symbol | None:
-        values = self.attribute_values(class_, name)
-        found = _first(self.of_binding(value, depth + 1) for value in values)
-        return found or self.elements.attribute(class_, name, (), depth + 1)
-
+    @query(shared=True)
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
-        key = class_, name
-        if key in self._attribute_values:
-            return self._attribute_values[key]
-        incomplete = self._circle.incomplete
         found: list[Binding] = []
         for relative in class_.relatives:
+            if self.dependencies is not None and (relative.may_set(name) or any(relative.binding(name))):
+                self.dependencies.file(relative.module.relative)
             if relative.may_set(name):
                 outer = relative.module.functions[relative.facts.parent]
                 constant = relative.constant(name)
@@ -351,8 +309,6 @@ class Resolver(ModuleMembers):
                 own = f"{method.facts.parameters[0].name}.{name}"
                 constant = relative.constant_of_objects(method, name)
                 found += self._bound_by(method, own, constant)
-        if incomplete == self._circle.incomplete:
-            self._attribute_values[key] = found
         return found
 
     def _bound_by(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from fsrace_lint.analysis.program.modules import LinkedClass
-from fsrace_lint.analysis.program.symbols import ExternalName, Instance, package_of
 from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.program.modules import LinkedClass
+from fsrace_lint.program.symbols import ExternalName, Instance, package_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import class_names
 from fsrace_lint.syntax.ast_names import dotted, last_name
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.interpretation import Interpretation
-    from fsrace_lint.analysis.program.imports import ModuleTable
-    from fsrace_lint.analysis.program.modules import LinkedFunction, Module
-    from fsrace_lint.analysis.program.symbols import Symbol
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.module_table import ModuleTable
+    from fsrace_lint.program.modules import LinkedFunction, Module
+    from fsrace_lint.program.symbols import Symbol
 
 _TYPING: Final = frozenset({"typing", "typing_extensions"})
 """What these have names no class of an object."""

@@ -117,17 +117,20 @@ class Daemon:
         self.worked = time.monotonic()
         return b"".join(wire.frame(*each) for each in written) + wire.frame(wire.CODE, b"%d" % code)
 
-    def look_ahead(self, is_asked: Callable[[], None]) -> None:
-        """Find what the next check may ask for; `is_asked` raises an EndedError where a client has come."""
+    def prepare(self, is_asked: Callable[[], None]) -> None:
+        """Compute what the next check may ask for, until `is_asked` raises a CancelledError."""
         try:
-            self.kept.follow_ahead(is_asked)
+            self.kept.prepare(is_asked)
         except Exception as error:  # noqa: BLE001  # the next check finds that itself
-            self._failure = f"; it could not look ahead: {type(error).__name__}: {error}"
+            self._failure = f"; it could not prepare the next check: {type(error).__name__}: {error}"
 
     def _status(self) -> str:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
         about = f"process {os.getpid()}, {count(self.answered, 'check')} answered, at most {most:.0f} MB"
-        warm = [root if is_done else f"{root}, and looks ahead" for root, is_done in self.kept.projects]
+        warm = [
+            root if is_done else f"{root}, and prepares for the next check"
+            for root, is_done in self.kept.projects
+        ]
         return "\n  ".join([f"{about}{self._failure}; it keeps", *(warm or ["nothing yet"])]) + "\n"
 
 
@@ -227,7 +230,7 @@ def serve(
                 raise CancelledError
 
         while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
-            daemon.look_ahead(is_asked)
+            daemon.prepare(is_asked)
             left = daemon.worked + CALM - time.monotonic()
             if left <= 0 and daemon.kept.is_untidy:
                 daemon.kept.tidy()

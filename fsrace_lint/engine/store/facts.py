@@ -21,11 +21,11 @@ from fsrace_lint.files.stat_signature import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.engine.name_index_entry import PackedIndexEntry
     from fsrace_lint.engine.store.folder import Folder
     from fsrace_lint.engine.store.version import Version
     from fsrace_lint.syntax.extract import SyntaxProblem
     from fsrace_lint.syntax.model import FileFacts
+    from fsrace_lint.syntax.name_index_entry import PackedIndexEntry
 
 Facts: TypeAlias = "FileFacts | SyntaxProblem"
 
@@ -169,7 +169,7 @@ class PackedFacts:
         packed = self._heads.get(relative) if self.parsed(relative, digest) else None
         if packed is None:
             return None
-        from fsrace_lint.engine.name_index_entry import PackedIndexEntry  # noqa: PLC0415  # as above
+        from fsrace_lint.syntax.name_index_entry import PackedIndexEntry  # noqa: PLC0415  # as above
 
         try:
             return PackedIndexEntry(_raws_of(packed))
@@ -297,7 +297,7 @@ def _new(row: Row, status: Status) -> _FactsPiece:
     with contextlib.suppress(ValueError, OverflowError, RecursionError):
         packed = zlib.compress(msgspec.msgpack.encode(row.facts), 1)
         if row.parsed:
-            from fsrace_lint.engine.name_index_entry import head_of  # noqa: PLC0415  # as above
+            from fsrace_lint.syntax.name_index_entry import head_of  # noqa: PLC0415  # as above
 
             head = msgspec.Raw(msgspec.msgpack.encode(head_of(cast("FileFacts", row.facts))))
     entry = _entry_of(row, status)

@@ -17,6 +17,7 @@ from fsrace_lint.files.source import Source, Unreadable
 from fsrace_lint.findings import baseline, suppressions
 from fsrace_lint.findings.finding import Finding
 from fsrace_lint.pipeline import discover, project_link, repair
+from fsrace_lint.pipeline.reuse import Reuse
 from fsrace_lint.pipeline.run import Checked, Run
 from fsrace_lint.syntax.extract import SyntaxProblem
 
@@ -91,6 +92,7 @@ class Analysis:
         run, fresh = self._run, self._run is None
         if run is None:
             run = Run(self._reading, (), _Canceling(pulse))
+            run.reuse = Reuse()
             self._buffers, self._broken = {}, {}
         elif disk is None:
             run = self._rescanned(run)

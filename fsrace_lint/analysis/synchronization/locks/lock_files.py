@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class LockFileCheck(Record, frozen=True, eq=False):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from fsrace_lint.analysis.accesses.model import ASKING
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
+from fsrace_lint.engine.query import lazy
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
 from fsrace_lint.syntax.unparse import spell
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck, Operation
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath, Component
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.analysis.synchronization.locks.locks import Locks
     from fsrace_lint.analysis.synchronization.model import Lock
     from fsrace_lint.catalog import Op
+    from fsrace_lint.program.modules import LinkedFunction
 
 _IDENTITY: Final = frozenset({"st_ino", "st_nlink", "samestat", "samefile", "sameopenfile"})
 _WAITING: Final = frozenset({"result", "exception", "as_completed", "synchronize"})
@@ -63,7 +63,7 @@ class LockMisuses:
         """
         function = delete.call_site.function
         around = () if function.owner is None else function.owner.methods.values()
-        if any(not _IDENTITY.isdisjoint(each.facts.mentions) for each in (function, *around)):
+        if any(not _IDENTITY.isdisjoint(each.facts.referenced_names) for each in (function, *around)):
             return None
         path = delete.path
         if path is None:
@@ -72,7 +72,7 @@ class LockMisuses:
         found = next(near, None) or (self._named_locks.get(path.components[-1]) if _is_named(path) else None)
         return None if found is None or found.is_marker else found
 
-    @functools.cached_property
+    @lazy
     def _named_locks(self) -> dict[Component, Lock]:
         """The locks of the project whose files have names that are written out, by these names."""
         functions = (function for module in self.flows.table.modules for function in module.functions)
@@ -130,10 +130,10 @@ class LockMisuses:
 
     def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
         """Give the saves that go on in the background, and what names them before anything waits for them."""
-        if self._later.isdisjoint(function.facts.mentions):
+        if not self.flows.relevance.may_use(function, self._later):
             return
         saves: list[CallSite] = []
-        steps = {id(step.call_site): step for step in self.sequences.of(function) if _is_pointer(step)}
+        steps = {step.call_site: step for step in self.sequences.of(function) if _is_pointer(step)}
         for call_site in self.flows.call_sites(function):
             called = last_name(call_site.call.function)
             if called in _WAITING or _WAITING_NAME.search(called) is not None:
@@ -142,7 +142,7 @@ class LockMisuses:
             entry = self.flows.catalog.find("collective-saver", name)
             if entry is not None and entry.later:
                 saves.append(call_site)
-            step = steps.get(id(call_site))
+            step = steps.get(call_site)
             before = [
                 save
                 for save in saves

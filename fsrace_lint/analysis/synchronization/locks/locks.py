@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.accesses.file_handles import FileHandles
 from fsrace_lint.analysis.accesses.model import Operation
-from fsrace_lint.analysis.program.modules import LinkedClass
 from fsrace_lint.analysis.synchronization.model import Lock
 from fsrace_lint.analysis.values.abstract_values import Expression, Union
 from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
 from fsrace_lint.catalog import argument
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedClass
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.identity import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog.entries import LockEntry
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 class Locks:
@@ -35,14 +37,12 @@ class Locks:
         self.protection = entry_states.protection
         self.accesses = accesses
         self.files = FileHandles(entry_states, accesses.effects)
-        self._names = self.flows.mentions.names_of_library(self.flows.catalog.last_names["lock"])
-        self._found: dict[LinkedFunction, tuple[Lock, ...]] = {}
+        self._names = self.flows.relevance.library_names(self.flows.catalog.last_names["lock"])
 
+    @query
     def of(self, function: LinkedFunction) -> tuple[Lock, ...]:
         """Give the calls of a function that make or take a lock."""
-        if function not in self._found:
-            self._found[function] = tuple(self._find(function))
-        return self._found[function]
+        return tuple(self._find(function))
 
     def of_class(self, function: LinkedFunction) -> Iterator[Lock]:
         """Give the locks of a function, of those it stands in, and of the other methods of its class."""
@@ -80,17 +80,19 @@ class Locks:
         return found
 
     def _find(self, function: LinkedFunction) -> Iterator[Lock]:
-        if not function.facts.has_context and self._names.isdisjoint(function.facts.mentions):
+        if not function.facts.has_context and not self.flows.relevance.may_use(function, self._names):
             return
         call_sites = self.flows.call_sites(function)
-        contexts = {id(context.expr): context for call_site in call_sites for context in call_site.contexts}
+        contexts = {
+            Identity(context.expr): context for call_site in call_sites for context in call_site.contexts
+        }
         own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
         for call_site in call_sites:
             entry = self._entry(call_site)
             lock = None if entry is None or _releases(entry, call_site.call) else self._lock(entry, call_site)
             if lock is not None:
                 yield lock
-            elif id(call_site.call) in own:
+            elif Identity(call_site.call) in own:
                 yield self._own(call_site)
 
     def _own(self, call_site: CallSite) -> Lock:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.engine.grouping import where
-from fsrace_lint.engine.name_index_entry import ComputedIndexEntry
+from fsrace_lint.program.grouping import where
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry
 from fsrace_lint.syntax.traversal import all_in, bound_in, bound_names, constants_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from collections.abc import Set as AbstractSet
 
-    from fsrace_lint.engine.name_index_entry import PackedIndexEntry
+    from fsrace_lint.syntax.name_index_entry import PackedIndexEntry
 
 _NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
 
@@ -134,25 +135,13 @@ class Module:
         """The names that its code may bind, those of attributes as `x.name`."""
         return frozenset(bound_in(self.facts.functions[0]))
 
-    def calls(self, names: set[str], *, results: bool = False) -> bool:
-        """Tell whether any code in it calls what has one of some names.
-
-        Args:
-            names: The names.
-            results: Whether only code counts that calls the results of calls too, as in `f()()`.
-
-        Returns:
-            Whether there is such code.
-        """
-        for function in self.facts.functions:
-            if not results or "" in function.called:
-                called = names.intersection(function.called)
-                if any(function.use(name) & ~m.HANDED for name in called):
-                    return True
-        return False
+    def calls(self, names: AbstractSet[str]) -> bool:
+        """Tell whether any code in it calls what has one of some names."""
+        calling = ((function, name) for function in self.facts.functions for name in function.called)
+        return any(name in names and function.use(name) & ~m.HANDED for function, name in calling)
 
     @property
-    def outline(self) -> tuple[object, ...]:
+    def interface(self) -> tuple[object, ...]:
         """What is looked at of a file to relate its classes, and to find which of them bind an attribute."""
         functions = self.facts.functions
         classes = [

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint.analysis.program.symbols import is_property
-from fsrace_lint.engine.grouping import where
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.grouping import where
+from fsrace_lint.program.symbols import is_property
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
-    from fsrace_lint.analysis.program.modules import LinkedFunction, Module
-    from fsrace_lint.engine.name_index import NameIndex
+    from fsrace_lint.program.modules import LinkedFunction, Module
+    from fsrace_lint.program.name_index import NameIndex
     from fsrace_lint.syntax import model as m
 
 _A_FEW: Final = 12
@@ -70,7 +71,7 @@ class NameLookup:
         del modules
         return self.callers(name)
 
-    def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
+    def aliases(self, name: str, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:  # noqa: FBT001  # parts of one key
         """Give the further names of what has a name, each with the function that gives it.
 
         Those of what calls of the name give may be left out, if they are not `called` for.
@@ -91,32 +92,30 @@ class IndexedLookup(NameLookup):
         """Take the files and their heads; nothing is looked at yet."""
         super().__init__(modules)
         self._heads = heads
-        self._read: dict[str, tuple[LinkedFunction, ...]] = {}
-        self._calling: dict[tuple[Module, str], tuple[LinkedFunction, ...]] = {}
-        self._given: dict[tuple[str, bool], list[tuple[m.Alias, LinkedFunction]]] = {}
-        self._sought: dict[str, tuple[Module, ...]] = {}
+        self._sought = 0
 
+    @query
     def _naming(self, name: str) -> tuple[Module, ...]:
         """Give the files that mention a name.
 
         The first few names are looked for in one file after the other: to put all names of all files in
         order takes as long as that does for a dozen.
         """
-        if name not in self._sought:
-            if len(self._sought) >= _A_FEW or self._heads.is_ordered("mentions"):
-                found = [self._modules[place] for place in self._heads.having("mentions", name)]
-            else:
-                heads = ((module, module.head) for module in self._modules)
-                found = [each for each, head in heads if head.may_mention(name) and name in head.mentions]
-            self._sought[name] = tuple(found)
-        return self._sought[name]
+        self._sought += 1
+        if self._sought > _A_FEW or self._heads.is_ordered("referenced_names"):
+            found = [self._modules[place] for place in self._heads.having("referenced_names", name)]
+        else:
+            heads = ((module, module.head) for module in self._modules)
+            found = [
+                each for each, head in heads if head.may_reference(name) and name in head.referenced_names
+            ]
+        return tuple(found)
 
+    @query
     def readers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code reads or binds a name, in the order of the project."""
-        if name not in self._read:
-            functions = (f for module in self._naming(name) for f in module.functions)
-            self._read[name] = tuple(function for function in functions if name in function.facts.mentions)
-        return self._read[name]
+        functions = (f for module in self._naming(name) for f in module.functions)
+        return tuple(function for function in functions if name in function.facts.referenced_names)
 
     def callers(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code calls what has a name, or hands it on, in the same order."""
@@ -139,23 +138,20 @@ class IndexedLookup(NameLookup):
         meant = (each for each in mentioning if each in modules or name not in each.head.settled)
         return [function for module in meant for function in self._calling_in(module, name)]
 
+    @query
     def _calling_in(self, module: Module, name: str) -> tuple[LinkedFunction, ...]:
-        if (module, name) not in self._calling:
-            found = (function for function in module.functions if name in function.facts.called)
-            self._calling[module, name] = tuple(found)
-        return self._calling[module, name]
+        return tuple(function for function in module.functions if name in function.facts.called)
 
-    def aliases(self, name: str, *, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:
+    @query
+    def aliases(self, name: str, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:  # noqa: FBT001  # parts of one key
         """Give the further names of what has a name, each with the function that gives it.
 
         Those of what calls of the name give may be left out, if they are not `called` for.
         """
-        if (name, called) not in self._given:
-            places = self._heads.having("further" if called else "aliased", name)
-            functions = (function for place in places for function in self._modules[place].functions)
-            found = ((alias, function) for function in functions for alias in aliases_in(function))
-            self._given[name, called] = [each for each in found if each[0].name == name]
-        return self._given[name, called]
+        places = self._heads.having("further" if called else "aliased", name)
+        functions = (function for place in places for function in self._modules[place].functions)
+        found = ((alias, function) for function in functions for alias in aliases_in(function))
+        return [each for each in found if each[0].name == name]
 
     @property
     def denoting(self) -> frozenset[str] | None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from fsrace_lint.engine.aligning import aligned
-from fsrace_lint.engine.grouping import where
-from fsrace_lint.engine.name_index_entry import NameIndexEntry
+from fsrace_lint.program.grouping import where
+from fsrace_lint.syntax.name_index_entry import NameIndexEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsrace_lint.engine.name_index_entry import ComputedIndexEntry, PackedIndexEntry
+    from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry, PackedIndexEntry
 
     AnyHead: TypeAlias = NameIndexEntry | ComputedIndexEntry | PackedIndexEntry
 
-Field: TypeAlias = Literal["mentions", "aliased", "further", "bases", "imported", "classes"]
+Field: TypeAlias = Literal["referenced_names", "aliased", "further", "bases", "imported", "classes"]
 """A kind of names in a head; what is `further` has a further name, or what a call of it gives has one."""
-FIELDS: Final[tuple[Field, ...]] = ("mentions", "aliased", "further", "bases", "imported", "classes")
+FIELDS: Final[tuple[Field, ...]] = ("referenced_names", "aliased", "further", "bases", "imported", "classes")
 NO_NAMES: Final[AnyHead] = NameIndexEntry()
 """What stands for the head of a file that is not there."""
 _MOST: Final = 40
@@ -91,13 +90,18 @@ class NameIndex:
 
     def known_of(self, heads: Sequence[tuple[str, AnyHead]]) -> _Known | None:
         """Give what is in order of a later state of the files; None where many are others."""
-        before = self._ordered.heads
-        kept, gone, new = aligned([path for path, _ in before], [path for path, _ in heads])
-        changed = [(now, before[then][1]) for then, now in kept if before[then][1] is not heads[now][1]]
-        changed += ((place, NO_NAMES) for place in new)
-        if len(changed) + len(gone) > _MOST:
+        stood = {path: (place, head) for place, (path, head) in enumerate(self._ordered.heads)}
+        kept: dict[int, int] = {}
+        changed: list[tuple[int, AnyHead]] = []
+        for place, (path, head) in enumerate(heads):
+            then, old = stood.get(path, (None, NO_NAMES))
+            if then is not None:
+                kept[then] = place
+            if old is not head:
+                changed.append((place, old))
+        if len(changed) + len(stood) - len(kept) > _MOST:
             return None
-        return _Known(self._ordered, changed, dict(kept) if gone or new else None)
+        return _Known(self._ordered, changed, None if len(kept) == len(stood) == len(heads) else kept)
 
     def is_ordered(self, field: Field) -> bool:
         """Tell whether names of a kind have been put in order."""

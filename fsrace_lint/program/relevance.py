@@ -1,11 +1,15 @@
-"""Where the functions of a project are mentioned, by their names and by others that they are given."""
+"""Where to look closer: who may use a name, call a function, or lead to something.
+
+Nothing here decides what is found: what is relevant is looked at, and more may be. `exhaustive` looks at
+everything, which takes longer and finds the same.
+"""
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from fsrace_lint.analysis.program.alias_closure import (
+from fsrace_lint.engine.query import lazy, query
+from fsrace_lint.program.alias_closure import (
     LIBRARY,
     AliasClosure,
     are_related,
@@ -13,17 +17,22 @@ from fsrace_lint.analysis.program.alias_closure import (
     owner_of,
     within,
 )
-from fsrace_lint.analysis.program.imports import common_folders
-from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
-from fsrace_lint.analysis.program.tables import IndexedLookup, NameLookup
+from fsrace_lint.program.module_table import common_folders
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction
+from fsrace_lint.program.name_lookup import IndexedLookup, NameLookup
 from fsrace_lint.syntax.model import BARE, HANDED, LAMBDA, OF_OTHER, OF_OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from fsrace_lint.analysis.program.alias_closure import KnownName, Owner
-    from fsrace_lint.analysis.program.imports import ModuleTable
+    from fsrace_lint.program.alias_closure import KnownName, Owner
+    from fsrace_lint.program.module_table import ModuleTable
+
+Kinds = TypeVar("Kinds")
+
+COST_OF_READING: Final = 10
+"""How many names and readers of them are gone through in the time that it takes to read a function."""
 
 _Ways: TypeAlias = "tuple[frozenset[KnownName], frozenset[tuple[KnownName, int]]]"
 """The names of something, whichever class has them, and the first further ones of these."""
@@ -32,21 +41,45 @@ _Sought: TypeAlias = "tuple[dict[LinkedFunction, None], frozenset[str]]"
 """Who may call something or hand it on, and the last names by which."""
 
 
-class CandidateCallers:
-    """Finds the functions in whose code another one may be meant: a few of all, which need a closer look."""
+class Everything(frozenset[Any]):
+    """Some items, beside which it has whatever it is asked for."""
 
-    def __init__(self, table: ModuleTable, *, asks_few: bool = False) -> None:
+    def __contains__(self, _item: object) -> bool:
+        """Have everything."""
+        return True
+
+    def isdisjoint(self, _other: Iterable[object]) -> bool:
+        """Have something in common with anything."""
+        return False
+
+
+EVERYTHING: Final = Everything()
+
+
+class Relevance:
+    """Finds the functions that need a closer look, by the names in their code."""
+
+    def __init__(self, table: ModuleTable, *, targeted: bool = False) -> None:
         """Prepare for a project, of which few files are asked about, or many; nothing is looked at yet."""
         self._modules = table.modules
-        self._asks_few = asks_few
-        self._tables = IndexedLookup(table.modules, table.heads) if asks_few else NameLookup(table.modules)
+        self._targeted = targeted
+        """Whether few files are asked about: then it is not worth while to look through all of them."""
+        self._tables = IndexedLookup(table.modules, table.heads) if targeted else NameLookup(table.modules)
         self.further = AliasClosure(table, self._tables)
-        self._found: dict[LinkedFunction, dict[LinkedFunction, None]] = {}
         self._sought: dict[LinkedFunction | _Ways, _Sought] = {}
         self.effort = 0
         """How many names, and mentions of them, were gone through so far to find who may call a function."""
 
-    @functools.cached_property
+    @property
+    def is_worth_reading_all(self) -> bool:
+        """Whether to seek callers by names has cost as much as it does to read all functions."""
+        return not self._targeted and self.effort > COST_OF_READING * self._count
+
+    @lazy
+    def _count(self) -> int:
+        return sum(len(module.functions) for module in self._modules)
+
+    @lazy
     def denoting(self) -> frozenset[str]:
         """The names that may denote functions of the project, and classes that have a constructor."""
         counted = self._tables.denoting
@@ -56,27 +89,48 @@ class CandidateCallers:
         reached = self.further.all_reached((name, False, None) for name in called)
         return frozenset({""}.union(name for name, _, _ in reached))
 
-    @functools.cached_property
+    @lazy
     def every(self) -> frozenset[str]:
         """The names by which any function of the project may be called or handed on."""
         return self.denoting | {LAMBDA}
 
-    def of_name(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give the functions whose code reads or binds a name, in the order of the project."""
-        return self._tables.readers(name)
+    def filtered(self, find: Callable[[], Kinds], otherwise: Kinds) -> Kinds:
+        """Find what is relevant, or take more for it where that takes longer than it saves.
+
+        Args:
+            find: Finds it.
+            otherwise: What has all of it, and more.
+
+        Returns:
+            One of them.
+        """
+        return otherwise if self._targeted else find()
+
+    def may_use(self, function: LinkedFunction, names: AbstractSet[str]) -> bool:
+        """Tell whether the code of a function may use what has one of some names."""
+        return not names.isdisjoint(function.facts.referenced_names)
+
+    def reads(self, names: Iterable[str]) -> bool:
+        """Tell whether any code reads or binds one of some names; this leaves out nothing."""
+        return any(self._tables.readers(name) for name in names)
+
+    def using(self, names: Iterable[str]) -> list[LinkedFunction]:
+        """Give the functions whose code may use what has one of some names, in the order of the project."""
+        found = {function for name in names for function in self._tables.readers(name)}
+        return sorted(found, key=lambda function: function.order)
 
     def calling(self, name: str) -> tuple[LinkedFunction, ...]:
         """Give the functions whose code calls what has a name, or hands it on, in the same order."""
         return self._tables.callers(name)
 
-    def names_of_library(self, names: Iterable[str]) -> frozenset[str]:
+    def library_names(self, names: Iterable[str]) -> frozenset[str]:
         """Give last names of what libraries have, and all by which it may be known in the project.
 
         The empty one is always among them: what is called may have none, as in `(one or other)()`.
         """
         return self._spelled((name, False, LIBRARY) for name in frozenset(names))
 
-    def names_for(self, names: Iterable[str]) -> frozenset[str]:
+    def project_names(self, names: Iterable[str]) -> frozenset[str]:
         """Give names of functions of the project, and all by which they may be known, the empty one too."""
         return self._spelled((name, False, None) for name in frozenset(names))
 
@@ -97,16 +151,15 @@ class CandidateCallers:
                 names.update(method.facts.parameters[0].name for method in methods if method.facts.parameters)
         return names
 
-    def of(self, function: LinkedFunction) -> Collection[LinkedFunction]:
+    @query
+    def candidate_callers(self, function: LinkedFunction) -> Collection[LinkedFunction]:
         """Give the functions that may call a function or hand it on, in the order of the project.
 
         It is one object for all functions that are sought in the same ways: it is long for some of these.
         """
-        if function not in self._found:
-            known, _ = self._seek(function)
-            also = [each for each in self.naming_nobody(function) if each not in known]
-            self._found[function] = _in_order((*known, *also)) if also else known
-        return self._found[function]
+        known, _ = self._seek(function)
+        also = [each for each in self.naming_nobody(function) if each not in known]
+        return _in_order((*known, *also)) if also else known
 
     def names(self, function: LinkedFunction) -> frozenset[str]:
         """Give the last names by which they may do so, but for those of `naming_nobody`."""
@@ -131,9 +184,9 @@ class CandidateCallers:
         hardly in what else they are called.
         """
         start = self._names_of(function)
-        key = function if self._asks_few else self._ways(start)
+        key = function if self._targeted else self._ways(start)
         if key not in self._sought:
-            self._sought[key] = self._mentioned(start, function if self._asks_few else None)
+            self._sought[key] = self._mentioned(start, function if self._targeted else None)
         return self._sought[key]
 
     def _ways(self, start: tuple[KnownName, ...]) -> _Ways:
@@ -209,7 +262,7 @@ class CandidateCallers:
         self, function: LinkedFunction | None, readers: Sequence[LinkedFunction]
     ) -> Sequence[LinkedFunction]:
         """Sort who may call a function, where few are asked about: who is near has most often an answer."""
-        if function is None or not self._asks_few:
+        if function is None or not self._targeted:
             return readers
         here = function.module
         modules = {reader.module for reader in readers}
@@ -231,6 +284,70 @@ class CandidateCallers:
         return meant is None or meant.module is function.module
 
 
+class Exhaustive(Relevance):
+    """Finds everything relevant: the reference, which shows that nothing is overlooked."""
+
+    def __init__(self, table: ModuleTable) -> None:
+        """Prepare for a project."""
+        super().__init__(table)
+        self._all = tuple(function for module in table.modules for function in module.functions)
+
+    @property
+    def is_worth_reading_all(self) -> bool:
+        """Have all functions read."""
+        return True
+
+    @property
+    def denoting(self) -> frozenset[str]:
+        """Any name."""
+        return EVERYTHING
+
+    @property
+    def every(self) -> frozenset[str]:
+        """Any name."""
+        return EVERYTHING
+
+    def filtered(self, find: Callable[[], Kinds], otherwise: Kinds) -> Kinds:
+        """Take more for relevant than is."""
+        del find
+        return otherwise
+
+    def may_use(self, function: LinkedFunction, names: AbstractSet[str]) -> bool:
+        """Have any function use anything."""
+        del function, names
+        return True
+
+    def using(self, names: Iterable[str]) -> list[LinkedFunction]:
+        """Give all functions."""
+        del names
+        return list(self._all)
+
+    def calling(self, name: str) -> tuple[LinkedFunction, ...]:
+        """Give all functions."""
+        del name
+        return self._all
+
+    def candidate_callers(self, function: LinkedFunction) -> Collection[LinkedFunction]:
+        """Give all functions."""
+        del function
+        return self._all
+
+    def names(self, function: LinkedFunction) -> frozenset[str]:
+        """Give any name."""
+        del function
+        return EVERYTHING
+
+    def search(
+        self, function: LinkedFunction, *, handed: bool = False
+    ) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
+        """Give all functions, each with any name."""
+        del function, handed
+        return ((each, EVERYTHING) for each in self._all)
+
+    def _spelled(self, start: Iterable[KnownName]) -> frozenset[str]:
+        return Everything(super()._spelled(start))
+
+
 def _in_order(functions: Iterable[LinkedFunction]) -> dict[LinkedFunction, None]:
     return dict.fromkeys(sorted(dict.fromkeys(functions), key=lambda function: function.order))
 
@@ -239,9 +356,9 @@ def _constructing(class_: LinkedClass, heirs: Iterable[LinkedClass]) -> Iterator
     """Give the code of a class and its relatives that calls its constructor by no name of the class."""
     for heir in heirs:
         inside = (function for method in heir.methods.values() for function in within(method))
-        yield from (function for function in inside if "__init__" in function.facts.mentions)
+        yield from (function for function in inside if "__init__" in function.facts.referenced_names)
     for relative in dict.fromkeys((*class_.ancestors(), *heirs)):
         for method in relative.methods.values():
             if method.facts.decorators and method.facts.parameters:
                 first = method.facts.parameters[0].name
-                yield from (f for f in within(method) if first in f.facts.mentions)
+                yield from (f for f in within(method) if first in f.facts.referenced_names)

@@ -1,4 +1,4 @@
-"""Functions followed ahead: what is kept is what following anew finds, and little is followed anew."""
+"""What a process that stays keeps: it is what interpreting anew finds, and little is interpreted anew."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from support.settled import settle, write
 from support.warm import check, keeping
 
 from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
-from fsrace_lint.analysis.callgraph.tracked import TrackedLinker
 from fsrace_lint.analysis.dataflow.process_set import TOP
-from fsrace_lint.analysis.program.modules import Module
-from fsrace_lint.analysis.values import resolve
-from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bits_of, moved
+from fsrace_lint.analysis.values.resolve import Resolver
+from fsrace_lint.engine.cycles import CycleDetector
+from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bit_of_name
 from fsrace_lint.engine.parallel.progress import CancelledError
-from fsrace_lint.engine.query_cache import CycleDetector, TrackedQueryCache
+from fsrace_lint.engine.query import query
 from fsrace_lint.pipeline import warm as kept_module
+from fsrace_lint.program.modules import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from fsrace_lint.analysis.dataflow.abstract_state import AbstractState, FlowResult
-    from fsrace_lint.analysis.program.modules import LinkedFunction
     from fsrace_lint.pipeline.run import Run
     from fsrace_lint.pipeline.warm import WarmProjects
+    from fsrace_lint.program.modules import LinkedFunction
 
 pytestmark = pytest.mark.usefixtures("thawed")
+
+DENOTED: Final = Resolver.denoted
 
 PROJECT: Final = {
     "lead.py": "import torch.distributed as dist\ndef lead():\n    return dist.get_rank() == 0\n",
@@ -180,7 +182,9 @@ def anew(run: Run) -> dict[str, Any]:
 
 def known(run: Run) -> dict[str, Any]:
     """Give what the linker of a run knows without following anything."""
-    return {spelled(function): shape(flow) for function, flow in run.link()[1].flows.flows}
+    assert run.reuse is not None
+    flows = run.link()[1].flows.known_flows.independent_of(0)[0]
+    return {spelled(function): shape(flow) for (function,), flow in flows.items() if flow is not None}
 
 
 @pytest.fixture
@@ -200,25 +204,19 @@ def nobody_waits() -> None:
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Takes the names of the functions that are followed, ahead or in a check."""
     seen: list[str] = []
-    for flows in (FunctionFlows, TrackedLinker):
+    interpret = FunctionFlows.interpret
 
-        def following(
-            self: Any,
-            function: LinkedFunction,
-            real: Callable[..., Any] = flows.interpret,
-            of: type = flows,
-        ) -> Any:
-            if type(self) is of:
-                seen.append(spelled(function))
-            return real(self, function)
+    def noting(self: FunctionFlows, function: LinkedFunction) -> FlowResult:
+        seen.append(spelled(function))
+        return interpret(self, function)
 
-        monkeypatch.setattr(flows, "interpret", following)
+    monkeypatch.setattr(FunctionFlows, "interpret", noting)
     return seen
 
 
-def looked_ahead() -> WarmProjects:
+def prepared() -> WarmProjects:
     warm = keeping("far.py")
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     return warm
 
 
@@ -334,7 +332,7 @@ CHANGES: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
 def test_a_change_has_those_followed_whom_it_concerns(
     here: Path, followed: list[str], *, name: str, text: str, concerned: set[str], others: set[str]
 ) -> None:
-    warm = looked_ahead()
+    warm = prepared()
     assert {*followed} >= concerned | others
     followed.clear()
 
@@ -348,21 +346,21 @@ def test_a_change_has_those_followed_whom_it_concerns(
     own = {"far.<module>", "far.f"}  # the check has followed them
     assert not concerned & held.keys() - own
 
-    warm.follow_ahead(nobody_waits)
-    assert concerned <= {*followed} <= expected.keys() - others
+    warm.prepare(nobody_waits)
+    assert concerned - own <= {*followed} <= expected.keys() - others
     assert known(run) == expected
 
 
 def test_nothing_is_followed_twice(here: Path, followed: list[str]) -> None:
     warm = keeping("far.py")
     followed.clear()
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     once = [each for each in followed if not each.startswith("turns.")]  # but for what comes back to itself
     assert len(once) == len({*once}) > len(PROJECT)
     followed.clear()
     for name in ("named.py", "made.py", "base.py"):
         check(name, warm=warm)
-        warm.follow_ahead(nobody_waits)
+        warm.prepare(nobody_waits)
     assert followed == []
 
 
@@ -377,13 +375,12 @@ def test_what_is_interrupted_goes_on_where_it_was(here: Path, followed: list[str
             raise CancelledError
 
     run, _ = check("far.py", warm=warm)
-    assert run.ahead is not None
+    assert run.reuse is not None
     counts = []
-    while not run.ahead.is_done:
+    while not run.reuse.is_done:
         left[0] = 5
-        warm.follow_ahead(somebody_waits)
-        assert run.ahead.retained is not None
-        counts.append(len(run.ahead.retained.flows))
+        warm.prepare(somebody_waits)
+        counts.append(len(known(run)))
     assert counts == sorted(counts)
     assert counts[0] < counts[3]
     assert known(run) == anew(run)
@@ -398,7 +395,7 @@ def test_what_was_found_before_an_interruption_is_used(here: Path, followed: lis
         if left[0] < 0:
             raise CancelledError
 
-    warm.follow_ahead(somebody_waits)
+    warm.prepare(somebody_waits)
     write({"far.py": "def f():\n    rest()\n"})
     run, _ = check("far.py", warm=warm)
     assert {"base.leads", "base.f"} < known(run).keys() < anew(run).keys()
@@ -406,20 +403,20 @@ def test_what_was_found_before_an_interruption_is_used(here: Path, followed: lis
 
 
 def test_a_file_that_is_broken_for_a_while(here: Path, followed: list[str]) -> None:
-    warm = looked_ahead()
+    warm = prepared()
     write({"named.py": "def f(:\n"})
     followed.clear()
     run, _ = check("far.py", warm=warm)
     assert {"lead.lead", "base.f", "made.f"} <= known(run).keys()
     assert known(run) == anew(run)
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     assert not [each for each in followed if each.startswith("named.")]
 
     write({"named.py": PROJECT["named.py"] + "more = 1\n"})
     run, _ = check("far.py", warm=warm)
     assert {"lead.lead", "base.f", "made.f"} <= known(run).keys()
     followed.clear()
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     assert {*followed} == {"named.<module>", "named.f"}
     assert known(run) == anew(run)
 
@@ -453,12 +450,12 @@ COMING: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
         {"misc.f"},
         {"named.f", "giving.f", "taking.f", "far.f"},
     ),
-    "a name of what ends none": ("new.py", "def go():\n    pass\n", set(), {"misc.f", "named.f"}),
+    "a name of what ends none": ("new.py", "def go():\n    pass\n", {"misc.f"}, {"far.f", "named.f"}),
     "a name of what gives something to call": (
         "new.py",
         "from leave import leave\ndef taken():\n    return leave\n",
-        {"giving.f"},
-        {"misc.f", "named.f", "taking.f", "with_taken.f", "far.f"},
+        {"giving.f", "taking.f"},
+        {"misc.f", "named.f", "far.f"},
     ),
 }
 """A file that is new, its text, functions that are followed anew, and such that are not."""
@@ -468,7 +465,7 @@ COMING: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
 def test_a_file_that_comes_and_goes_has_those_followed_whom_it_concerns(
     here: Path, followed: list[str], *, name: str, text: str, concerned: set[str], others: set[str]
 ) -> None:
-    warm = looked_ahead()
+    warm = prepared()
     for state in (text, None, text):
         put(name, state)
         run, _ = check("far.py", warm=warm)
@@ -476,7 +473,7 @@ def test_a_file_that_comes_and_goes_has_those_followed_whom_it_concerns(
         assert held.items() <= anew(run).items()
         assert others <= held.keys()
         followed.clear()
-        warm.follow_ahead(nobody_waits)
+        warm.prepare(nobody_waits)
         if state is not None:
             assert not concerned & held.keys()
             assert concerned <= {*followed}
@@ -485,12 +482,12 @@ def test_a_file_that_comes_and_goes_has_those_followed_whom_it_concerns(
 
 
 def test_files_that_come_where_others_go(here: Path, followed: list[str]) -> None:
-    warm = looked_ahead()
+    warm = prepared()
     put("again.py", None)
     write({"aa.py": "", "b.py": "", "z.py": ""})
     run, _ = check("far.py", warm=warm)
     assert {"lead.lead", "base.f", "made.f", "turns.f"} <= known(run).keys()
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     assert known(run) == anew(run)
     write({"lead.py": STATES["lead.py"][0] or "", "heir.py": HEIR_SETS})
     run, _ = check("far.py", warm=warm)
@@ -503,31 +500,32 @@ def test_files_that_come_where_others_go(here: Path, followed: list[str]) -> Non
 def test_a_link_that_leads_elsewhere_now(here: Path) -> None:
     Path("linked.py").symlink_to("lead.py")
     write({"by_link.py": "from linked import lead\ndef f():\n    if lead():\n        work()\n"})
-    warm = looked_ahead()
+    warm = prepared()
     assert "by_link.f" in known(check("far.py", warm=warm)[0])
     Path("linked.py").unlink()
     Path("linked.py").symlink_to("leave.py")
     run, _ = check("far.py", warm=warm)
     assert "by_link.f" not in known(run)
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     assert known(run)["by_link.f"][0][1][1][0] == TOP
 
 
 def test_many_that_come_have_all_followed(here: Path, followed: list[str]) -> None:
-    warm = looked_ahead()
+    warm = prepared()
     write({f"m{number}.py": "" for number in range(40)})
     assert "lead.lead" in known(check("far.py", warm=warm)[0])
-    write({"m40.py": ""})
+    write({f"n{number}.py": "" for number in range(41)})
     assert "lead.lead" not in known(check("far.py", warm=warm)[0])
 
 
 def test_many_changes_have_all_followed(here: Path, followed: list[str]) -> None:
     write({f"m{number}.py": "def f():\n    work()\n" for number in range(41)})
-    warm = looked_ahead()
+    warm = prepared()
     for number in range(40):
         write({f"m{number}.py": "def f():\n    rest()\n"})
     assert "lead.lead" in known(check("far.py", warm=warm)[0])
-    write({"m40.py": "def f():\n    rest()\n"})
+    for number in range(41):
+        write({f"m{number}.py": "def f():\n    pause()\n"})
     assert "lead.lead" not in known(check("far.py", warm=warm)[0])
 
 
@@ -537,7 +535,7 @@ def is_related(module: Module | None) -> bool:
 
 def test_what_has_gone_is_freed(here: Path) -> None:
     """What is not looked through for cycles any more keeps nothing that comes after it."""
-    warm = looked_ahead()
+    warm = prepared()
     run, _ = check("lead.py", warm=warm)
     before = run.link()[0]["lead.py"]
     assert before is not None
@@ -557,7 +555,7 @@ def test_what_is_tidied(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(gc, name, lambda name=name: done.append(name))
     monkeypatch.setattr(kept_module, "MANY_FOLLOWED", 10)
     monkeypatch.setattr(kept_module, "MOST_CHECKS", 3)
-    warm = looked_ahead()
+    warm = prepared()
     done.clear()
     for expected in (["collect", "freeze"], ["unfreeze", "collect", "freeze"], []):
         warm.tidy()
@@ -566,11 +564,11 @@ def test_what_is_tidied(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     for _ in range(3):
         check("far.py", warm=warm)
-        warm.follow_ahead(nobody_waits)
+        warm.prepare(nobody_waits)
         assert done == []
         assert warm.is_untidy
     check("far.py", warm=warm)
-    warm.follow_ahead(nobody_waits)
+    warm.prepare(nobody_waits)
     assert done == ["collect"]
     assert not warm.is_untidy
 
@@ -592,11 +590,11 @@ def test_what_is_known_is_what_following_anew_finds(
     looks: list[bool],
 ) -> None:
     """Also where of some answers few are remembered."""
-    monkeypatch.setattr(resolve, "REMEMBERED", remembered)
+    monkeypatch.setattr(Resolver, "denoted", query(shared=True, keep=remembered)(DENOTED.compute))
     for name in STATES.keys() - PROJECT.keys():
         put(name, None)
     write(PROJECT)
-    warm = looked_ahead()
+    warm = prepared()
     for (name, text), is_calm in zip(steps, looks, strict=False):
         put(name, text)
         run, found = check("far.py", warm=warm)
@@ -604,7 +602,7 @@ def test_what_is_known_is_what_following_anew_finds(
         assert known(run).items() <= expected.items(), (name, text)
         assert found.outcome == check("far.py")[1].outcome
         if is_calm:
-            warm.follow_ahead(nobody_waits)
+            warm.prepare(nobody_waits)
             warm.tidy()
             assert known(run).items() <= expected.items(), (name, text)
 
@@ -617,113 +615,106 @@ def every_edit() -> Iterator[tuple[str, str | None]]:
 
 
 def test_each_change_and_back(here: Path) -> None:
-    warm = looked_ahead()
+    warm = prepared()
     for name, text in every_edit():
         put(name, text)
         run, _ = check("far.py", warm=warm)
         assert known(run).items() <= anew(run).items(), (name, text)
-        warm.follow_ahead(nobody_waits)
+        warm.prepare(nobody_waits)
         if text is None or "(:" not in text:
             assert known(run) == anew(run), (name, text)
 
 
+class Letters:
+    """Queries that lead back to themselves: each is a letter, and looks at the file of its number."""
+
+    def __init__(self, leads: dict[str, str], looks: dict[str, int]) -> None:
+        self.leads, self.looks = leads, looks
+        self.cycles, self.dependencies = CycleDetector(), Dependencies()
+
+    @query(provisional="?", shared=True)
+    def ask(self, letter: str) -> str:
+        self.dependencies.file(f"{self.looks[letter]}.py")
+        return letter + "".join(map(self.ask, self.leads.get(letter, "")))
+
+
+def inputs_of(asked: str, leads: dict[str, str], looks: dict[str, int]) -> dict[str, set[int]]:
+    """Ask for letters one after the other, and give the files that each known result depends on."""
+    letters = Letters(leads, looks)
+    for letter in asked:
+        letters.ask(letter)
+    inputs = Letters.ask.table(letters).inputs
+    assert not any(each & UNSETTLED for each in inputs.values())
+    bits = {each: letters.dependencies.bits_of_file(f"{each}.py", interface=False) for each in looks.values()}
+    return {key: {each for each, bit in bits.items() if found & bit} for (key,), found in inputs.items()}
+
+
 class TestDependencies:
-    """Questions that lead back to themselves: each is a letter, and looks at the files of its numbers."""
-
-    def files(self, asked: str, leads: dict[str, str], looks: dict[str, int]) -> dict[str, set[int]]:
-        """Ask questions one after the other, and give the files that each known answer depends on."""
-        dependencies = Dependencies()
-        memo: TrackedQueryCache[str, str] = TrackedQueryCache("?", 40, CycleDetector(), dependencies)
-
-        def answer(question: str) -> str:
-            dependencies.on(looks[question])
-            return question + "".join(map(ask, leads.get(question, "")))
-
-        def ask(question: str) -> str:
-            return memo.get(question, lambda: answer(question))
-
-        for question in asked:
-            ask(question)
-        assert not any(memo.files[each] & UNSETTLED for each in memo.answers)
-        return {
-            each: {number for number in looks.values() if memo.files[each] & bits_of(number, outline=False)}
-            for each in memo.answers
-        }
-
     def test_those_of_what_it_leads_to(self) -> None:
-        assert self.files("a", {"a": "bc", "b": "c"}, {"a": 1, "b": 2, "c": 3}) == {
+        assert inputs_of("a", {"a": "bc", "b": "c"}, {"a": 1, "b": 2, "c": 3}) == {
             "a": {1, 2, 3},
             "b": {2, 3},
             "c": {3},
         }
 
     def test_those_of_what_is_known(self) -> None:
-        assert self.files("cba", {"a": "b", "b": "c"}, {"a": 1, "b": 2, "c": 3})["a"] == {1, 2, 3}
+        assert inputs_of("cba", {"a": "b", "b": "c"}, {"a": 1, "b": 2, "c": 3})["a"] == {1, 2, 3}
 
-    def test_those_of_a_circle(self) -> None:
+    def test_those_of_a_cycle(self) -> None:
         leads = {"a": "b", "b": "ac"}
-        assert self.files("ab", leads, {"a": 1, "b": 2, "c": 3}) == {
+        assert inputs_of("ab", leads, {"a": 1, "b": 2, "c": 3}) == {
             "a": {1, 2, 3},
             "b": {1, 2, 3},
             "c": {3},
         }
 
-    def test_those_of_an_answer_that_is_not_final(self) -> None:
-        """It is kept when it has come up four times, and rests on what was then being found."""
+    def test_those_of_a_result_that_is_not_final(self) -> None:
+        """It is kept when it was computed four times, and rests on what was then being computed."""
         leads = {"s": "rtuv", "r": "s", "t": "s", "u": "s", "v": "sx"}
         numbers = {"s": 1, "r": 2, "t": 3, "u": 4, "v": 5, "x": 6}
-        assert self.files("rtuv", leads, numbers)["s"] == {1, 2, 3, 4, 5, 6}
+        assert inputs_of("rtuv", leads, numbers)["s"] == {1, 2, 3, 4, 5, 6}
 
     def test_what_is_forgotten_while_it_is_not_settled(self) -> None:
         dependencies = Dependencies()
-        known: dict[str, int] = {}
+        inputs: dict[str, int] = {}
 
-        def forgets() -> tuple[str, bool]:
-            assert dependencies.of_circles(known, "b", lambda: ("b", False)) == "b"
-            assert known.pop("b") == UNSETTLED
-            return "a", True
+        def forgets() -> str:
+            assert dependencies.record(inputs, "b", lambda: "b", lambda: False) == "b"
+            assert inputs.pop("b") == UNSETTLED
+            return "a"
 
-        assert dependencies.of_circles(known, "a", forgets) == "a"
-        assert known == {"a": 0}
+        assert dependencies.record(inputs, "a", forgets, lambda: True) == "a"
+        assert inputs == {"a": 0}
 
-    @given(st.lists(st.sampled_from(["kept", "gone", "new"]), max_size=12), st.sets(st.integers(0, 11)))
-    def test_files_that_have_moved(self, fates: list[str], looked_at: set[int]) -> None:
-        warm: list[tuple[int, int]] = []
-        then = now = 0
-        for fate in fates:
-            if fate == "kept":
-                warm.append((then, now))
-            then += fate != "new"
-            now += fate != "gone"
-        files = sum(bits_of(place, outline=bool(place % 2)) for place in looked_at & {*range(then)})
-        there = [new for old, new in warm if old in looked_at]
-        outlined = {new for old, new in warm if old % 2}
-        expected = sum(bits_of(place, outline=place in outlined) for place in there)
-        if len(warm) == then:
-            assert moved(warm)(files) == expected
-        is_of_kept = sum(bits_of(old, outline=True) for old, _ in warm)
-        assert moved(warm)(files & is_of_kept) == expected
-        assert moved(warm)(files & is_of_kept | UNSETTLED) == expected | UNSETTLED
-
-    def test_the_outline_alone(self) -> None:
+    def test_the_interface_alone(self) -> None:
         dependencies = Dependencies()
-        dependencies.in_outline(lambda: dependencies.on(7))
-        assert dependencies.files & bits_of(7, outline=True)
-        assert not dependencies.files & bits_of(7, outline=False)
+        dependencies.interface_of(lambda: dependencies.file("a.py"))
+        assert dependencies.inputs & dependencies.bits_of_file("a.py", interface=True)
+        assert not dependencies.inputs & dependencies.bits_of_file("a.py", interface=False)
 
-    def test_what_fails_leaves_no_trace_behind(self) -> None:
+    def test_a_file_that_nobody_looked_at(self) -> None:
+        assert Dependencies().bits_of_file("a.py", interface=True) == 0
+
+    def test_names_by_what_they_are_searched_for_as(self) -> None:
         dependencies = Dependencies()
-        memo: TrackedQueryCache[str, str] = TrackedQueryCache("?", 40, CycleDetector(), dependencies)
+        dependencies.name("classes", "Base")
+        assert dependencies.inputs & bit_of_name("classes", "Base")
+        assert not dependencies.inputs & bit_of_name("bases", "Base")
 
-        def fails() -> str:
-            dependencies.on(3)
-            raise CancelledError
+    def test_what_fails_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        letters = Letters({"a": "b"}, {"a": 1, "b": 2})
+        fails = [True]
 
-        def leads() -> str:
-            return memo.get("b", fails)
+        def file(_name: str) -> None:
+            if fails[0] and _name == "2.py":
+                raise CancelledError
 
+        monkeypatch.setattr(letters.dependencies, "file", file)
         with pytest.raises(CancelledError):
-            memo.get("a", leads)
-        assert memo.answers == {}
-        assert memo.get("a", lambda: "a") == "a"
-        assert not memo.files["a"] & UNSETTLED
+            letters.ask("a")
+        table = Letters.ask.table(letters)
+        assert len(table) == 0
+        fails.clear()
+        fails.append(False)
+        assert letters.ask("a") == "ab"
+        assert not table.inputs["a",] & UNSETTLED

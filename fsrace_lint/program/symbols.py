@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias, TypeGuard
 
-from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction, Module
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction, Module
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from fsrace_lint.engine.query import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
+
+Classes = TypeVar("Classes", bound="tuple[LinkedClass, ...]")
 
 _MOST_HEIRS: Final = 500
 """How many classes may inherit from one, before what they bind says nothing of its objects."""
@@ -26,55 +31,55 @@ class ClassLinks(Protocol):
 class ClassHierarchy:
     """Finds the relatives of classes, and remembers them."""
 
-    def __init__(self, links: ClassLinks) -> None:
+    def __init__(self, links: ClassLinks, dependencies: Dependencies | None) -> None:
         """Take what finds the bases and the subclasses of one class."""
         self._links = links
-        self._bases: dict[LinkedClass, tuple[LinkedClass, ...]] = {}
-        self._subclasses: dict[LinkedClass, tuple[LinkedClass, ...]] = {}
-        self._ancestors: dict[LinkedClass, dict[LinkedClass, None]] = {}
-        self._descendants: dict[LinkedClass, dict[LinkedClass, None]] = {}
-        self._relatives: dict[LinkedClass, tuple[LinkedClass, ...]] = {}
+        self.dependencies = dependencies
 
+    @query
     def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         """Give those bases of a class that are in the project too."""
-        if class_ not in self._bases:
-            self._bases[class_] = tuple(self._links.bases_of(class_))
-        return self._bases[class_]
+        return self._by_interface(lambda: tuple(self._links.bases_of(class_)))
 
+    @query
     def subclasses(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         """Give the classes of the project that have a class among their bases, each as often as it does."""
-        if class_ not in self._subclasses:
-            self._subclasses[class_] = tuple(self._links.subclasses_of(class_))
-        return self._subclasses[class_]
+        return self._by_interface(lambda: tuple(self._links.subclasses_of(class_)))
 
+    @query
     def ancestors(self, class_: LinkedClass) -> dict[LinkedClass, None]:
         """Give a class and those it inherits from, nearest first, each once."""
-        if class_ not in self._ancestors:
-            self._ancestors[class_] = _reached(class_, self.bases, 0)
-        return self._ancestors[class_]
+        return _reached(class_, self.bases, 0)
 
+    @query
     def descendants(self, class_: LinkedClass) -> dict[LinkedClass, None]:
         """Give a class and those that inherit from it, each once."""
-        if class_ not in self._descendants:
-            self._descendants[class_] = _reached(class_, self.subclasses, -1)
-        return self._descendants[class_]
+        return _reached(class_, self.subclasses, -1)
 
+    @query
     def relatives(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
         """Give a class with its ancestors and its descendants; very many of these are left out."""
-        if class_ not in self._relatives:
-            family = self.descendants(class_)  # with this one
-            heirs = family if len(family) - 1 <= _MOST_HEIRS else ()
-            self._relatives[class_] = tuple(dict.fromkeys((*self.ancestors(class_), *heirs)))
-        return self._relatives[class_]
+        family = self.descendants(class_)  # with this one
+        heirs = family if len(family) - 1 <= _MOST_HEIRS else ()
+        return tuple(dict.fromkeys((*self.ancestors(class_), *heirs)))
+
+    def _by_interface(self, find: Callable[[], Classes]) -> Classes:
+        """Find what depends on the interfaces of files alone."""
+        return find() if self.dependencies is None else self.dependencies.interface_of(find)
 
     def method(self, class_: LinkedClass, name: str) -> LinkedFunction | None:
         """Find a method of a class, or of the nearest that it inherits from."""
-        return next((each.methods[name] for each in self.ancestors(class_) if name in each.methods), None)
+        return self._first(name, self.ancestors(class_))
 
     def inherited(self, class_: LinkedClass, name: str) -> LinkedFunction | None:
         """Find a method in the nearest class that one inherits from."""
-        above = (each for each in self.ancestors(class_) if each is not class_)
-        return next((each.methods[name] for each in above if name in each.methods), None)
+        return self._first(name, (each for each in self.ancestors(class_) if each is not class_))
+
+    def _first(self, name: str, classes: Iterable[LinkedClass]) -> LinkedFunction | None:
+        found = next((each.methods[name] for each in classes if name in each.methods), None)
+        if found is not None and self.dependencies is not None:
+            self.dependencies.file(found.module.relative)
+        return found
 
 
 def _reached(

@@ -7,15 +7,17 @@ import itertools
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsrace_lint.analysis.program.modules import module_name
-from fsrace_lint.engine.name_index import NameIndex
-from fsrace_lint.engine.name_index_entry import HERE
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import module_name
+from fsrace_lint.program.name_index import NameIndex
+from fsrace_lint.syntax.name_index_entry import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from fsrace_lint.analysis.program.modules import LinkedClass, Module
-    from fsrace_lint.engine.name_index import Field
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.program.modules import LinkedClass, Module
+    from fsrace_lint.program.name_index import Field
     from fsrace_lint.syntax import model as m
 
 
@@ -36,6 +38,7 @@ class ModuleTable:
         also: Mapping[str, Module | None],
         libraries: Container[str] = (),
         heads: NameIndex | None = None,
+        dependencies: Dependencies | None = None,
     ) -> None:
         """Index the modules of a project, under further relative paths too.
 
@@ -44,7 +47,9 @@ class ModuleTable:
             also: Those that stand under further relative paths.
             libraries: The topmost packages that are known.
             heads: The heads of the modules in the same order, if somebody has them already.
+            dependencies: Notes what is looked at, if somebody asks for it.
         """
+        self.dependencies = dependencies
         self.modules = tuple(modules)
         self.heads = heads or NameIndex((module.relative, module.head) for module in self.modules)
         self._libraries = libraries
@@ -54,7 +59,6 @@ class ModuleTable:
         self._linked = linked
         self._by_name: dict[str, Module] = {**linked, **{module.name: module for module in self.modules}}
         self._places = _places(tuple(module.relative for module in self.modules))
-        self._found: dict[tuple[str, Module], Module | None] = {}
 
     def _having(self, field: Field, name: str) -> Iterator[Module]:
         return (self.modules[place] for place in self.heads.having(field, name))
@@ -70,13 +74,20 @@ class ModuleTable:
 
     def classes_named(self, name: str) -> tuple[LinkedClass, ...]:
         """Give the classes of a name that stand in no function and no other class."""
-        found = (module.top_classes.get(name) for module in self._having("classes", name))
+        if self.dependencies is not None:
+            self.dependencies.name("classes", name)
+        found = (self._looked_at(module).top_classes.get(name) for module in self._having("classes", name))
         return tuple(class_ for class_ in found if class_ is not None)
 
     def deriving(self, name: str) -> list[Module]:
         """Give the modules in which a class may have a base that has a name where it is defined."""
         names = self.bound_as(name)
-        return self._in_order(module for each in names for module in self._having("bases", each))
+        if self.dependencies is not None:
+            for each in names:
+                self.dependencies.name("renamed", each)
+                self.dependencies.name("bases", each)
+        found = (self._looked_at(module) for each in names for module in self._having("bases", each))
+        return self._in_order(found)
 
     def bound_as(self, name: str) -> set[str]:
         """Give a name, and those under which imports bind what has it."""
@@ -99,12 +110,18 @@ class ModuleTable:
     def _in_order(modules: Iterable[Module]) -> list[Module]:
         return sorted(dict.fromkeys(modules), key=lambda module: module.position)
 
+    def _looked_at(self, module: Module) -> Module:
+        if self.dependencies is not None:
+            self.dependencies.file(module.relative)
+        return module
+
+    @query
     def find(self, name: str, importer: Module) -> Module | None:
         """Find the module an absolute import means, or None where it is not of the project."""
-        key = name, importer
-        if key not in self._found:
-            self._found[key] = self._find(name, importer)
-        return self._found[key]
+        if self.dependencies is not None:
+            self.dependencies.name("module", name)
+        found = self._find(name, importer)
+        return None if found is None else self._looked_at(found)
 
     def _find(self, name: str, importer: Module) -> Module | None:
         top = name.partition(".")[0]
@@ -149,7 +166,10 @@ class ModuleTable:
 
     def exact(self, name: str) -> Module | None:
         """Find a module by its name from the root."""
-        return self._by_name.get(name)
+        if self.dependencies is not None:
+            self.dependencies.name("module", name)
+        found = self._by_name.get(name)
+        return None if found is None else self._looked_at(found)
 
 
 class _Places(NamedTuple):

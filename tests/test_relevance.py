@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.unfiltered import project
+from support.linking import project
 
-from fsrace_lint.analysis.program import alias_closure
-from fsrace_lint.analysis.program.tables import aliases_in
+from fsrace_lint.program import alias_closure
+from fsrace_lint.program.name_lookup import aliases_in
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.program.candidate_callers import CandidateCallers
-    from fsrace_lint.analysis.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction
+    from fsrace_lint.program.relevance import Relevance
 
 SOURCE = """\
 def meant():
@@ -38,16 +38,16 @@ def reads(kept):
 """
 
 
-def linked(files: dict[str, str]) -> tuple[CandidateCallers, dict[str, LinkedFunction]]:
-    """Link a project; give its mentions, and its functions by name."""
+def linked(files: dict[str, str]) -> tuple[Relevance, dict[str, LinkedFunction]]:
+    """Link a project; tell where to look closer in it, and give its functions by name."""
     flows = project(files).flows
     functions = (function for module in flows.table.modules for function in module.functions)
-    return flows.mentions, {function.facts.qualname: function for function in functions}
+    return flows.relevance, {function.facts.qualname: function for function in functions}
 
 
 def test_to_name_what_returns_a_function_is_not_to_call_it() -> None:
-    mentions, by_name = linked({"main.py": SOURCE})
-    found = {function.facts.qualname for function in mentions.of(by_name["meant"])}
+    relevance, by_name = linked({"main.py": SOURCE})
+    found = {function.facts.qualname for function in relevance.candidate_callers(by_name["meant"])}
     assert found == {"by_result", "reads"}
 
 
@@ -62,15 +62,15 @@ def test_to_read_a_property_is_to_call_it() -> None:
 def test_a_name_that_is_given_twice_is_gone_through_once() -> None:
     importing = "from main import meant as known\n\ndef calls():\n    known()\n"
     naming = "def meant():\n    pass\n\nknown = meant\n"
-    mentions, by_name = linked({"main.py": naming, "other.py": importing})
-    assert mentions.calling("known") == (by_name["calls"],)
-    assert mentions.of_name("meant") != ()
-    assert mentions.calling("meant") == ()
-    assert by_name["calls"] in mentions.of(by_name["meant"])
+    relevance, by_name = linked({"main.py": naming, "other.py": importing})
+    assert relevance.calling("known") == (by_name["calls"],)
+    assert relevance.using({"meant"}) != []
+    assert relevance.calling("meant") == ()
+    assert by_name["calls"] in relevance.candidate_callers(by_name["meant"])
     importing = "from main import meant\n\ndef calls():\n    meant()\n"
     once, alone = linked({"main.py": "def meant():\n    pass\n", "other.py": importing})
-    assert once.of(alone["meant"]) != ()
-    assert mentions.effort <= once.effort + len({"known"})
+    assert once.candidate_callers(alone["meant"]) != ()
+    assert relevance.effort <= once.effort + len({"known"})
 
 
 CLASSES = """\
@@ -111,23 +111,23 @@ def call(kept):
     ],
 )
 def test_a_method_is_sought_by_what_its_classes_name_alone(code: str, expected: bool) -> None:
-    mentions, by_name = linked({"main.py": CLASSES + code})
-    assert (by_name["call"] in mentions.of(by_name["Sought.apply"])) is expected
+    relevance, by_name = linked({"main.py": CLASSES + code})
+    assert (by_name["call"] in relevance.candidate_callers(by_name["Sought.apply"])) is expected
 
 
 def test_the_body_of_a_class_gives_its_methods_further_names() -> None:
     body = "    def apply(self):\n        pass\n    again = apply\n"
     code = f"class Sought:\n{body}\ndef call(kept):\n    kept.again()\n"
-    mentions, by_name = linked({"main.py": code})
-    assert by_name["call"] in mentions.of(by_name["Sought.apply"])
+    relevance, by_name = linked({"main.py": code})
+    assert by_name["call"] in relevance.candidate_callers(by_name["Sought.apply"])
 
 
 def few(files: dict[str, str], sought: str, *, handed: bool = False) -> list[str]:
     """Name those that may call a function, near ones first, where few files are asked about."""
-    asked = project(files, asks_few=True).flows
+    asked = project(files, targeted=True).flows
     functions = (function for module in asked.table.modules for function in module.functions)
     function = next(function for function in functions if function.qualified == sought)
-    return [found.qualified for found, _ in asked.mentions.search(function, handed=handed)]
+    return [found.qualified for found, _ in asked.relevance.search(function, handed=handed)]
 
 
 SCRIPT = "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n"
@@ -181,10 +181,10 @@ def test_further_names_end_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch, most: int, known: set[str]
 ) -> None:
     monkeypatch.setattr(alias_closure, "MOST", most)
-    mentions, _ = linked(
+    relevance, _ = linked(
         {"main.py": "from shutil import copytree\n\ncopies = copytree\na = b = c = copies\n"}
     )
-    assert mentions.names_of_library({"copytree"}) == known
+    assert relevance.library_names({"copytree"}) == known
 
 
 def test_an_attribute_of_anything_may_be_one_of_each_class() -> None:
@@ -211,9 +211,9 @@ def of_one():
 def of_kept(thing):
     thing.kept()
 """
-    mentions, by_name = linked({"main.py": code})
+    relevance, by_name = linked({"main.py": code})
     found = {
-        name: {each.facts.qualname for each in mentions.of(by_name[f"{name}.work"])}
+        name: {each.facts.qualname for each in relevance.candidate_callers(by_name[f"{name}.work"])}
         for name in ("One", "Two")
     }
     assert found == {"One": {"of_any", "of_one"}, "Two": {"of_any", "of_kept"}}
@@ -235,8 +235,8 @@ class Made:
         made = cls
         made()
 """
-    mentions, by_name = linked({"main.py": code})
-    assert by_name["Made.build"] in mentions.of(by_name["work"])
+    relevance, by_name = linked({"main.py": code})
+    assert by_name["Made.build"] in relevance.candidate_callers(by_name["work"])
 
 
 def test_who_is_near_comes_first() -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fsrace_lint.analysis.program.modules import LinkedClass, LinkedFunction
-from fsrace_lint.analysis.program.symbols import DEEPEST
-from fsrace_lint.analysis.program.tables import aliases_in
+from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction
+from fsrace_lint.program.name_lookup import aliases_in
+from fsrace_lint.program.symbols import DEEPEST
 from fsrace_lint.syntax.model import LAMBDA, UNNAMED
 from fsrace_lint.syntax.traversal import bound_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.program.imports import ModuleTable
-    from fsrace_lint.analysis.program.modules import Module
-    from fsrace_lint.analysis.program.tables import NameLookup
+    from fsrace_lint.program.module_table import ModuleTable
+    from fsrace_lint.program.modules import Module
+    from fsrace_lint.program.name_lookup import NameLookup
     from fsrace_lint.syntax import model as m
 
 Owner: TypeAlias = "LinkedFunction | LinkedClass | str | None"
@@ -65,13 +66,6 @@ class AliasClosure:
     def __init__(self, table: ModuleTable, tables: NameLookup) -> None:
         """Prepare for a project: its files, and where its names stand; nothing is looked at yet."""
         self._table, self._tables = table, tables
-        self._own: dict[LinkedFunction, frozenset[str]] = {}
-        self._defined: dict[Module, set[str]] = {}
-        self._settled: dict[Module, dict[str, LinkedFunction | LinkedClass]] = {}
-        self._further: dict[KnownName, dict[KnownName, int]] = {}
-        self._inside: dict[LinkedFunction, tuple[LinkedFunction, ...]] = {}
-        self._locals: dict[LinkedFunction, dict[str, list[_GivenAlias]]] = {}
-        self._attributes: dict[tuple[str, bool], _ByClass] = {}
 
     def all_reached(self, start: Iterable[KnownName]) -> Iterator[KnownName]:
         """Give names and the further names of what they denote, as far as the resolver follows them."""
@@ -114,14 +108,13 @@ class AliasClosure:
                     if known not in found and depth + steps <= DEEPEST:
                         waiting[depth + steps].append(known)
 
+    @query
     def of(self, known: KnownName) -> dict[KnownName, int]:
         """Give the names that code gives to what has a name, each with the least steps to get from it."""
-        if known not in self._further:
-            further: dict[KnownName, int] = {}
-            for each, steps in self._further_names(*known):
-                further[each] = min(steps, further.get(each, steps))
-            self._further[known] = further or _NONE
-        return self._further[known]
+        further: dict[KnownName, int] = {}
+        for each, steps in self._further_names(*known):
+            further[each] = min(steps, further.get(each, steps))
+        return further or _NONE
 
     def _further_names(self, name: str, called: bool, home: Owner) -> Iterator[tuple[KnownName, int]]:  # noqa: FBT001  # parts of one key
         """Give the names that code gives to what has a name already, and how many steps lead from each."""
@@ -137,19 +130,16 @@ class AliasClosure:
     def _aliases_of(self, name: str, called: bool, home: Owner) -> Iterable[_GivenAlias]:  # noqa: FBT001  # parts of one key
         """Give what gives a further name to what has a name at home, or to what calls of it give."""
         if isinstance(home, LinkedFunction):
-            if home not in self._locals:
-                self._locals[home] = self._by_name(home)
-            return self._locals[home].get(name, ())
+            return self._by_name(home).get(name, ())
         if isinstance(home, LinkedClass) or home is _ANY_OBJECT:
-            if (name, called) not in self._attributes:
-                self._attributes[name, called] = self._by_class(self._tables.aliases(name, called=called))
-            by_class = self._attributes[name, called]
+            by_class = self._by_class(name, called)
             if isinstance(home, LinkedClass):
                 return by_class.of(home)
             return by_class.of_any
-        given = self._tables.aliases(name, called=called)
+        given = self._tables.aliases(name, called)
         return ((alias, reader) for alias, reader in given if self._means(alias, reader, home))
 
+    @query
     def _by_name(self, home: LinkedFunction) -> dict[str, list[_GivenAlias]]:
         """Give what gives variables of a function, and those of functions in it, further names."""
         found: dict[str, list[_GivenAlias]] = {}
@@ -159,9 +149,10 @@ class AliasClosure:
                     found.setdefault(alias.name, []).append((alias, reader))
         return found
 
-    def _by_class(self, given: Iterable[_GivenAlias]) -> _ByClass:
+    @query
+    def _by_class(self, name: str, called: bool) -> _ByClass:  # noqa: FBT001  # parts of one key
         found = _ByClass([], {}, {})
-        for each in given:
+        for each in self._tables.aliases(name, called):
             alias, reader = each
             if alias.of:
                 own = alias.of == _object_of(reader)
@@ -176,11 +167,10 @@ class AliasClosure:
                 found.bare.setdefault(reader, []).append(each)
         return found
 
+    @query
     def inside(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
         """Give a function and those defined in it, lambdas and methods too, in the order of the code."""
-        if function not in self._inside:
-            self._inside[function] = tuple(within(function))
-        return self._inside[function]
+        return tuple(within(function))
 
     def _means(self, alias: m.Alias, reader: LinkedFunction, home: Owner) -> bool:
         """Tell whether what a function gives a further name can be what a library has, or anybody."""
@@ -194,13 +184,12 @@ class AliasClosure:
             bool(module.stars) or alias.name in module.imports or alias.name in self._defined_in(module)
         )
 
+    @query
     def _defined_in(self, module: Module) -> set[str]:
-        if module not in self._defined:
-            aliases = (alias for function in module.functions for alias in function.facts.aliases)
-            known = {alias.known_as for alias in aliases if alias.kind == "name"}
-            known |= {function.facts.name for function in module.functions}
-            self._defined[module] = known | {class_.facts.name for class_ in module.classes}
-        return self._defined[module]
+        aliases = (alias for function in module.functions for alias in function.facts.aliases)
+        known = {alias.known_as for alias in aliases if alias.kind == "name"}
+        known |= {function.facts.name for function in module.functions}
+        return known | {class_.facts.name for class_ in module.classes}
 
     def _class_named(self, name: str, reader: LinkedFunction) -> LinkedClass | None:
         """Give the class of its file that a function means by a name; None where it may be anything else."""
@@ -210,31 +199,29 @@ class AliasClosure:
         meant = self.settled_in(reader.module).get(name) if outside else None
         return meant if isinstance(meant, LinkedClass) else None
 
+    @query
     def settled_in(self, module: Module) -> dict[str, LinkedFunction | LinkedClass]:
         """Give the functions and classes of a file whose names it binds to nothing else."""
-        if module not in self._settled:
-            functions, classes = module.top_functions, module.top_classes
-            others = {
-                *bound_in(module.code.facts),
-                *module.rebound,
-                *(functions.keys() & classes.keys()),
-            }
-            found: dict[str, LinkedFunction | LinkedClass] = {**functions, **classes}
-            self._settled[module] = {name: meant for name, meant in found.items() if name not in others}
-        return self._settled[module]
+        functions, classes = module.top_functions, module.top_classes
+        others = {
+            *bound_in(module.code.facts),
+            *module.rebound,
+            *(functions.keys() & classes.keys()),
+        }
+        found: dict[str, LinkedFunction | LinkedClass] = {**functions, **classes}
+        return {name: meant for name, meant in found.items() if name not in others}
 
+    @query
     def _own_names(self, function: LinkedFunction) -> frozenset[str]:
         """Give those parameters and variables of a function that it gives further names, or whose attributes.
 
         The variables of a module are none: they are for all.
         """
-        if function not in self._own:
-            facts = function.facts
-            own = set(bound_in(facts)).difference(facts.outer_names) if function.index else set()
-            own.update(parameter.name for parameter in facts.parameters)
-            told = {name for alias in facts.aliases for name in (alias.name, alias.of)}
-            self._own[function] = frozenset(own & told)
-        return self._own[function]
+        facts = function.facts
+        own = set(bound_in(facts)).difference(facts.outer_names) if function.index else set()
+        own.update(parameter.name for parameter in facts.parameters)
+        told = {name for alias in facts.aliases for name in (alias.name, alias.of)}
+        return frozenset(own & told)
 
 
 def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> KnownName:

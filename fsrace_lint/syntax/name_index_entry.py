@@ -23,7 +23,7 @@ HERE: Final = "."
 class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The names in one file; each field may hold more than there is, and lacks nothing.
 
-    `mentions` are those that its functions read or bind, `aliased` those that are given a further
+    `referenced_names` are those that its functions read or bind, `aliased` those that are given a further
     one, and `results` those whose calls give what is given one. `denoting` are all by which functions
     and classes are known: their own, further ones, and the first parameters of methods. `renamed` are
     imports under another name, as pairs of both. `bases` are the last names of the bases of classes,
@@ -32,7 +32,7 @@ class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     called as they stand, if they are called at all.
     """
 
-    mentions: tuple[str, ...] = ()
+    referenced_names: tuple[str, ...] = ()
     aliased: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     denoting: tuple[str, ...] = ()
@@ -50,17 +50,17 @@ class ComputedIndexEntry:
         """Take the facts."""
         self._facts = facts
 
-    def may_mention(self, name: str) -> bool:
+    def may_reference(self, name: str) -> bool:
         """Tell whether a name can be among those that functions read or bind."""
-        return name in self.mentions
+        return name in self.referenced_names
 
     def _aliases(self) -> Iterator[m.Alias]:
         return (alias for function in self._facts.functions for alias in function.aliases)
 
     @functools.cached_property
-    def mentions(self) -> tuple[str, ...]:
+    def referenced_names(self) -> tuple[str, ...]:
         """The names that functions read or bind."""
-        return _sorted(name for function in self._facts.functions for name in function.mentions)
+        return _sorted(name for function in self._facts.functions for name in function.referenced_names)
 
     @functools.cached_property
     def aliased(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class ComputedIndexEntry:
     @functools.cached_property
     def denoting(self) -> tuple[str, ...]:
         """The names by which functions and classes are known."""
-        names = further_names(self._facts, results=True)
+        names = _aliases_in(self._facts)
         return _sorted(names.union(function.name for function in self._facts.functions))
 
     @functools.cached_property
@@ -114,7 +114,7 @@ class ComputedIndexEntry:
 class PackedIndexEntry:
     """The same as it was packed: each field is unpacked when it is asked for, most in most files never."""
 
-    mentions: tuple[str, ...]
+    referenced_names: tuple[str, ...]
     aliased: tuple[str, ...]
     results: tuple[str, ...]
     denoting: tuple[str, ...]
@@ -143,7 +143,7 @@ class PackedIndexEntry:
         setattr(self, field, found)
         return found
 
-    def may_mention(self, name: str) -> bool:
+    def may_reference(self, name: str) -> bool:
         """Tell whether a name can be among those that functions read or bind, by the bytes of these."""
         return name.encode("utf-8", "surrogatepass") in bytes(self._parts[0])
 
@@ -156,22 +156,13 @@ _names_of: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 _pairs_of: Final = msgspec.msgpack.Decoder(tuple[tuple[str, str], ...]).decode
 
 
-def further_names(facts: m.FileFacts, *, results: bool) -> set[str]:
-    """Give the names by which functions and classes are known in a file, but for those that functions have.
-
-    Args:
-        facts: What was extracted from the file.
-        results: Whether to give the names too of functions whose results denote one.
-
-    Returns:
-        The names.
-    """
+def _aliases_in(facts: m.FileFacts) -> set[str]:
+    """Give the names by which functions and classes are known, but for those that functions have."""
     names = {class_.name for class_ in facts.classes}
     names.update(f.parameters[0].name for f in facts.functions if f.owner >= 0 and f.parameters)
     names.update(local for _, local in _renamed(facts))
     for function in facts.functions:
-        also = results or function.decorators  # it may be a property
-        names.update(alias.known_as for alias in function.aliases if also or not alias.returned)
+        names.update(alias.known_as for alias in function.aliases)
     return names
 
 

@@ -1,1 +1,0 @@
-"""Modules, imports, classes and symbols: name resolution across the files of a project."""

@@ -1,0 +1,452 @@
+"""Queries: methods that are computed on demand, once for each key, also where they lead back to themselves.
+
+A method says what follows from its arguments, `query` when and how often that is computed. A class whose
+queries lead to those of others shares with them, by attributes of these names, what bounds them:
+
+* `cycles`, a `CycleDetector`: the queries that may recurse into each other;
+* `budget`, a `DepthBudget`: the steps that they may take;
+* `dependencies`, a `Dependencies`: the inputs that their results depend on; None where nobody asks for them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar, cast, overload
+
+from fsrace_lint.engine.cycles import CycleDetector
+from fsrace_lint.engine.dependencies import UNSETTLED, recorded, recorded_in_cycles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsrace_lint.engine.dependencies import Dependencies
+    from fsrace_lint.engine.depth_budget import DepthBudget
+
+Owner = TypeVar("Owner")
+Key = ParamSpec("Key")
+Result = TypeVar("Result")
+One = TypeVar("One")
+
+_ATTEMPTS: Final = 4
+"""After so many computations of a key a result is kept that is not final."""
+_NOTHING: Final = object()
+_SELF_AND_ONE: Final = 2
+
+
+class Query(Generic[Owner, Key, Result]):
+    """A memoized method; its results are kept in the object that it is called on."""
+
+    def __init__(
+        self,
+        compute: Callable[Concatenate[Owner, Key], Result],
+        make: Callable[[Any, Callable[..., Result]], Callable[..., Result]],
+    ) -> None:
+        """Take the method, and what makes the table of its results for one object.
+
+        Raises:
+            TypeError: The method has keyword-only parameters.
+        """
+        if compute.__code__.co_kwonlyargcount:
+            raise TypeError(f"{compute.__qualname__}: the key of a query is its positional arguments")
+        self.compute, self._make = compute, make
+        self._name, self._table_name = compute.__name__, f"{compute.__name__} table"
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, owner: None, _class: type[Owner]) -> Query[Owner, Key, Result]: ...
+
+    @overload
+    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> Callable[Key, Result]: ...
+
+    def __get__(
+        self, owner: Owner | None, _class: type[Owner] | None = None
+    ) -> Query[Owner, Key, Result] | Callable[Key, Result]:
+        """Give the method of an object, with the results that it has; found there directly from now on."""
+        if owner is None:
+            return self
+        ask = self._make(owner, functools.partial(self.compute, owner))
+        if isinstance(ask, Table):
+            setattr(owner, self._table_name, ask)
+            ask = ask.ask
+        setattr(owner, self._name, ask)  # not in __dict__: that would slow down all other attributes
+        return ask
+
+    def table(self, owner: Owner) -> Table[Key, Result]:
+        """Give what is known of the results that an object has; only for queries with a provisional one."""
+        if not hasattr(owner, self._table_name):
+            self.__get__(owner)
+        return cast("Table[Key, Result]", getattr(owner, self._table_name))
+
+
+@overload
+def query(compute: Callable[Concatenate[Owner, Key], Result], /) -> Query[Owner, Key, Result]: ...
+
+
+@overload
+def query(
+    *, provisional: object = ..., shared: bool = ..., limit: int = ..., keep: int = ...
+) -> Callable[[Callable[Concatenate[Owner, Key], Result]], Query[Owner, Key, Result]]: ...
+
+
+def query(
+    compute: Callable[..., Any] | None = None,
+    /,
+    *,
+    provisional: object = _NOTHING,
+    shared: bool = False,
+    limit: int = 40,
+    keep: int | None = None,
+) -> Any:
+    """Memoize a method; its arguments are the key.
+
+    Args:
+        compute: The method. It may not lead back to the same key, unless there is a `provisional` result.
+        provisional: The result for a query that is asked while it is being computed. What was computed
+            with its help is kept only while all that it depends on is being computed: asked by itself, it
+            could be another one.
+        shared: Whether cycles may lead through other queries, by the `cycles` that they share. Without a
+            provisional result, a result is then kept only if it is final.
+        limit: Past so many queries within queries the result is `provisional`, too.
+        keep: How many results are kept; all where None.
+
+    Returns:
+        The query.
+    """
+    if compute is not None:
+        if compute.__code__.co_argcount == _SELF_AND_ONE:
+            return Query(compute, _of_one_argument)
+        return Query(compute, lambda owner, find: _plain(owner, find, None))
+    if provisional is not _NOTHING:
+        return lambda method: Query(
+            method, lambda owner, find: Table(owner, find, provisional, limit, shared=shared)
+        )
+    if shared:
+        return lambda method: Query(method, lambda owner, find: _final(owner, find, keep))
+    return lambda method: Query(method, lambda owner, find: _plain(owner, find, keep))
+
+
+def recursive_query(
+    *, beyond: object, once: bool = False
+) -> Callable[[Callable[Concatenate[Owner, Key], Result]], Query[Owner, Key, Result]]:
+    """Memoize a method whose last parameter is the depth of recursion, within the `budget` of its object.
+
+    A result is kept for queries with as many steps left, or with so many that all steps fit: it does not
+    depend on how the query was come by.
+
+    Args:
+        beyond: The result past the last step; most results are the same, and little is kept of these.
+        once: Whether what was come by on the way to one result is not computed again from as deep or deeper.
+            Asked while it is computed, it is `beyond`: whatever comes of it is found by the one who asked.
+
+    Returns:
+        The query.
+    """
+
+    def of(method: Callable[Concatenate[Owner, Key], Result]) -> Query[Owner, Key, Result]:
+        arguments = method.__code__.co_argcount - 2  # without the object and the depth
+        return Query(method, lambda owner, find: _budgeted(owner, find, arguments, beyond, once=once))
+
+    return of
+
+
+class joint_query(Generic[Owner, One, Result]):  # noqa: N801  # used as a decorator
+    """A method that finds the results of several keys at once, among them the one that is asked for."""
+
+    def __init__(self, compute: Callable[[Owner, One], Mapping[One, Result]]) -> None:
+        """Take the method."""
+        self._compute, self._name = compute, compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, owner: None, _class: type[Owner]) -> joint_query[Owner, One, Result]: ...
+
+    @overload
+    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> JointTable[One, Result]: ...
+
+    def __get__(
+        self, owner: Owner | None, _class: type[Owner] | None = None
+    ) -> joint_query[Owner, One, Result] | JointTable[One, Result]:
+        """Give what the method finds for an object."""
+        if owner is None:
+            return self
+        table = JointTable(functools.partial(self._compute, owner))
+        setattr(owner, self._name, table)
+        return table
+
+
+class JointTable(Generic[One, Result]):
+    """The results of a joint query."""
+
+    def __init__(self, find: Callable[[One], Mapping[One, Result]]) -> None:
+        """Start with nothing known; `find` gives the results of a key and of others."""
+        self._find = find
+        self._known: dict[One, Result] = {}
+
+    def __call__(self, key: One) -> Result:
+        """Give the result for a key."""
+        if key not in self._known:
+            self._known.update(self._find(key))
+        return self._known[key]
+
+    def known(self, key: One) -> Result | None:
+        """Give the result for a key if it was found with that of another one, else None."""
+        return self._known.get(key)
+
+
+class lazy(Generic[Owner, Result]):  # noqa: N801  # used as a decorator, as `property` is
+    """A property that is computed when it is first read."""
+
+    def __init__(self, compute: Callable[[Owner], Result]) -> None:
+        """Take what computes it."""
+        self._compute, self._name = compute, compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, owner: None, _class: type[Owner]) -> lazy[Owner, Result]: ...
+
+    @overload
+    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> Result: ...
+
+    def __get__(self, owner: Owner | None, _class: type[Owner] | None = None) -> lazy[Owner, Result] | Result:
+        """Compute it, and keep it in the object, where it is found directly from now on."""
+        if owner is None:
+            return self
+        found = self._compute(owner)
+        setattr(owner, self._name, found)
+        return found
+
+
+class _OfOneArgument(dict[Any, Any]):
+    """The results of a query with one argument, half as large as those of others."""
+
+    def __init__(self, find: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, key: Any) -> Any:
+        found = self[key] = self._find(key)
+        return found
+
+
+def _of_one_argument(owner: Any, find: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    return _table(owner, lambda: _OfOneArgument(find).__getitem__)
+
+
+def computed_once(function: Callable[Key, Result]) -> Callable[Key, Result]:
+    """Give a function that computes each result of another one once, for as long as it is held."""
+    return cast("Callable[Key, Result]", functools.lru_cache(None)(function))
+
+
+def _table(
+    owner: Any,
+    make: Callable[[], Callable[..., Result]],
+    keep: int | None = None,
+    arguments: int | None = None,
+) -> Callable[..., Result]:
+    dependencies = getattr(owner, "dependencies", None)
+    return make() if dependencies is None else recorded(make, dependencies, keep=keep, arguments=arguments)
+
+
+def _plain(owner: Any, find: Callable[..., Result], keep: int | None) -> Callable[..., Result]:
+    return _table(owner, lambda: functools.lru_cache(keep)(find), keep)
+
+
+def _final(owner: Any, find: Callable[..., Result], keep: int | None) -> Callable[..., Result]:
+    return _table(owner, functools.partial(_of_final, owner.cycles, find, keep), keep)
+
+
+def _of_final(cycles: CycleDetector, find: Callable[..., Result], keep: int | None) -> Callable[..., Result]:
+    """Make a table that keeps results only where no cycle leads to them."""
+    known: dict[Any, Result] = {}
+
+    def ask(*key: Any) -> Result:
+        if key in known:
+            return known[key]
+        before = cycles.incomplete
+        result = find(*key)
+        if before == cycles.incomplete:
+            if keep is not None and len(known) >= keep:
+                known.clear()
+            known[key] = result
+        return result
+
+    return ask
+
+
+def _budgeted(
+    owner: Any, find: Callable[..., Result], arguments: int, beyond: object, *, once: bool
+) -> Callable[..., Result]:
+    budget, nothing = owner.budget, cast("Result", beyond)
+    look = functools.partial(_visited, budget, find, nothing) if once else find
+    make = functools.partial(_of_budget, budget, look, arguments, nothing)
+    return _table(owner, make, arguments=arguments)
+
+
+def _of_budget(
+    budget: DepthBudget, find: Callable[..., Result], arguments: int, nothing: Result
+) -> Callable[..., Result]:
+    """Make a table of results that took only so many steps."""
+    cycles, limit = budget.cycles, budget.limit
+    usual = tuple((steps, nothing) for steps in range(limit + 1))
+    whole: dict[Any, tuple[int, Result]] = {}
+    """The results that took no more steps than there were, each with how many."""
+    cut: dict[Any, Result] = {}
+    """Those for which there were too few, by the depth at which they were asked for."""
+
+    def ask(question: Any, depth: int = 0) -> Result:
+        if depth > budget.used:
+            budget.used = depth
+        if depth > limit:
+            return nothing
+        known = whole.get(question)
+        if known is not None and (reached := depth + known[0]) <= limit:
+            if reached > budget.used:
+                budget.used = reached
+            return known[1]
+        if cut and (question, depth) in cut:
+            budget.used = limit + 1
+            return cut[question, depth]
+        incomplete, provisional = cycles.incomplete, budget.provisional
+        outer, budget.used = budget.used, depth
+        try:
+            result = find(question, depth) if arguments == 1 else find(*question, depth)
+        finally:
+            reached = budget.used
+            budget.used = max(outer, reached)
+        if incomplete == cycles.incomplete and provisional == budget.provisional:
+            if reached <= limit:
+                steps = reached - depth
+                whole[question] = usual[steps] if result is nothing else (steps, result)
+            else:
+                cut[question, depth] = result
+        return result
+
+    def ask_of_several(*key: Any) -> Result:
+        return ask(key[:arguments], *key[arguments:])
+
+    return ask if arguments == 1 else ask_of_several
+
+
+def _visited(budget: DepthBudget, find: Callable[..., Result], nothing: Result, *key: Any) -> Result:
+    """Compute a result, unless it was come by on the way to the same one from as far or nearer."""
+    if budget.visits is None:
+        budget.visits = {}
+        try:
+            return _visited(budget, find, nothing, *key)
+        finally:
+            budget.visits = None
+    *question, depth = key
+    place = find, *question
+    before, known = budget.visits.get(place, (depth + 1, nothing))
+    if known is not nothing or before <= depth:
+        budget.provisional += 1
+        return cast("Result", known)
+    budget.visits[place] = depth, nothing
+    result = find(*key)
+    budget.visits[place] = depth, result
+    return result
+
+
+class Table(Generic[Key, Result]):
+    """The results of a query that may lead back to itself; they do not depend on what was asked first.
+
+    A query that is asked while it is being computed gets the provisional result. Two bounds are exceptions:
+    how deep queries may lead, and how often one is computed.
+    """
+
+    def __init__(
+        self, owner: Any, find: Callable[Key, Result], provisional: object, limit: int, *, shared: bool
+    ) -> None:
+        """Start with nothing known, as `query` says."""
+        self._find, self._provisional, self._limit = find, cast("Result", provisional), limit
+        self._cycles: CycleDetector = owner.cycles if shared else CycleDetector()
+        self._known: dict[Any, Result] = {}
+        self._active: dict[Any, int] = {}
+        """The keys that are being computed, with their depths."""
+        self._attempts: dict[Any, int] = {}
+        self._meanwhile: dict[Any, tuple[Result, int, object]] = {}
+        """Results that are not final, with what each depends on, as `CycleDetector.compute` tells it."""
+        self.not_final: set[Any] = set()
+        """Keys that were computed so often that a result is kept which is not final."""
+        self._dependencies: Dependencies | None = getattr(owner, "dependencies", None)
+        self.ask: Callable[..., Result] = self._asked
+        """Gives the result for a key."""
+        self.inputs: dict[Any, int] = {}
+        """The inputs that each result depends on, if somebody asks for them."""
+        if self._dependencies is not None:
+            self.ask = recorded_in_cycles(self._asked, self._dependencies, self.inputs, self.is_final)
+
+    def __call__(self, *key: Key.args, **named: Key.kwargs) -> Result:
+        """Give the result for a key, by positional arguments alone."""
+        return self.ask(*key, **named)
+
+    def _asked(self, *key: Any) -> Result:
+        if key in self._known:
+            return self._known[key]
+        cycles = self._cycles
+        if key in self._active:
+            cycles.note_cycle(self._active[key])
+            return self._provisional
+        if cycles.depth >= self._limit:
+            cycles.incomplete += 1
+            return self._provisional
+        if key in self._meanwhile:
+            result, depends_on, latest = self._meanwhile[key]
+            if cycles.reuses(depends_on, latest):
+                return result
+            del self._meanwhile[key]
+        self._active[key] = cycles.depth
+        try:
+            result, depends_on, latest = cycles.compute(functools.partial(self._find, *key))
+        finally:
+            del self._active[key]
+        attempts = self._attempts.pop(key, 0) + 1 if depends_on else 0
+        if not depends_on or attempts >= _ATTEMPTS:
+            self._known[key] = result
+            if depends_on:
+                self.not_final.add(key)
+        else:
+            self._attempts[key] = attempts
+            self._meanwhile[key] = result, depends_on, latest
+        return result
+
+    def known(self, *key: Key.args, **_: Key.kwargs) -> Result | None:
+        """Give the result for a key if it is known, else None."""
+        result = self._known.get(key)
+        if result is not None and self._dependencies is not None:
+            self._dependencies.inputs |= self.inputs.get(key, 0)
+        return result
+
+    def is_final(self, *key: Any) -> bool:
+        """Tell whether the result for a key is known, and can be no other one."""
+        return key in self._known and key not in self.not_final
+
+    def is_active(self, *key: Key.args, **_: Key.kwargs) -> bool:
+        """Tell whether a key is being computed; who asks goes on with what is known so far."""
+        if key not in self._active:
+            return False
+        self._cycles.note_cycle(self._active[key])
+        return True
+
+    def remember(self, results: dict[Any, Result], inputs: dict[Any, int]) -> None:
+        """Take results that are known from elsewhere, to keys whose results are not known here.
+
+        Args:
+            results: The results by their keys; they are nobody else's from now on.
+            inputs: The inputs that they depend on.
+        """
+        results.update(self._known)
+        self._known = results
+        self.inputs.update(inputs)
+
+    def independent_of(self, changed: int) -> tuple[dict[Any, Result], dict[Any, int]]:
+        """Give the results that depend on none of some inputs, and the inputs that they depend on."""
+        unwanted = changed | UNSETTLED
+        inputs = {
+            key: found for key, found in self.inputs.items() if not found & unwanted and key in self._known
+        }
+        return {key: self._known[key] for key in inputs}, inputs
+
+    def __len__(self) -> int:
+        """Count the results that are known."""
+        return len(self._known)
