@@ -21,9 +21,16 @@ ENTRANCE: Final = {"analysis.queries.linked", "analysis.callgraph.function_flows
 """Where a project is made: these hand on how it is to be looked at."""
 UNDER_WAY: Final = {
     # what a function is interpreted with, gone when that is done
-    "analysis.callgraph.function_flows": {"_walkers"},
+    "analysis.callgraph.function_flows": {"_interpreters"},
     "analysis.dataflow.interpreter": {"exits", "raises"},
-    "analysis.dataflow.transfer": {"call_sites", "contexts", "interrupted", "loops", "nets", "rank_tests"},
+    "analysis.dataflow.transfer": {
+        "call_sites",
+        "contexts",
+        "exception_contexts",
+        "interrupted",
+        "loops",
+        "rank_tests",
+    },
     # the sync points of one function, sorted
     "analysis.synchronization.sync_points": {"_meetings"},
 }

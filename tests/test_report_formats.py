@@ -25,7 +25,7 @@ from fsrace_lint import __version__, report, rules
 from fsrace_lint.cli import main
 from fsrace_lint.files.spans import Place, Span
 from fsrace_lint.findings.finding import Applicability, Finding, Related, Severity, Witness, WitnessStep
-from fsrace_lint.report import Options, Outcome, Problem, RuleInfo, Tool, render
+from fsrace_lint.report import FORMATS, Options, Outcome, Problem, RuleInfo, Tool, render
 from fsrace_lint.report.fingerprints import fingerprints
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.pages import paragraphs
@@ -622,7 +622,7 @@ class TestSeveralReports:
             (("--report=",), "'' is not FORMAT=FILE"),
             (
                 ("--report=x\x1b=a",),
-                "'x\\x1b' is not one of 'github', 'gitlab', 'html', 'json', 'junit', 'sarif', 'text'",
+                f"'x\\x1b' is not one of {', '.join(map(repr, sorted(FORMATS)))}",
             ),
             (("--report=sarif=.",), "is a directory"),
             (("--report=sarif=a", "--report=json=./a"), "two reports would go to a"),
