@@ -20,8 +20,9 @@ from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.engine.cycles import CycleDetector
 from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bit_of_name
+from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.parallel.progress import CancelledError
-from fsrace_lint.engine.query import query
+from fsrace_lint.engine.query import query, recursive_query
 from fsrace_lint.pipeline import warm as kept_module
 from fsrace_lint.program.modules import Module
 
@@ -685,6 +686,30 @@ class TestDependencies:
 
         assert dependencies.record(inputs, "a", forgets, lambda: True) == "a"
         assert inputs == {"a": 0}
+
+    def test_a_result_that_was_found_while_nobody_noted_its_inputs(self) -> None:
+        """It is found again for whom asks for them."""
+
+        class Steps:
+            def __init__(self) -> None:
+                self.cycles, self.dependencies = CycleDetector(), Dependencies()
+                self.budget = DepthBudget(2, self.cycles)
+
+            @recursive_query(beyond="")
+            def ask(self, number: int, depth: int) -> str:
+                self.dependencies.file(f"{number}.py")
+                return f"{number}{self.ask(number + 1, depth + 1)}" if number < 3 else f"{number}"
+
+            @query(provisional="", shared=True)
+            def first(self, number: int, depth: int) -> str:
+                return self.ask(number, depth)
+
+        steps = Steps()
+        assert steps.first(1, 1) == "12"
+        assert steps.ask(1, 0) == "123"
+        assert steps.first(1, 0) == "123"
+        inputs = Steps.first.table(steps).inputs[1, 0]
+        assert inputs & steps.dependencies.bits_of_file("3.py", interface=False)
 
     def test_the_interface_alone(self) -> None:
         dependencies = Dependencies()

@@ -146,26 +146,25 @@ def recorded(
         arguments: How many arguments are the key; all where None.
 
     Returns:
-        Gives the same results. Those whose inputs are not noted are kept apart: they are of no use to whom
-        asks for these.
+        Gives the same results. Those whose inputs are not noted are kept apart: of a result that was found
+        there, nobody could say what it depends on.
     """
     inputs: dict[Any, int] = {}
-    tables = [make()]
+    noted = [make()]
     ask_only = make()
 
     def forget() -> None:
         inputs.clear()
-        tables[0] = make()
+        noted[0] = make()
 
     dependencies.forgets(forget)
 
     def ask_and_note(*key: Any) -> Result:
-        question = key if arguments is None else key[:arguments]
         if not dependencies.is_recording:
-            return tables[0](*key) if question in inputs else ask_only(*key)
+            return ask_only(*key)
         if keep is not None and len(inputs) >= keep:
             forget()
-        ask = tables[0]
+        question, ask = key if arguments is None else key[:arguments], noted[0]
         return dependencies.record(inputs, question, lambda: ask(*key), None)
 
     return ask_and_note

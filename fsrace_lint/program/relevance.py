@@ -68,7 +68,7 @@ class Relevance:
         self.further = AliasClosure(table, self._tables)
         self._sought: dict[LinkedFunction | _Ways, _Sought] = {}
         self.effort = 0
-        """How many names, and mentions of them, were gone through so far to find who may call a function."""
+        """How many names, and readers of them, were gone through so far to find who may call a function."""
 
     @property
     def is_worth_reading_all(self) -> bool:
