@@ -54,7 +54,7 @@ def check(
 
     Raises:
         BaselineError: The settings name a baseline that cannot be used.
-        NotKeptError: A project is not among those that are kept, or too much is asked of it.
+        NotWarmError: A project is not among those that are kept, or too much is asked of it.
         ChangedError: A file of such a project was changed meanwhile.
     """
     projects: dict[Settings, list[Path]] = {}

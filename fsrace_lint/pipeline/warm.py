@@ -69,7 +69,7 @@ class WarmProjects:
             What a new run would be.
 
         Raises:
-            NotKeptError: It is not kept, or too much is asked for.
+            NotWarmError: It is not kept, or too much is asked for.
             BaselineError: The settings name a baseline that cannot be used.
         """
         key = settings, os.getcwd()  # noqa: PTH109  # as the files are spelled

@@ -1,4 +1,4 @@
-"""Every function followed once, on demand, with what its result tells about ranks."""
+"""Every function interpreted once, on demand, with what its result tells about ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 DEEPEST: Final = 20
-"""Through so many functions within functions one is followed."""
+"""Through so many functions within functions one is interpreted."""
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _TAKING: Final = frozenset({"acquire", "release"})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
@@ -46,7 +46,7 @@ _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 class FunctionFlows:
     """Holds the flows of a project's functions and answers what they mean.
 
-    While a function is being followed, its own result and its later bindings are
+    While a function is being interpreted, its own result and its later bindings are
     unknown to the functions that it leads to. What is found with their help is found
     anew when it is asked for by itself, so that it does not depend on who asks first.
     What callers pass is not asked for: `CallerRankTests` does that later.
@@ -83,13 +83,13 @@ class FunctionFlows:
         self._interpreters: dict[LinkedFunction, Interpreter] = {}
 
     def flow(self, function: LinkedFunction) -> FlowResult | None:
-        """Follow a function.
+        """Interpret a function.
 
         Args:
             function: The function.
 
         Returns:
-            What was found, or None while it is being followed already, or where
+            What was found, or None while it is being interpreted already, or where
             too many functions are.
         """
         known = self.known_flows.known(function)
@@ -105,7 +105,7 @@ class FunctionFlows:
         return self.interpret(function)
 
     def interpret(self, function: LinkedFunction) -> FlowResult:
-        """Follow a function, whatever is known of it."""
+        """Interpret a function, whatever is known of it."""
         self._observer.checkpoint()
         if self.dependencies is not None:
             self.dependencies.file(function.module.relative)
@@ -123,7 +123,7 @@ class FunctionFlows:
         )
 
     def call_sites(self, function: LinkedFunction) -> tuple[CallSite, ...]:
-        """Give the calls of a function; none are known while it is being followed."""
+        """Give the calls of a function; none are known while it is being interpreted."""
         flow = self.flow(function)
         return () if flow is None else flow.call_sites
 
@@ -138,7 +138,7 @@ class FunctionFlows:
         return () if scope is None else tuple(Expression(expr, scope) for expr in function.facts.decorators)
 
     def final_environment(self, function: LinkedFunction) -> Environment | None:
-        """Give the bindings at the end of a function's code, or those so far while it is being followed."""
+        """Give the bindings at the end of a function's code, or those so far while it is interpreted."""
         flow = self.known_flows.known(function)
         if flow is None:
             if self.known_flows.is_active(function):
@@ -152,12 +152,12 @@ class FunctionFlows:
         return FunctionFlows._flow.table(self)
 
     def exit_points(self, function: LinkedFunction) -> tuple[ExitPoint, ...]:
-        """Give the ways out of a function; none are known while it is being followed."""
+        """Give the ways out of a function; none are known while it is being interpreted."""
         flow = self.flow(function)
         return () if flow is None else flow.exits
 
     def return_values(self, function: LinkedFunction) -> tuple[Expression, ...]:
-        """Give what a function returns, each with the names there; nothing while it is being followed."""
+        """Give what a function returns, each with the names there; nothing while it is being interpreted."""
         ways = self.exit_points(function)
         return tuple(Expression(way.value, way.state.scope) for way in ways if way.value is not None)
 
@@ -197,7 +197,7 @@ class FunctionFlows:
         return Snapshot(self.table, links, self.ending | self.controlling)
 
     def counts(self) -> dict[str, int]:
-        """Count the functions, their calls, and the calls whose callee is not known; all are followed."""
+        """Count the functions, their calls, and the calls whose callee is not known; all are interpreted."""
         functions = [function for module in self.table.modules for function in module.functions]
         call_sites = [call_site for function in functions for call_site in self.call_sites(function)]
         called = (
@@ -223,7 +223,7 @@ class FunctionFlows:
         return self.relevance.library_names(known | _TAKING)
 
     def returning_processes(self, call: m.Call, scope: Environment) -> ProcessSet:
-        """Give the processes that return from a call; only what can end the process is followed."""
+        """Give the processes that return from a call; only what can end the process is interpreted."""
         if last_name(call.function) not in self.ending:
             return TOP
         callee = self.resolver.callee(call, scope)

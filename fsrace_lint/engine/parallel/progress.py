@@ -48,10 +48,10 @@ class Observer:
         """Hear what is done now to so many files."""
 
     def step(self) -> None:
-        """Hear that another file of the stage is done; an EndedError ends the work."""
+        """Hear that another file of the stage is done; an CancelledError ends the work."""
 
     def checkpoint(self) -> None:
-        """Hear that the next rule is run, or the next function followed; an EndedError ends the work."""
+        """Hear that the next rule is run, or the next function followed; an CancelledError ends the work."""
 
     def phase(self, name: Phase) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
         """Give a context around the work of a room."""
