@@ -9,6 +9,7 @@ from support.queries import Budgeted
 
 from fsrace_lint.engine.cycles import CombinedCycles, CycleDetector
 from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query import Query, joint_query, lazy, query
 
 DEEPEST = 16
 
@@ -188,3 +189,46 @@ def test_what_fails_is_not_met() -> None:
 
 def _failing() -> str:
     raise RecursionError
+
+
+class Told:
+    """What is found of one number is found of the next one too."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    @joint_query
+    def both(self, number: int) -> dict[int, str]:
+        self.asked.append(number)
+        return {number: f"{number}", number + 1: f"{number + 1}"}
+
+    @lazy
+    def first(self) -> str:
+        return self.both(1)
+
+    @query
+    def last(self, number: int) -> str:
+        return self.both(number)[-1]
+
+
+def test_a_joint_query_keeps_all_that_it_finds() -> None:
+    told = Told()
+    assert told.both.known(2) is None
+    assert told.first == "1"
+    assert told.both.known(2) == "2"
+    assert [told.both(2), told.both(3), told.both(1), told.last(13)] == ["2", "3", "1", "3"]
+    assert told.asked == [1, 3, 13]
+
+
+def test_queries_of_a_class_are_no_results() -> None:
+    assert isinstance(Told.both, joint_query)
+    assert isinstance(Told.first, lazy)
+    assert isinstance(Told.last, Query)
+
+
+def test_the_key_of_a_query_is_positional() -> None:
+    def by_name(_self: object, *, number: int) -> int:
+        return number
+
+    with pytest.raises(TypeError, match="positional arguments"):
+        query(by_name)

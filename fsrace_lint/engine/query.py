@@ -39,7 +39,7 @@ class Query(Generic[Owner, Key, Result]):
     def __init__(
         self,
         compute: Callable[Concatenate[Owner, Key], Result],
-        make: Callable[[Any, Callable[..., Result]], Callable[..., Result]],
+        make: Callable[[Any, Callable[..., Result]], Callable[..., Result] | Table[Any, Result]],
     ) -> None:
         """Take the method, and what makes the table of its results for one object.
 
@@ -64,10 +64,10 @@ class Query(Generic[Owner, Key, Result]):
         """Give the method of an object, with the results that it has; found there directly from now on."""
         if owner is None:
             return self
-        ask = self._make(owner, functools.partial(self.compute, owner))
-        if isinstance(ask, Table):
-            setattr(owner, self._table_name, ask)
-            ask = ask.ask
+        made = self._make(owner, functools.partial(self.compute, owner))
+        if isinstance(made, Table):
+            setattr(owner, self._table_name, made)
+        ask = made.ask if isinstance(made, Table) else made
         setattr(owner, self._name, ask)  # not in __dict__: that would slow down all other attributes
         return ask
 
@@ -375,10 +375,6 @@ class Table(Generic[Key, Result]):
         """The inputs that each result depends on, if somebody asks for them."""
         if self._dependencies is not None:
             self.ask = recorded_in_cycles(self._asked, self._dependencies, self.inputs, self.is_final)
-
-    def __call__(self, *key: Key.args, **named: Key.kwargs) -> Result:
-        """Give the result for a key, by positional arguments alone."""
-        return self.ask(*key, **named)
 
     def _asked(self, *key: Any) -> Result:
         if key in self._known:

@@ -322,28 +322,6 @@ class Exhaustive(Relevance):
         del names
         return list(self._all)
 
-    def calling(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give all functions."""
-        del name
-        return self._all
-
-    def candidate_callers(self, function: LinkedFunction) -> Collection[LinkedFunction]:
-        """Give all functions."""
-        del function
-        return self._all
-
-    def names(self, function: LinkedFunction) -> frozenset[str]:
-        """Give any name."""
-        del function
-        return EVERYTHING
-
-    def search(
-        self, function: LinkedFunction, *, handed: bool = False
-    ) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
-        """Give all functions, each with any name."""
-        del function, handed
-        return ((each, EVERYTHING) for each in self._all)
-
     def _spelled(self, start: Iterable[KnownName]) -> frozenset[str]:
         return Everything(super()._spelled(start))
 
