@@ -23,6 +23,7 @@ from fsrace_lint.engine.dependencies import UNSETTLED, Dependencies, bit_of_name
 from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.engine.query import query, recursive_query
+from fsrace_lint.files.source import of_text
 from fsrace_lint.pipeline import warm as kept_module
 from fsrace_lint.program.modules import Module
 
@@ -547,6 +548,20 @@ def test_what_has_gone_is_freed(here: Path) -> None:
     assert after["lead.py"] is not before
     assert not is_related(before)
     assert all(map(is_related, after.values()))
+
+
+def test_a_run_that_checks_a_fix_changes_nothing_for_the_one_that_goes_on(here: Path) -> None:
+    """It sees the project as it would become, which need not happen."""
+    run, _ = check("heir.py", warm=prepared())
+    modules, project = run.link()
+    before = {relative: (module, module.family) for relative, module in modules.items() if module is not None}
+    changed = of_text("class Base: pass\n", here / "base.py", here)
+    for other, shares in ((run.with_sources(changed), False), (run.succeeded_by(changed), True)):
+        after = other.link()[0]
+        assert (after["heir.py"] is modules["heir.py"]) is shares
+        kept = all(module.family is family for module, family in before.values())
+        assert kept is not shares
+    assert project is not other.link()[1]
 
 
 def test_what_is_tidied(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

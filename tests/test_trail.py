@@ -221,7 +221,7 @@ def test_a_joint_query_keeps_all_that_it_finds() -> None:
 
 
 def test_queries_of_a_class_are_no_results() -> None:
-    assert isinstance(Told.both, joint_query)
+    assert isinstance(Told.both, lazy)
     assert isinstance(Told.first, lazy)
     assert isinstance(Told.last, Query)
 

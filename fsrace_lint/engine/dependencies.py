@@ -71,6 +71,10 @@ class Dependencies:
         self._shared.clear()
         for forget in self._tables:
             forget()
+
+    def restart(self) -> None:
+        """Forget all that, and whose results they were: other queries are asked from now on."""
+        self.forget()
         self._tables.clear()
 
     def forgets(self, forget: Callable[[], None]) -> None:

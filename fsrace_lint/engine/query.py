@@ -26,6 +26,7 @@ Owner = TypeVar("Owner")
 Key = ParamSpec("Key")
 Result = TypeVar("Result")
 One = TypeVar("One")
+Itself = TypeVar("Itself")
 
 _ATTEMPTS: Final = 4
 """After so many computations of a key a result is kept that is not final."""
@@ -33,7 +34,30 @@ _NOTHING: Final = object()
 _SELF_AND_ONE: Final = 2
 
 
-class Query(Generic[Owner, Key, Result]):
+class lazy(Generic[Owner, Result]):  # noqa: N801  # used as a decorator, as `property` is
+    """A property that is computed when it is first read."""
+
+    def __init__(self, compute: Callable[[Owner], Result]) -> None:
+        """Take what computes it."""
+        self._compute, self._name = compute, compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self: Itself, owner: None, _class: type[Owner]) -> Itself: ...
+
+    @overload
+    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> Result: ...
+
+    def __get__(self, owner: Owner | None, _class: type[Owner] | None = None) -> Any:
+        """Compute it, and keep it in the object, where it is found directly from now on."""
+        if owner is None:
+            return self
+        found = self._compute(owner)
+        setattr(owner, self._name, found)  # not in __dict__: that would slow down all other attributes
+        return found
+
+
+class Query(lazy[Owner, "Callable[Key, Result]"], Generic[Owner, Key, Result]):
     """A memoized method; its results are kept in the object that it is called on."""
 
     def __init__(
@@ -48,28 +72,16 @@ class Query(Generic[Owner, Key, Result]):
         """
         if compute.__code__.co_kwonlyargcount:
             raise TypeError(f"{compute.__qualname__}: the key of a query is its positional arguments")
-        self.compute, self._make = compute, make
-        self._name, self._table_name = compute.__name__, f"{compute.__name__} table"
-        self.__doc__ = compute.__doc__
+        self.compute, self._table_name = compute, f"{compute.__name__} table"
 
-    @overload
-    def __get__(self, owner: None, _class: type[Owner]) -> Query[Owner, Key, Result]: ...
+        @functools.wraps(compute)
+        def ask(owner: Owner) -> Callable[Key, Result]:
+            made = make(owner, functools.partial(compute, owner))
+            if isinstance(made, Table):
+                setattr(owner, self._table_name, made)
+            return made.ask if isinstance(made, Table) else made
 
-    @overload
-    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> Callable[Key, Result]: ...
-
-    def __get__(
-        self, owner: Owner | None, _class: type[Owner] | None = None
-    ) -> Query[Owner, Key, Result] | Callable[Key, Result]:
-        """Give the method of an object, with the results that it has; found there directly from now on."""
-        if owner is None:
-            return self
-        made = self._make(owner, functools.partial(self.compute, owner))
-        if isinstance(made, Table):
-            setattr(owner, self._table_name, made)
-        ask = made.ask if isinstance(made, Table) else made
-        setattr(owner, self._name, ask)  # not in __dict__: that would slow down all other attributes
-        return ask
+        super().__init__(ask)
 
     def table(self, owner: Owner) -> Table[Key, Result]:
         """Give what is known of the results that an object has; only for queries with a provisional one."""
@@ -149,29 +161,16 @@ def recursive_query(
     return of
 
 
-class joint_query(Generic[Owner, One, Result]):  # noqa: N801  # used as a decorator
-    """A method that finds the results of several keys at once, among them the one that is asked for."""
+def joint_query(
+    compute: Callable[[Owner, One], Mapping[One, Result]],
+) -> lazy[Owner, JointTable[One, Result]]:
+    """Memoize a method that returns the results of several keys at once, with the one that is asked for."""
 
-    def __init__(self, compute: Callable[[Owner, One], Mapping[One, Result]]) -> None:
-        """Take the method."""
-        self._compute, self._name = compute, compute.__name__
-        self.__doc__ = compute.__doc__
+    @functools.wraps(compute)
+    def table(owner: Owner) -> JointTable[One, Result]:
+        return JointTable(functools.partial(compute, owner))
 
-    @overload
-    def __get__(self, owner: None, _class: type[Owner]) -> joint_query[Owner, One, Result]: ...
-
-    @overload
-    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> JointTable[One, Result]: ...
-
-    def __get__(
-        self, owner: Owner | None, _class: type[Owner] | None = None
-    ) -> joint_query[Owner, One, Result] | JointTable[One, Result]:
-        """Give what the method finds for an object."""
-        if owner is None:
-            return self
-        table = JointTable(functools.partial(self._compute, owner))
-        setattr(owner, self._name, table)
-        return table
+    return lazy(table)
 
 
 class JointTable(Generic[One, Result]):
@@ -191,29 +190,6 @@ class JointTable(Generic[One, Result]):
     def known(self, key: One) -> Result | None:
         """Give the result for a key if it was found with that of another one, else None."""
         return self._known.get(key)
-
-
-class lazy(Generic[Owner, Result]):  # noqa: N801  # used as a decorator, as `property` is
-    """A property that is computed when it is first read."""
-
-    def __init__(self, compute: Callable[[Owner], Result]) -> None:
-        """Take what computes it."""
-        self._compute, self._name = compute, compute.__name__
-        self.__doc__ = compute.__doc__
-
-    @overload
-    def __get__(self, owner: None, _class: type[Owner]) -> lazy[Owner, Result]: ...
-
-    @overload
-    def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> Result: ...
-
-    def __get__(self, owner: Owner | None, _class: type[Owner] | None = None) -> lazy[Owner, Result] | Result:
-        """Compute it, and keep it in the object, where it is found directly from now on."""
-        if owner is None:
-            return self
-        found = self._compute(owner)
-        setattr(owner, self._name, found)
-        return found
 
 
 class _OfOneArgument(dict[Any, Any]):

@@ -84,7 +84,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         observer=run.observer,
         targeted=few,
         heads=run.heads,
-        dependencies=None if reuse is None else reuse.dependencies,
+        dependencies=None if reuse is None else reuse.restarted(),
     )
     if reuse is not None:
         reuse.hand_on(run.files, modules, project.flows)

@@ -1,4 +1,4 @@
-"""What a process that stays hands on from one state of a project to the next."""
+"""What the daemon and the language server keep from one state of a project to the next."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ class Reuse:
         known = self._modules.get(file.relative)
         return None if known is None or known[0] is not file else (known[1],)
 
+    def restarted(self) -> Dependencies:
+        """Return what notes the inputs of a new state's results; nothing is under way of an earlier one."""
+        self.dependencies.restart()
+        return self.dependencies
+
     def hand_on(
         self, files: Mapping[str, ProjectFile], modules: Mapping[str, Module | None], flows: FunctionFlows
     ) -> None:
@@ -57,7 +62,6 @@ class Reuse:
             if old is not None and old is not modules.get(relative):
                 old.family = None  # if nobody looks for cycles in it any more, it keeps nothing else
         self._flows = flows
-        self.dependencies.forget()
 
     def interpret_all(self, checkpoint: Callable[[], None]) -> int:
         """Interpret all functions of the project, but for those that are nested too deeply.

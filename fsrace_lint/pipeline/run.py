@@ -320,13 +320,22 @@ class Run:
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
         other.observer, other.jobs = self.observer, self.jobs
-        other.memory, other.verdicts, other.streaming, other.reuse = None, CachedResults(), False, self.reuse
+        other.memory, other.verdicts, other.streaming, other.reuse = None, CachedResults(), False, None
         other.unreadable = []
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.targets = [source.relative for source in changed]
         files = {source.relative: ProjectFile.of(source) for source in changed}
         other.files = {**{name: file for name, file in self.files.items() if name not in without}, **files}
         other.heads, other._linked = self.heads, self.linked_as(other.files)
+        return other
+
+    def succeeded_by(self, *changed: Source, without: Container[str] = ()) -> Run:
+        """Return the same as `with_sources`, for whoever asks nothing of this run any more.
+
+        What the two have in common is not computed again.
+        """
+        other = self.with_sources(*changed, without=without)
+        other.reuse = self.reuse
         return other
 
     def linked_as(self, files: Mapping[str, ProjectFile]) -> tuple[dict[str, Module | None], Project] | None:

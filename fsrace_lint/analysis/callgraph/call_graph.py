@@ -39,7 +39,7 @@ _CALLING_NOTHING: Final = frozenset(
 )
 
 
-_ARGUMENTS: Final = 16
+_ARGUMENTS: Final = 32
 """How many bits tell which argument of a call is handed on."""
 
 

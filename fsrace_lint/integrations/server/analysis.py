@@ -131,7 +131,7 @@ class Analysis:
         if isinstance(read, Unreadable):
             self._broken[relative] = None, read
             return run
-        changed = run.with_sources(read)
+        changed = run.succeeded_by(read)
         facts = changed.files[relative].facts
         if isinstance(facts, SyntaxProblem):
             problem = Unreadable(read.path, read.file, relative, facts.reason, facts.line, facts.column)
@@ -145,7 +145,7 @@ class Analysis:
         wanted = not self._where.alone and file.suffix in discover.SUFFIXES and not self._is_left_out(file)
         read = source.read(self._settings.root / relative, self._settings.root) if wanted else None
         if not isinstance(read, Source):
-            return run.with_sources(without=(relative,))
+            return run.succeeded_by(without=(relative,))
         return _replaced(run, read)
 
     def _rescanned(self, run: Run) -> Run:
@@ -245,4 +245,4 @@ class _Canceling(Observer):
 
 def _replaced(run: Run, read: Source) -> Run:
     old = run.files.get(read.relative)
-    return run if old is not None and old.source.digest == read.digest else run.with_sources(read)
+    return run if old is not None and old.source.digest == read.digest else run.succeeded_by(read)
