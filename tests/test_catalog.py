@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.resources
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support import FIXTURES
 
-from fsrace_lint import catalog
+import fsrace_lint
+from fsrace_lint import catalog, rules
 from fsrace_lint.catalog import (
     KINDS,
     ArgumentName,
@@ -72,6 +75,36 @@ def test_every_entry_names_something_and_says_where_it_is_from() -> None:
 
 def test_every_kind_is_used() -> None:
     assert {kind for _, kind, _ in entries()} == set(KINDS)
+
+
+NAMED_IN_CODE = {
+    "analysis/accesses/shell_commands.py": {"wget"},  # the program of that name
+    "fixes/recipes/filelock.py": {"filelock", "FileLock"},  # what the fix imports
+    "rules/remedies.py": {"filelock"},  # the name of that recipe
+}
+RUN_WITH_THEM = ("catalog", "explore", "safe.py")
+"""The catalog itself, and what runs beside a framework in one process: stand-ins and the helpers."""
+
+
+def test_no_code_names_a_framework() -> None:
+    libraries = {name.lower() for name in load().libraries} - {
+        name.lower() for name in sys.stdlib_module_names
+    }
+    libraries -= {"*", "fsrace_lint"}
+    assert {"torch", "tqdm", "numpy"} <= libraries
+    incidents = {incident for rule in rules.load() for incident in rule.rule.incidents}
+    named: dict[str, set[str]] = {}
+    root = Path(fsrace_lint.__file__).parent
+    for path in root.rglob("*.py"):
+        module = path.relative_to(root)
+        if module.parts[0] in RUN_WITH_THEM:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                name = re.fullmatch(r"(\w+)(\.\w*)*", node.value)
+                if name is not None and name[1].lower() in libraries and node.value not in incidents:
+                    named.setdefault(module.as_posix(), set()).add(node.value)
+    assert named == NAMED_IN_CODE
 
 
 def test_names_are_names() -> None:

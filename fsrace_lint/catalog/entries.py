@@ -388,6 +388,17 @@ class SleepEntry(PlainEntry, frozen=True, kw_only=True):
     """A call that does nothing but let some seconds pass, which are its first argument."""
 
 
+class IteratorEntry(CatalogEntry, frozen=True, kw_only=True):
+    """A call for loops that adds nothing to what it goes over, such as a progress bar."""
+
+    yields: Literal["argument", "numbers"]
+    """What a loop gets: the elements of the first argument in their order, or numbers as from `range`."""
+
+
+class Pure(PlainEntry, frozen=True, kw_only=True):
+    """A call whose result depends on its arguments alone: equal on all processes where they are."""
+
+
 class Suppressor(PlainEntry, frozen=True, kw_only=True):
     """A context that handles the exceptions it is given."""
 

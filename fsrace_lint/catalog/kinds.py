@@ -42,4 +42,6 @@ KINDS: Final[dict[str, type[CatalogEntry]]] = {
     "sleep": e.SleepEntry,
     "suppressor": e.Suppressor,
     "exit": e.Exit,
+    "iterator": e.IteratorEntry,
+    "pure": e.Pure,
 }

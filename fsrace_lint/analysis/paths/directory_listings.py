@@ -11,12 +11,17 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.catalog import Catalog
 
 _DEEPEST: Final = 16
-SHOWING: Final = frozenset({"tqdm.tqdm", "tqdm.auto.tqdm", "accelerate.utils.tqdm", "rich.progress.track"})
-"""What shows how far a loop is, and gives it what it is given."""
-_ARRANGING: Final = SHOWING | {"sorted", "list", "reversed", "set", "tuple"}
+_ARRANGING: Final = frozenset({"sorted", "list", "reversed", "set", "tuple"})
 _TAKING: Final = frozenset({"pop", "popleft", "copy"})
+
+
+def loop_yields(catalog: Catalog, name: str) -> str:
+    """Return what a loop over a library's iterator gets, as its catalog entry says; empty for other calls."""
+    entry = catalog.exact("iterator", name)
+    return "" if entry is None else entry.yields
 
 
 class DirectoryListings:
@@ -41,8 +46,9 @@ class DirectoryListings:
                     return True
                 if isinstance(function, m.Attribute) and function.name in _TAKING:
                     return self.is_listing(function.value, scope, depth + 1)
-                arranges = self.resolver.qualify(function, scope) in _ARRANGING and bool(arguments)
-                return arranges and self.is_listing(arguments[0], scope, depth + 1)
+                name = self.resolver.qualify(function, scope) or ""
+                arranges = name in _ARRANGING or loop_yields(self.catalog, name) == "argument"
+                return arranges and bool(arguments) and self.is_listing(arguments[0], scope, depth + 1)
             case m.Subscript(value=value):
                 return self.is_listing(value, scope, depth + 1)
             case m.Comprehension(generators=(generator,)):

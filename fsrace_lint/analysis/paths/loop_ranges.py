@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.paths.directory_listings import SHOWING, DirectoryListings
+from fsrace_lint.analysis.paths.directory_listings import DirectoryListings, loop_yields
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import given
 from fsrace_lint.syntax import model as m
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.rank_dependence import RankDependence
     from fsrace_lint.analysis.values.abstract_values import Environment, IterationElement
 
-_COUNTING: Final = frozenset({"range", "itertools.count", "tqdm.trange", "tqdm.auto.trange"})
-IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
-"""What goes over the same, in the same order, for the same that it is given."""
+_COUNTING: Final = frozenset({"range", "itertools.count"})
+_IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
 
 
 class LoopRanges:
@@ -35,12 +34,19 @@ class LoopRanges:
             return True
         return self._counts(iterable.expr, iterable.scope, element.index)
 
+    def is_in_order(self, iterable: m.Call, scope: Environment) -> bool:
+        """Whether what a call goes over is the same, and in the same order, for the same arguments."""
+        name = self.resolver.qualify(iterable.function, scope) or ""
+        return name in _IN_ORDER or loop_yields(self.resolver.catalog, name) == "numbers"
+
     def _counts(self, iterable: m.Expr, scope: Environment, index: int | None) -> bool:
         """Tell whether what a loop goes over is numbers that it counts, or its part `index` is."""
         while isinstance(iterable, m.Call):
             name = self.resolver.qualify(iterable.function, scope) or ""
-            if name not in SHOWING:
-                return name in _COUNTING if index is None else name == "enumerate" and index == 0
+            yields = loop_yields(self.resolver.catalog, name)
+            if yields != "argument":
+                counts = name in _COUNTING or yields == "numbers"
+                return counts if index is None else name == "enumerate" and index == 0
             iterable = given(iterable, "0:iterable") or m.Constant(None)
         return False
 

@@ -20,7 +20,7 @@ from fsrace_lint.analysis.paths.abstract_path import (
     variables_of,
 )
 from fsrace_lint.analysis.paths.format_strings import filled_by_format, filled_by_percent
-from fsrace_lint.analysis.paths.loop_ranges import IN_ORDER, LoopRanges
+from fsrace_lint.analysis.paths.loop_ranges import LoopRanges
 from fsrace_lint.analysis.paths.node_local import NodeLocal
 from fsrace_lint.analysis.paths.rank_dependence import is_given
 from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
@@ -423,7 +423,7 @@ class PathNormalizer:
         if not isinstance(binding, IterationElement) or depth > _DEEPEST:
             return None
         expr, scope = binding.iterable.expr, binding.iterable.scope
-        if isinstance(expr, m.Call) and self.resolver.qualify(expr.function, scope) in IN_ORDER:
+        if isinstance(expr, m.Call) and self._loop_ranges.is_in_order(expr, scope):
             given_to = tuple(form for _, form in self._given(expr, scope, depth))
             return None if None in given_to else ("element", spell(expr.function), given_to, binding.index)
         iterable = self.pieces(expr, scope, depth)

@@ -38,7 +38,7 @@ _TELLING: Final = frozenset(
         "*.endswith", "*.format", "*.item", "*.joinpath", "*.split", "*.startswith", "*.strip", "all", "any",
         "bool", "int", "len", "list", "max", "min", "next", "os.path.abspath", "os.path.basename",
         "os.path.dirname", "os.path.join", "pathlib.Path", "reversed", "set", "sorted", "str", "sum",
-        "torch.IntTensor", "torch.LongTensor", "torch.tensor", "tuple",
+        "tuple",
     }
 )  # fmt: skip
 """What tells of its arguments what is asked of them; of other calls nothing follows."""
@@ -180,7 +180,8 @@ class TaintAnalysis:
         if drawn:
             return RankTaint("own", call)
         own = self._own(call, call.function, scope) or self._of_host(call, scope)
-        return own or (self._first(parts(call), scope) if name in _TELLING else None)
+        passes = name in _TELLING or self.catalog.exact("pure", name) is not None
+        return own or (self._first(parts(call), scope) if passes else None)
 
     def _is_whether_set(self, split: RankPartition, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
