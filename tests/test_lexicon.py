@@ -35,6 +35,21 @@ def test_no_lock(text: str) -> None:
     assert not says(text, "lock")
 
 
+@pytest.mark.parametrize("text", ["dp_process_group", "ParallelMode.DATA", "DeviceMesh", "self.tp_pg"])
+def test_a_group(text: str) -> None:
+    assert says(text, "group")
+
+
+@pytest.mark.parametrize("text", ["grouped", "paralleled", "pgn", "meshed"])
+def test_no_group(text: str) -> None:
+    assert not says(text, "group")
+
+
+@pytest.mark.parametrize("text", ["dist.group.WORLD", "default_pg", "get_world_group"])
+def test_the_group_of_all(text: str) -> None:
+    assert says(text, "whole group")
+
+
 @pytest.mark.parametrize("what", get_args(Meaning))
 def test_every_meaning_has_words_that_can_be_found(what: Meaning) -> None:
     assert meaning(what)

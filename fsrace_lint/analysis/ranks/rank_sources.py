@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -19,7 +19,7 @@ from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.query import recursive_query
 from fsrace_lint.program.symbols import as_function, qualified_name
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import dotted, last_name
+from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 _DEEPEST: Final = 12
-_GROUP: Final = re.compile(r"group|mesh|parallel|^pg$|_pg$", re.IGNORECASE)
-WORLDS: Final = frozenset(
-    {"WORLD", "world_group", "world_pg", "default_group", "default_pg", "get_world_group"}
-)
-"""Names of the group of all processes."""
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
@@ -84,7 +79,7 @@ class RankSources:
                 if name in ENVIRONMENT_CALLS and arguments:
                     return self.environment(arguments[0], "rank")
                 found = self._called_rank(name or last_name(function), as_function(entity), depth)
-                return "group" if found in {"global", "local"} and _names_a_group(expr, scope) else found
+                return "group" if found in {"global", "local"} and names_group(expr, scope) else found
             case m.Subscript(value=value, index=index):
                 if self.resolver.qualify(value, scope) == "os.environ":
                     return self.environment(index, "rank")
@@ -271,26 +266,6 @@ class RankSources:
         tuples = [(way.value.items, way.state.scope) for way in ways if isinstance(way.value, m.Sequence)]
         for items, names in tuples if len(tuples) == len(ways) else ():
             yield from ((item, names) for item in items[binding.index :][:1])
-
-
-def _names_a_group(call: m.Call, scope: Environment) -> bool:
-    """Tell whether a call asks for the number within a group that it is given, as `get_rank(group)` does.
-
-    One that may be left out is the group of all, but for who gives another one.
-    """
-    given = [(dotted(value) or "", value) for value in call.arguments]
-    given += [(keyword.name or "", keyword.value) for keyword in call.keywords]
-    return any(_GROUP.search(name) and not _is_of_all(value, scope) for name, value in given)
-
-
-def _is_of_all(group: m.Expr, scope: Environment) -> bool:
-    bound = scope.get(group.id) if isinstance(group, m.Name) else None
-    is_optional = isinstance(bound, Argument) and _is_none(bound.parameter.default)
-    return is_optional or _is_none(group) or last_name(group) in WORLDS
-
-
-def _is_none(expr: m.Expr | None) -> bool:
-    return isinstance(expr, m.Constant) and expr.value is None
 
 
 def as_attribute(expr: m.Expr) -> m.Expr:

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
-from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, names_a_group, sync_points_of
+from fsrace_lint.analysis.ranks.process_groups import names_group
+from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, sync_points_of
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.files.spans import Place
@@ -171,7 +172,7 @@ class Divergences:
             if counted.has_other_side(sync_point, literal, stays=by_rank):
                 continue
             if by_rank and (
-                names_a_group(sync_point)
+                _is_of_group(sync_point)
                 or counted.is_balanced(sync_point)
                 or self._is_idle(sync_point, literal)
             ):
@@ -308,7 +309,7 @@ class Divergences:
         if edges and all(edge.passed_as_callback for edge in edges):
             handed = functools.reduce(operator.or_, (edge.only for edge in edges))
             allowed &= handed
-        if allowed not in {TOP, BOTTOM} and not names_a_group(sync_point):
+        if allowed not in {TOP, BOTTOM} and not _is_of_group(sync_point):
             place = Place(sync_point.file, function.facts.span)
             yield Divergence(sync_point, "function", None, function.facts.name, place)
 
@@ -371,3 +372,9 @@ def _place_of(literal: Tested) -> Span | None:
 
 def _span(expr: m.Expr) -> Span | None:
     return expr.span if isinstance(expr, m.Call) else None
+
+
+def _is_of_group(sync_point: SequenceItem) -> bool:
+    """Whether a collective is for the processes of a group that is named there."""
+    call_site = sync_point.leaf_call
+    return names_group(call_site.call, call_site.state.scope)

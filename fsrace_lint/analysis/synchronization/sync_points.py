@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -11,10 +10,8 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, TOP, TWO, ProcessSet
-from fsrace_lint.analysis.ranks.rank_sources import WORLDS
-from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name, unnegated
+from fsrace_lint.syntax.ast_names import unnegated
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
 
 _KINDS: Final = tuple(kind for kind in ProcessSet if kind)
-_GROUP: Final = re.compile(r"(?:^|_)(?:group|pg|mesh|parallel_mode)$")
 _POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
 
 
@@ -117,18 +113,6 @@ def sync_points_of(steps: Iterable[SequenceItem]) -> Iterator[SequenceItem]:
         if whole:
             best = next((step for step in whole if step.certain), whole[0])
             yield replace(best, processes=best.arriving)
-
-
-def names_a_group(sync_point: SequenceItem) -> bool:
-    """Tell whether a collective is for the processes of a group that is named there."""
-    call = sync_point.leaf_call.call
-    given = [(name or last_name(value), value) for _, name, value in arguments_of(call)]
-    return any(
-        (_GROUP.search(name) or _GROUP.search(last_name(value)))
-        and last_name(value) not in WORLDS
-        and not (isinstance(value, m.Constant) and value.value is None)
-        for name, value in given
-    )
 
 
 def _is_opposite(one: Tested, other: Tested, *, stays: bool) -> bool:

@@ -16,7 +16,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Meaning: TypeAlias = Literal["lock", "cache", "result", "checkpoint", "part"]
+Meaning: TypeAlias = Literal["lock", "cache", "result", "checkpoint", "part", "group", "whole group"]
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
