@@ -37,12 +37,14 @@ from mutants import PACKAGE, ROOMS, ROOT, Mutant, drawn, mutants
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MODULES: Final = (
-    *("divergence", "order", "guards", "paths", "resolve", "extract", "names", "values", "links", "effects"),
-    *("silence", "flow_oracle", "rules", "heads", "held", "storage", "on_demand", "catalog", "elements"),
-    *("relevance", "trail", "reuse", "kept", "how_far", "builtin_exceptions"),
+TESTS: Final = (
+    "tests/test_cases.py",
+    *(f"tests/{package}" for package in ("analysis", "program", "rules", "syntax")),
+    "tests/catalog/test_catalog.py",
+    "tests/cli/test_options.py",
+    "tests/engine/test_query.py",
+    *(f"tests/pipeline/test_{name}.py" for name in ("memory", "reuse", "symbolic_links", "warm")),
 )
-TESTS: Final = ("tests/test_cases.py", *(f"tests/test_{name}.py" for name in MODULES))
 """Those that run every branch of the rooms that find."""
 
 

@@ -19,7 +19,7 @@ from fsrace_lint.explore.running import stage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytest_plugins = ["support.sampling", "support.remains", "support.large"]
+pytest_plugins = ["support.sampling", "support.leftovers", "support.large"]
 
 # what runs in the background of a shell begins with it ignored, and so would all that tests start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -80,5 +80,5 @@ def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Do not measure what the processes of the explorer run: to trace it takes longer than to run it."""
-    if item.path.name.startswith(("test_explore", "test_safe", "test_prove", "test_differential")):
+    if item.path.parent.name in {"explore", "safe"} or item.path.stem in {"test_prove", "test_differential"}:
         item.add_marker("no_cover")

@@ -217,8 +217,8 @@ def test_the_tests_of_the_sdist_start(built: Built, tmp_path: Path) -> None:
     with tarfile.open(built.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     root = tmp_path / f"fsrace_lint-{__version__}"
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_imports.py")
-    done = start(*command, folder=root)
+    tests = "tests/project/test_imports.py"
+    done = start(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, folder=root)
     assert done.returncode == 0, done.stdout
     where = start(sys.executable, "-c", "import fsrace_lint; print(fsrace_lint.__file__)", folder=root)
     assert Path(where.stdout.strip()).is_relative_to(root)

@@ -215,14 +215,14 @@ def private(tree: ast.AST) -> Iterator[str]:
 
 
 def test_tests_use_what_is_public() -> None:
-    found = {path.name: sorted(private(ast.parse(path.read_text("utf-8")))) for path in TESTS.rglob("*.py")}
+    found = {str(path): sorted(private(ast.parse(path.read_text("utf-8")))) for path in TESTS.rglob("*.py")}
     assert {name: used for name, used in found.items() if used} == {}
 
 
 def test_no_module_of_tests_imports_another() -> None:
     """What several of them use is in `support`."""
     importing = re.compile(r"^\s*(?:from|import) (test_\w+|tests\.)", re.MULTILINE)
-    found = {path.name: importing.findall(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
+    found = {str(path): importing.findall(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
     assert {name: used for name, used in found.items() if used} == {}
 
 

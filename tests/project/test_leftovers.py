@@ -24,12 +24,12 @@ LEAVING = {
 
 @pytest.mark.parametrize(("what", "options"), [*((what, ()) for what in LEAVING), ("folder", ("-n2",))])
 def test_what_is_left_is_told(what: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.remains"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.leftovers"]\n')
     (tmp_path / "test_it.py").write_text(
         f"import socket, subprocess, tempfile\n\ndef test_it():\n    {LEAVING[what]}\n"
     )
     patience = (
-        "from support import remains; remains.PATIENCE = 0.5; import pytest, sys; sys.exit(pytest.main())"
+        "from support import leftovers; leftovers.PATIENCE = 0.5; import pytest, sys; sys.exit(pytest.main())"
     )
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(TESTS)!r}); {patience}"]
     done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
