@@ -237,7 +237,7 @@ def joined(files: Iterable[tuple[str, str]]) -> str:
 def cases(kind: str) -> tuple[str, ...]:
     """Give the blocks of a kind, `py` or `toml`, of all case files; what belongs together in one text."""
     found: list[str] = []
-    for file in sorted((ROOT / "tests" / "fixtures").rglob("*.md")):
+    for file in sorted((ROOT / "tests" / "cases").rglob("*.md")):
         for section in re.split(r"^#+ ", file.read_text("utf-8"), flags=re.MULTILINE):
             blocks = [match.groups() for match in _BLOCK.finditer(section)]
             texts = [(name or "", text) for name, of, text in blocks if of == kind]

@@ -1,4 +1,4 @@
-"""What findings tell, word by word, as tests/fixtures/told.txt records it.
+"""What findings tell, word by word, as tests/cases/messages.txt records it.
 
 A section begins with `== ` and a rule's code, for the bad example of its page, or with
 the name of a case, as tests/test_cases.py shows it. Below stands what its findings tell:
@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 from support.mdtest import collect, name, relative, run
 from support.rule_pages import HAZARDS, code, shown
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked
     from fsrace_lint.rules import LoadedRule
 
-RECORD: Final = FIXTURES / "told.txt"
+RECORD: Final = CASE_DOCUMENTS / "messages.txt"
 PAGES: Final[dict[str, LoadedRule]] = {code(loaded): loaded for loaded in HAZARDS}
-CASES: Final[dict[str, Case]] = {name(case): case for case in collect(FIXTURES)}
+CASES: Final[dict[str, Case]] = {name(case): case for case in collect(CASE_DOCUMENTS)}
 UPDATE: Final = os.environ.get("FSRACE_UPDATE_CASES") == "1"
 
 

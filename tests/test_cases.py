@@ -1,4 +1,4 @@
-"""All cases of tests/fixtures: what they say, and that line ends and comments change nothing about it."""
+"""All cases of tests/cases: what they say, and that line ends and comments change nothing about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 from support.mdtest import ERROR, FALSE_ALARM, collect, failures, name, relative, run
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.pipeline.run import Checked
 
-CASES = collect(FIXTURES)
+CASES = collect(CASE_DOCUMENTS)
 UPDATE = os.environ.get("FSRACE_UPDATE_CASES") == "1"
 TOOL = "FSR0"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 from support.linking import all_told
 from support.mdtest import collect
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from support.mdtest import Case
 
 DOCUMENTS: dict[str, list[Case]] = {}
-for _case in collect(FIXTURES):
-    DOCUMENTS.setdefault(_case.document.relative_to(FIXTURES).as_posix(), []).append(_case)
+for _case in collect(CASE_DOCUMENTS):
+    DOCUMENTS.setdefault(_case.document.relative_to(CASE_DOCUMENTS).as_posix(), []).append(_case)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
-from support import ROOT
+from support import CASE_DOCUMENTS, ROOT
 from support.linking import project
 from support.mdtest import collect
 from support.queries import Budgeted, Cyclic
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.queries.project import Project
 
-SEVERAL_FILES = [case for case in collect(ROOT / "tests" / "fixtures") if len(case.files) > 1]
+SEVERAL_FILES = [case for case in collect(CASE_DOCUMENTS) if len(case.files) > 1]
 
 
 def found(root: Path, reverse: bool) -> dict[str, list[tuple[str, int, str]]]:

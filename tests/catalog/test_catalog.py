@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 
 import fsrace_lint
 from fsrace_lint import catalog, rules
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 FILES = sorted(
     file.name for file in importlib.resources.files(catalog).iterdir() if file.name.endswith(".toml")
 )
-CASES = FIXTURES / "catalog"
 WITHOUT_CASES = {"names", "launchers"}
 """Files of no framework: their entries are met in the cases of all the others."""
 
@@ -62,7 +61,7 @@ def test_the_files_are_there() -> None:
 
 def test_each_framework_has_its_cases() -> None:
     frameworks = {Path(file).stem for file in FILES} - WITHOUT_CASES
-    assert {case.stem for case in CASES.glob("*.md")} == frameworks
+    assert {case.stem for case in (CASE_DOCUMENTS / "catalog").glob("*.md")} == frameworks
 
 
 def test_every_entry_names_something_and_says_where_it_is_from() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 from support.differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
 from support.mdtest import Case, collect, run
 from support.sampling import bound
@@ -265,7 +265,7 @@ def test_bigger_programs(text: str) -> None:
 
 # The cases of the documents.
 
-CASES: Final = [case for case in collect(FIXTURES) if "diff" in case.outputs and len(case.files) == 1]
+CASES: Final = [case for case in collect(CASE_DOCUMENTS) if "diff" in case.outputs and len(case.files) == 1]
 USUAL: Final = (
     "absent",
     "parent absent",

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
-from support import EXAMPLES, FIXTURES
+from support import CASE_DOCUMENTS, EXAMPLES
 from support.mdtest import Case, collect, run
 from support.metamorphic import CHANGES, SUFFIX, WHOLE, Files
 from support.sampling import bound, drawn
@@ -104,7 +104,7 @@ def is_plain(case: Case) -> bool:
     return case.document.stem != "unreadable-source" and not any("noqa" in text for text in texts)
 
 
-CASES: Final = [case for case in collect(FIXTURES) if is_plain(case)]
+CASES: Final = [case for case in collect(CASE_DOCUMENTS) if is_plain(case)]
 """Those of the documents; each is changed in the ways that it can be."""
 
 

@@ -8,5 +8,6 @@ from typing import Final
 TESTS: Final = Path(__file__).parent.parent
 ROOT: Final = TESTS.parent
 FIXTURES: Final = TESTS / "fixtures"
+CASE_DOCUMENTS: Final = TESTS / "cases"
 EXAMPLES: Final = ROOT / "examples"
 SCRIPTS: Final = ROOT / "scripts"

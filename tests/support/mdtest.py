@@ -32,7 +32,7 @@ from fsrace_lint import rules
 from fsrace_lint.config import settings
 from fsrace_lint.pipeline import check, repair
 from fsrace_lint.report import diff
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -312,4 +312,4 @@ def _update(case: Case, answers: dict[str, str]) -> None:
 
 
 def name(case: Case) -> str:
-    return f"{case.document.relative_to(FIXTURES).with_suffix('').as_posix()}: {case.title}"
+    return f"{case.document.relative_to(CASE_DOCUMENTS).with_suffix('').as_posix()}: {case.title}"

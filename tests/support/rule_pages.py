@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from fsrace_lint import rules
-from support import FIXTURES
+from support import CASE_DOCUMENTS
 from support.mdtest import Case, File
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
 
 
-CASES = FIXTURES / "rules"
+CASES = CASE_DOCUMENTS / "rules"
 
 
 LOADED = rules.load()
