@@ -42,7 +42,7 @@ TESTS: Final = (
     *(f"tests/{package}" for package in ("analysis", "program", "rules", "syntax")),
     "tests/catalog/test_catalog.py",
     "tests/cli/test_options.py",
-    "tests/engine/test_query.py",
+    *(f"tests/engine/test_{name}.py" for name in ("cycles", "dependencies", "depth_budget", "query")),
     *(f"tests/pipeline/test_{name}.py" for name in ("memory", "reuse", "symbolic_links", "warm")),
 )
 """Those that run every branch of the rooms that find."""

@@ -10,14 +10,11 @@ from msgspec.structs import replace
 from support import CASE_DOCUMENTS, ROOT
 from support.linking import project
 from support.mdtest import collect
-from support.queries import Budgeted, Cyclic
 
 from fsrace_lint import rules
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.config import settings
-from fsrace_lint.engine.cycles import CycleDetector
-from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
@@ -96,96 +93,6 @@ def test_functions_that_call_each_other_in_a_circle(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, "utf-8")
     (tmp_path / "setup.cfg").touch()
     assert found(tmp_path, reverse=False) == found(tmp_path, reverse=True)
-
-
-LINKS = {"a": ("b",), "b": ("c", "a"), "c": ("b", "goal"), "d": ("a",), "e": ("e",)}
-
-
-def reaches(memo: Cyclic[bool], node: str) -> bool:
-    """Tell whether `goal` can be reached from a node: the same for all in one circle."""
-    return memo.get(node, lambda: any(to == "goal" or reaches(memo, to) for to in LINKS[node]))
-
-
-@pytest.mark.parametrize("order", ["abcde", "edcba", "bacde", "cabed", "dbcae"])
-def test_a_circle_has_one_answer_whoever_asks_first(order: str) -> None:
-    memo = Cyclic(False)
-    assert {node: reaches(memo, node) for node in order} == {
-        "a": True,
-        "b": True,
-        "c": True,
-        "d": True,
-        "e": False,
-    }
-
-
-def test_what_is_known_is_not_found_again() -> None:
-    asked: list[str] = []
-
-    def find() -> int:
-        asked.append("once")
-        return 7
-
-    memo = Cyclic(0)
-    assert [memo.get("key", find), memo.get("key", find)] == [7, 7]
-    assert asked == ["once"]
-
-
-def test_past_the_depth_the_answer_is_unknown() -> None:
-    memo = Cyclic(-1, limit=5)
-
-    def count(number: int) -> int:
-        return memo.get(number, lambda: count(number + 1))
-
-    assert count(0) == -1
-
-
-def test_an_exception_leaves_no_question_open() -> None:
-    memo = Cyclic(0)
-
-    def fail() -> int:
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        memo.get("key", fail)
-    assert memo.get("key", lambda: 3) == 3
-
-
-CALLS = {"a": "bc", "b": "d", "c": "ad", "d": "ef", "e": "gh", "f": "", "g": "h", "h": "i", "i": "f"}
-
-
-def called(node: str, levels: int) -> str:
-    """Spell what a function calls so many levels deep, and itself."""
-    return "" if levels < 0 else node + "".join(called(to, levels - 1) for to in CALLS[node])
-
-
-@pytest.mark.parametrize("asked", ["abcdefghi", "ihgfedcba", "deabchgfi", "aabbaad"])
-def test_what_is_followed_so_deep_does_not_depend_on_what_was_asked_first(asked: str) -> None:
-    followed = Budgeted(DepthBudget(3, CycleDetector()), "")
-
-    def spelled(node: str, depth: int = 0) -> str:
-        below = CALLS[node]
-        return followed.get(node, depth, lambda: node + "".join(spelled(to, depth + 1) for to in below))
-
-    for node in asked:
-        for depth in (0, 3, 1, 4, 2):
-            assert spelled(node, depth) == called(node, 3 - depth)
-
-
-def test_what_ends_above_the_deepest_level_is_found_once() -> None:
-    followed = Budgeted(DepthBudget(3, CycleDetector()), "")
-    found: list[str] = []
-
-    def spelled(node: str, depth: int) -> str:
-        def find() -> str:
-            found.append(node)
-            return node + "".join(spelled(to, depth + 1) for to in CALLS[node])
-
-        return followed.get(node, depth, find)
-
-    assert [spelled("h", 0), spelled("h", 1), spelled("i", 2)] == ["hif", "hif", "if"]
-    assert found == ["h", "i", "f"]
-    assert spelled("h", 2) == "hi"
-    assert found == ["h", "i", "f", "h", "i"]
 
 
 def test_many_calls_on_many_levels_take_no_longer_than_few(tmp_path: Path) -> None:

@@ -53,3 +53,15 @@ def prepare(folder: Path, act: Any) -> None:
         for name, data in TREE.items():
             safe.ensure_dir((folder / "tree" / name).parent)
             (folder / "tree" / name).write_bytes(data)
+
+
+def make_tree(root: Path, *names: str) -> Path:
+    """Make empty files, and folders, whose names end with a slash."""
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            path.mkdir(exist_ok=True)
+        else:
+            path.touch()
+    return root

@@ -11,6 +11,7 @@ from support.linked import project
 
 import fsrace_lint.analysis
 from fsrace_lint.analysis.values.abstract_values import (
+    ConditionalValue,
     Environment,
     Expression,
     Union,
@@ -92,3 +93,17 @@ def test_records_never_change() -> None:
     records = list(below(Record))
     assert len(records) > 50
     assert [one.__name__ for one in records if not one.__struct_config__.frozen] == []
+
+
+def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None:
+    flows = project({"main.py": "def main():\n    pass\n"}).flows
+    _, function = flows.table.modules[0].functions
+    scope = flows.final_environment(function)
+    assert scope is not None
+    here = scope.bind({"path": Expression(m.Constant("first"), scope)})
+    test = Expression(m.Name("chosen"), scope)
+    for number in range(100):
+        here = merge(here.bind({"path": Expression(m.Constant(str(number)), here)}), here, ["path"], test)
+    assert isinstance(here.get("path"), ConditionalValue)
+    here = merge(here.bind({"path": Expression(m.Constant("last"), here)}), here, ["path"], test)
+    assert isinstance(here.get("path"), Unknown)

@@ -14,12 +14,12 @@ from fsrace_lint.analysis.values.abstract_values import Environment, Expression
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedClass, LinkedFunction, module_name
+from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.syntax import model as m
 
 LIB = "def f(): pass\nclass C:\n    def m(self): pass\n    @staticmethod\n    def s(): pass\nvalue = 1\n"
 
@@ -870,3 +870,14 @@ def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pyt
     assert sum(count for *_, count in found) > 8
     monkeypatch.setattr(LinkedClass, "may_set", lambda *_: True)
     assert known() == found
+
+
+def test_a_name_is_found_that_six_modules_hand_on() -> None:
+    handing_on = {f"m{number}.py": f"from m{number + 1} import store\n" for number in range(6)}
+    using = {"m6.py": "def store():\n    pass\n", "main.py": "from m0 import store\n"}
+    flows = project({**handing_on, **using}).flows
+    modules = {module.name: module for module in flows.table.modules}
+    (store,) = modules["m6"].functions[1:]
+    scope = flows.final_environment(modules["main"].functions[0])
+    assert scope is not None
+    assert flows.resolver.symbol(m.Name("store"), scope) is store
