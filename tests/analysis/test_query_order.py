@@ -1,4 +1,7 @@
-"""What is found does not depend on what was asked first."""
+"""What is found does not depend on what was asked first.
+
+Shows: `analysis/queries/linked.py`, `analysis/queries/project.py`, `engine/query.py`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The cache: what it saves, and that it never changes what is found."""
+"""The cache: what it saves, and that it never changes what is found.
+
+Shows: `engine/store/facts.py`, `engine/store/folder.py`, `engine/store/results.py`, `engine/store/seal.py`,
+`engine/store/version.py`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a process that stays keeps: it is what interpreting anew finds, and little is interpreted anew."""
+"""What a process that stays keeps: it is what interpreting anew finds, and little is interpreted anew.
+
+Shows: `program/changes.py`, `engine/dependencies.py`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Heads of files: they lack nothing, and files that nobody asks for are not read."""
+"""Name index entries of files: they lack nothing, and files that nobody asks for are not read.
+
+Shows: `program/grouping.py`, `program/name_index.py`, `program/name_lookup.py`
+"""
 
 from __future__ import annotations
 

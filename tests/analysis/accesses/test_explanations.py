@@ -1,4 +1,7 @@
-"""Why sites are no findings, and where that stands; and what shows that several processes come to one."""
+"""Why accesses are no findings, and where that stands; and what shows that several processes come to one.
+
+Shows: `analysis/accesses/explanation_places.py`, `analysis/accesses/explanations.py`
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """Work in several processes comes to the same as in one, whatever happens to the others.
 
 What forks is run as a program of its own: the tests themselves have threads.
+
+Shows: `engine/parallel/extraction.py`, `engine/parallel/machine.py`, `engine/parallel/progress.py`,
+`engine/parallel/workers.py`
 """
 
 from __future__ import annotations
