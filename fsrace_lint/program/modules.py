@@ -231,6 +231,12 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
         )
 
     @property
+    def positional(self) -> list[str]:
+        """The names of those parameters that the positional arguments of a call are for."""
+        names = [p.name for p in self.facts.parameters if p.kind == "positional"]
+        return names[1:] if self.takes_object else names
+
+    @property
     def parameters(self) -> dict[str, m.Parameter]:
         """Its parameters by name."""
         return {parameter.name: parameter for parameter in self.facts.parameters}

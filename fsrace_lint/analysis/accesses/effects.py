@@ -8,7 +8,7 @@ from fsrace_lint.analysis.accesses.model import LOOKING, Operation
 from fsrace_lint.analysis.accesses.shell_commands import HERE, fetched_to
 from fsrace_lint.analysis.values.abstract_values import Argument as Passed
 from fsrace_lint.analysis.values.abstract_values import Expression
-from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
+from fsrace_lint.analysis.values.call_arguments import holds, library_argument, words
 from fsrace_lint.catalog import argument
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedClass
@@ -107,7 +107,7 @@ class Effects:
         return self._effected(effect, call, f"*.{method}", scope)
 
     def _effected(self, effect: Effect, call: m.Call, name: str, scope: Environment) -> Operation | None:
-        mode = given(call, effect.mode.partition("=")[0]) if effect.mode else None
+        mode = library_argument(call, effect.mode)
         return _act(effect, call, name, None if mode is None else self._usual(mode, scope))
 
     def _usual(self, mode: m.Expr, scope: Environment) -> m.Expr:
@@ -119,30 +119,30 @@ class Effects:
         return mode if default is None else default
 
     def _program(self, call: m.Call, name: str, scope: Environment) -> Operation | None:
-        command = given(call, "0:args")
+        command = library_argument(call, "0:args")
         bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
         command = bound.expr if isinstance(bound, Expression) else command
-        found = None if command is None else fetched_to(command, given(call, ":cwd"))
+        found = None if command is None else fetched_to(command, library_argument(call, ":cwd"))
         return None if found is None else Operation(found[0], found[1], name, tolerant=False)
 
 
 def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
     """Tell whether a call looks as the method of that name is called: one of pathlib's, or with a path."""
     if effect.path != "self" and method not in _PATHLIB_POSITIONS:
-        return given(call, effect.path) is not None
+        return library_argument(call, effect.path) is not None
     few = len(call.arguments) <= _PATHLIB_POSITIONS.get(method, 0)
     return few and all(keyword.name in _PATHLIB_KEYWORDS for keyword in call.keywords)
 
 
 def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> Operation | None:
     mode = _mode(effect.mode, given_mode) if effect.mode else "w"
-    flags = set(words(given(call, effect.flags))) if effect.flags else {"O_WRONLY"}
+    flags = set(words(library_argument(call, effect.flags))) if effect.flags else {"O_WRONLY"}
     op = effect.op
     if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
         if "r" not in mode or effect.flags:
             return None
         op = "read"
-    path = given(call, effect.path)
+    path = library_argument(call, effect.path)
     default = argument(effect.path).default
     if path is None and default:
         path = m.Constant(default)
@@ -165,16 +165,16 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         synchronized=holds(effect.synchronized, call),
         skips=holds(effect.skips, call),
         only="global" if holds(effect.globally, call) else effect.guard,
-        condition=given(call, effect.condition.removesuffix("=true")) if effect.condition else None,
-        target=given(call, effect.target) if effect.target else None,
+        condition=library_argument(call, effect.condition),
+        target=library_argument(call, effect.target),
         tree=effect.tree,
     )
 
 
 def _is_asked_for(effect: Effect, call: m.Call) -> bool:
     """Tell whether a call does it at all: what it does only on demand must be demanded."""
-    which = argument(effect.condition) if effect.condition else None
-    return which is None or which.default == "true" or given_for(call, which) is not None
+    which = effect.condition
+    return not which or argument(which).default == "true" or library_argument(call, which) is not None
 
 
 def _mode(text: str, mode: m.Expr | None) -> str:

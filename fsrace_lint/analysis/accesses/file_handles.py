@@ -13,7 +13,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
     UnpackedPart,
 )
-from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
@@ -86,7 +86,7 @@ class FileHandles:
         """Tell whether an expression is the path of an open file: `file.name`, or what `mkstemp` gave."""
         if isinstance(path, m.Attribute) and path.name == "name":
             return self._is(path.value, scope, opening)
-        number = given(opening.call, "0:fd")
+        number = library_argument(opening.call, "0:fd")
         if number is None or opening.operation.api != "os.fdopen":
             return False
         one = self.entry_states.rank_tests.known(number, opening.scope)
@@ -171,6 +171,6 @@ class FileHandles:
 
 def is_buffered(opening: OpenFile) -> bool:
     """Tell whether what is put into a file waits in a buffer of this process."""
-    buffering = given(opening.call, "2:buffering")
+    buffering = library_argument(opening.call, "2:buffering")
     unbuffered = isinstance(buffering, m.Constant) and buffering.value == 0
     return opening.operation.api != "os.open" and not unbuffered

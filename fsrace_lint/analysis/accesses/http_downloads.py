@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression, expressions_of
-from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
@@ -55,13 +55,13 @@ class HttpDownloads:
         for call_site in self.flows.call_sites(function):
             call, scope = call_site.call, call_site.state.scope
             name = last_name(call.function)
-            answer = given(call, _WHAT[name]) if name in _WHAT else None
+            answer = library_argument(call, _WHAT.get(name, ""))
             if answer is None or not self._is_answer(answer, scope, 0):
                 continue
             if name in _INTO_A_PATH:
                 yield call
                 continue
-            file = given(call, _COPIED_TO if name == "copyfileobj" else "self")
+            file = library_argument(call, _COPIED_TO if name == "copyfileobj" else "self")
             if file is not None:
                 yield from self._opened(file, scope)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.callgraph.parameter_values import differs, given_by
+from fsrace_lint.analysis.callgraph.parameter_values import differs, value_passed
 from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.engine.query import query
@@ -72,7 +72,7 @@ class PathOwnership:
             return False
         edges = self.entry_states.callers(function)
         return bool(edges) and all(
-            self._is_in_own_folder(given_by(edge, parameter, function), edge.call_site.state.scope, depth)
+            self._is_in_own_folder(value_passed(edge, parameter, function), edge.call_site.state.scope, depth)
             for edge in edges
         )
 
@@ -113,7 +113,7 @@ class PathOwnership:
         for edge in edges:
             if differs(edge, parameter, function):
                 continue
-            value, scope = given_by(edge, parameter, function), edge.call_site.state.scope
+            value, scope = value_passed(edge, parameter, function), edge.call_site.state.scope
             if value is None or not self._is_of_item(Expression(value, scope), scope.function, depth + 1):
                 return False
         return bool(edges)
@@ -134,7 +134,7 @@ class PathOwnership:
             if differs(edge, parameter, function):
                 answers.append((True, True))
                 continue
-            value = given_by(edge, parameter, function)
+            value = value_passed(edge, parameter, function)
             if value is None and edge.passed_as_callback:
                 return False, is_folder
             if value is None:

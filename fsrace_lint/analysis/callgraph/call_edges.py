@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsrace_lint.analysis.dataflow.process_set import TOP, ProcessSet
 from fsrace_lint.analysis.values.abstract_values import Expression
-from fsrace_lint.analysis.values.call_arguments import given_for
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.catalog import argument
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import is_super
@@ -83,6 +83,5 @@ def _starts_one(spawn: Spawn, call: m.Call) -> bool:
     """Tell whether the number of processes that a call asks for is one."""
     if not spawn.count:
         return False
-    which = argument(spawn.count)
-    count = given_for(call, which)
-    return which.default == "1" if count is None else count == m.Constant(1)
+    count = library_argument(call, spawn.count)
+    return argument(spawn.count).default == "1" if count is None else count == m.Constant(1)

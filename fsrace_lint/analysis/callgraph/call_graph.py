@@ -14,7 +14,7 @@ from fsrace_lint.analysis.callgraph.parameter_values import CallerRankTests
 from fsrace_lint.analysis.callgraph.summaries import Summaries
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, TOP, ProcessSet
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression
-from fsrace_lint.analysis.values.call_arguments import arguments_of, received
+from fsrace_lint.analysis.values.call_arguments import arguments_of, bind
 from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.program.symbols import as_function, is_property, package_of, qualified_name
 from fsrace_lint.syntax import model as m
@@ -295,7 +295,7 @@ class CallGraph:
         if spawn is not None or first is not None:
             return edge
         if helper is not None:
-            parameter = received(helper, position, keyword)
+            parameter = bind(call_site.call, helper).parameter_for(position, keyword)
             only = self.summaries.callback_processes(helper, parameter)
             return replace(edge, only=only, helper=helper, parameter=parameter)
         for other in self.flows.call_sites(call_site.function) if name == "functools.partial" else ():

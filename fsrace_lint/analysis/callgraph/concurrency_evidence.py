@@ -10,7 +10,7 @@ from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
-from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.engine.query import query
 from fsrace_lint.files.spans import Place
 from fsrace_lint.program.symbols import Instance, as_function
@@ -407,7 +407,7 @@ class ConcurrencyEvidence:
         for found in self._calls_of(function):
             if found.launch is not None and found.launch.count:
                 call, scope = found.call_site.call, found.call_site.state.scope
-                count = given(call, found.launch.count)
+                count = library_argument(call, found.launch.count)
                 if count is not None and self._is_one(Expression(count, scope)) and not _asks_for_nodes(call):
                     return True
         return False
@@ -459,7 +459,7 @@ def _asks_for_main(literal: PathCondition) -> bool:
 
 
 def _asks_for_nodes(call: m.Call) -> bool:
-    nodes = given(call, ":num_nodes")
+    nodes = library_argument(call, ":num_nodes")
     return nodes is not None and nodes != m.Constant(1)
 
 

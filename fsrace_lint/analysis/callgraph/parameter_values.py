@@ -8,7 +8,7 @@ from fsrace_lint.analysis.dataflow.process_set import BOTTOM
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.ranks.rank_tests import RankTests
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression, IterationElement, UnpackedPart
-from fsrace_lint.analysis.values.call_arguments import passed, positional, taken
+from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.engine.cycles import CombinedCycles, CycleDetector
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import Instance, is_class
@@ -135,7 +135,7 @@ class CallerRankTests(RankTests):
 
     def _value(self, edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> Expression | None:
         scope: Environment | None = edge.call_site.state.scope
-        value = given_by(edge, parameter, function)
+        value = value_passed(edge, parameter, function)
         if value is None and not edge.passed_as_callback:
             value, scope = parameter.default, self._outside(function)
         return None if value is None or scope is None else Expression(value, scope)
@@ -152,29 +152,29 @@ def _is_object(argument: Argument) -> bool:
     return function.takes_object and function.facts.parameters[:1] == (argument.parameter,)
 
 
-def handed_on(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a call that is handed a function will pass it for a parameter.
+def value_passed(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
+    """Find what a caller passes for a parameter or spreads over it, also by a call handed the function.
 
     Understands `submit(function, value, …)`, `partial(function, value, …)`,
     `delayed(function)(value, …)` and `Process(target=function, args=(value, …))`.
     """
+    call = edge.call_site.call
+    if not edge.passed_as_callback:
+        return bind(call, function).source_of(parameter)
     if edge.passing is not None:
-        return passed(edge.passing, parameter, function)
-    call, position = edge.call_site.call, -1
+        return bind(edge.passing, function).argument_for(parameter)
     given = () if edge.position is None else call.arguments[edge.position + 1 :]
     keywords = {keyword.name: keyword.value for keyword in call.keywords}
-    names, packed = positional(function), keywords.get("args")
-    if parameter.name in names:
-        position = names.index(parameter.name) - (1 if function.takes_object else 0)
+    names, packed = function.positional, keywords.get("args")
     if edge.spawn is not None and edge.spawn.passes_rank:
         packed = packed or next(iter(given), m.Sequence("tuple", ()))
-        position -= 1
-    elif edge.spawn is not None and edge.spawn.passes_object:
-        position -= 1
+    if edge.spawn is not None and (edge.spawn.passes_rank or edge.spawn.passes_object):
+        names = names[1:]
     if packed is not None:
         given, keywords = packed.items if isinstance(packed, m.Sequence) else (), {}
     elif edge.position is None or (edge.spawn is not None and edge.spawn.each):
         return None
+    position = names.index(parameter.name) if parameter.name in names else -1
     if any(isinstance(value, m.Starred) for value in given[: position + 1]):
         return None
     return given[position] if 0 <= position < len(given) else keywords.get(parameter.name)
@@ -188,19 +188,13 @@ def is_spawned_number(edge: CallEdge, argument: Argument) -> bool:
     if not edge.passed_as_callback or edge.spawn is None:
         return False
     if edge.spawn.passes_rank:
-        return _is_number(argument.parameter, argument.function)
-    value = handed_on(edge, argument.parameter, argument.function)
+        return argument.function.positional[:1] == [argument.parameter.name]
+    value = value_passed(edge, argument.parameter, argument.function)
     bound = edge.call_site.state.scope.get(value.id) if isinstance(value, m.Name) else None
     if not isinstance(bound, IterationElement) or bound.index is not None or not edge.call_site.repeated:
         return False
     counted = bound.iterable.expr
     return isinstance(counted, m.Call) and counted.function == m.Name("range")
-
-
-def _is_number(parameter: m.Parameter, function: LinkedFunction) -> bool:
-    """Tell whether a parameter is the first that is handed over, after the object of a method."""
-    handed = positional(function)[1 if function.takes_object else 0 :]
-    return handed[:1] == [parameter.name]
 
 
 def differs(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> bool:
@@ -214,8 +208,8 @@ def differs(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) ->
     if edge.spawn.each:
         return True
     if edge.spawn.passes_rank:
-        return _is_number(parameter, function)
-    value = handed_on(edge, parameter, function)
+        return function.positional[:1] == [parameter.name]
+    value = value_passed(edge, parameter, function)
     values = edge.call_site.call.arguments if value is None else (value,)
     return edge.call_site.repeated and any(_varies(each, edge.call_site.state.scope) for each in values)
 
@@ -227,10 +221,3 @@ def _varies(expr: m.Expr, scope: Environment) -> bool:
             return _varies(bound.expr, bound.scope)
         return isinstance(bound, (IterationElement, UnpackedPart))
     return any(_varies(part, scope) for part in parts(expr))
-
-
-def given_by(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a caller passes for a parameter or spreads over it, also by a call handed the function."""
-    if edge.passed_as_callback:
-        return handed_on(edge, parameter, function)
-    return taken(edge.call_site.call, parameter, function)

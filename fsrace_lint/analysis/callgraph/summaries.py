@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, MAIN, NODE_FIRSTS, TOP, ProcessSet
 from fsrace_lint.analysis.values.abstract_values import Argument
-from fsrace_lint.analysis.values.call_arguments import arguments_of, received
+from fsrace_lint.analysis.values.call_arguments import arguments_of, bind
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m
@@ -88,7 +88,8 @@ class Summaries:
                     self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
                 )
                 if helper is not None and helper is not function:
-                    yield call_site, helper, received(helper, position, keyword)
+                    arguments = bind(call_site.call, helper)
+                    yield call_site, helper, arguments.parameter_for(position, keyword)
 
     @query(provisional=_NOT_CALLED, shared=True)
     def _given_to(self, function: LinkedFunction) -> _CallbackParameter:

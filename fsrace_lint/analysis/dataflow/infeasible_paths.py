@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.values.abstract_values import Argument
-from fsrace_lint.analysis.values.call_arguments import passed
+from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.analysis.values.constants import refutes
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import unnegated
@@ -32,7 +32,7 @@ def _is_tested_otherwise(call_site: CallSite, callee: LinkedFunction, literal: P
     bound = literal.scope.get(test.id) if isinstance(test, m.Name) else None
     if not isinstance(bound, Argument) or bound.function is not callee:
         return False
-    value, scope = passed(call_site.call, bound.parameter, callee), call_site.state.scope
+    value, scope = bind(call_site.call, callee).argument_for(bound.parameter), call_site.state.scope
     if not isinstance(value, m.Name):
         return False
     before = (

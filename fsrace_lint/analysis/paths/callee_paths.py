@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath, PathVariable
-from fsrace_lint.analysis.values.call_arguments import taken
+from fsrace_lint.analysis.values.call_arguments import bind
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import Piece
@@ -37,13 +37,14 @@ def instantiate_at_call(
     """
     if path is None or not is_parameterized(paths, path, callee):
         return path
+    arguments = bind(call, callee)
     pieces: list[Piece] = []
     for piece in path.pieces():
         parameter = paths.parameter_of(piece, callee) if isinstance(piece, PathVariable) else None
         if parameter is None:
             pieces.append(piece)
             continue
-        value = taken(call, parameter, callee) or parameter.default
+        value = arguments.source_of(parameter) or parameter.default
         inner = None if value is None else paths.normalize(value, scope)
         if inner is None:
             return None

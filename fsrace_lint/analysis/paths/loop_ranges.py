@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.paths.directory_listings import DirectoryListings, loop_yields
 from fsrace_lint.analysis.values.abstract_values import Expression
-from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LoopRanges:
             if yields != "argument":
                 counts = name in _COUNTING or yields == "numbers"
                 return counts if index is None else name == "enumerate" and index == 0
-            iterable = given(iterable, "0:iterable") or m.Constant(None)
+            iterable = library_argument(iterable, "0:iterable") or m.Constant(None)
         return False
 
     def _is_equal(self, iterable: Expression) -> bool:

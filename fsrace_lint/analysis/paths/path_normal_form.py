@@ -36,7 +36,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.assignment import is_none
-from fsrace_lint.analysis.values.call_arguments import given, passed
+from fsrace_lint.analysis.values.call_arguments import bind, library_argument
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.syntax import model as m
@@ -250,7 +250,7 @@ class PathNormalizer:
 
     def _own(self, own: Private, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...]:
         """Give a value that is a process's own; a file or folder newly made lies where the call says."""
-        folder = given(call, own.folder) if own.folder else None
+        folder = library_argument(call, own.folder)
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
         name = PathVariable(("call", Identity(call), scope), spell(call), frozenset({own.by}), local=is_local)
         before = None if folder is None or is_local else self.pieces(folder, scope, depth)
@@ -299,7 +299,7 @@ class PathNormalizer:
         ]
         handed = handed_in(piece for pieces in forms for piece in pieces or ())
         for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in handed)):
-            value = passed(call, parameter, function)
+            value = bind(call, function).argument_for(parameter)
             if value is not None:
                 forms.append(next((form for other, form in known if other is value), None))
         return bool(forms) and all(map(all_certain, forms))

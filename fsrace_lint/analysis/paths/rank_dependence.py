@@ -14,7 +14,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
     UnpackedPart,
 )
-from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import is_property
 from fsrace_lint.syntax import model as m
@@ -125,12 +125,12 @@ class RankDependence:
             for call_site in self.interpretation.call_sites(function)
             if self.sends(call_site.call)
         ]
-        values = (given(call, each) for call in sending for each in _SENT)
+        values = (library_argument(call, each) for call in sending for each in _SENT)
         return frozenset(variable_of(value) for value in values if value is not None) - {""}
 
     def sends(self, call: m.Call) -> bool:
         """Tell whether a call sends what one process has to all others, and not to those of a group alone."""
-        return last_name(call.function) in self.sources and given(call, "2:group") is None
+        return last_name(call.function) in self.sources and library_argument(call, "2:group") is None
 
     def origins_of(self, binding: Binding) -> Origins:
         """Tell by what the value that a name is bound to differs from process to process."""

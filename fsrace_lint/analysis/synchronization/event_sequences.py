@@ -15,9 +15,8 @@ from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.callgraph.reaching_functions import reaching_functions
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, ProcessSet
-from fsrace_lint.analysis.values.call_arguments import arguments_of, given_for, holds
+from fsrace_lint.analysis.values.call_arguments import arguments_of, holds, library_argument
 from fsrace_lint.analysis.values.constants import constant_passed
-from fsrace_lint.catalog import argument
 from fsrace_lint.engine.cycles import CycleDetector
 from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.query import lazy, query, recursive_query
@@ -199,7 +198,7 @@ class EventSequences:
         first = self.catalog.find("first", self.name_of(inner))
         if first is None or not first.rank:
             return False
-        rank = given_for(inner.call, argument(first.rank))
+        rank = library_argument(inner.call, first.rank)
         value = None if rank is None else constant_passed(rank, call_site.call, callee)
         return value is not None and isinstance(value.value, int) and value.value < 0
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.model import LOOKING
 from fsrace_lint.analysis.dataflow.process_set import Runs, runs
 from fsrace_lint.analysis.synchronization.model import Misuse
-from fsrace_lint.analysis.values.call_arguments import arguments_of, received
+from fsrace_lint.analysis.values.call_arguments import arguments_of, bind
 from fsrace_lint.engine.query import lazy
 from fsrace_lint.program.modules import LinkedFunction
 from fsrace_lint.program.relevance import EVERYTHING
@@ -148,7 +148,7 @@ class MisusedHelpers:
         if self.catalog.is_any(("run-once", "decorator"), name):
             return position == 0 or keyword in _FUNCTION_KEYWORDS
         helper = as_function(entity)
-        parameter = None if helper is None else received(helper, position, keyword)
+        parameter = None if helper is None else bind(call_site.call, helper).parameter_for(position, keyword)
         if helper is None or parameter is None:
             return False
         return runs(self.entry_states.summaries.callback_processes(helper, parameter)) in _ONCE

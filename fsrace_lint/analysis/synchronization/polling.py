@@ -11,7 +11,7 @@ from fsrace_lint.analysis.accesses.model import ASKING, LOOKING, Reach
 from fsrace_lint.analysis.dataflow.loops import asked_by, calls_in, loops_in
 from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.synchronization.wait_limits import WaitLimit, WaitLimits
-from fsrace_lint.analysis.values.call_arguments import passed
+from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.program.modules import LinkedFunction
@@ -205,7 +205,7 @@ class Polling:
         waiter = None if callee is None else self._waiter(callee)
         if waiter is None or callee is None:
             return
-        value = passed(call_site.call, waiter.condition, callee)
+        value = bind(call_site.call, callee).argument_for(waiter.condition)
         for operation, scope in () if value is None else self._handed(value, call_site):
             limit = self.limits.passed(waiter.limit, call_site, callee)
             yield self._poll(call_site, operation, scope, truth=waiter.truth, limit=limit)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.loops import calls_in, calls_of, tests_of
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression
-from fsrace_lint.analysis.values.call_arguments import passed
+from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
@@ -108,7 +108,8 @@ class WaitLimits:
 
     def passed(self, limit: WaitLimit, call_site: CallSite, callee: LinkedFunction) -> WaitLimit:
         """Tell what a limit is in one call of the function that waits."""
-        value = None if limit.parameter is None else passed(call_site.call, limit.parameter, callee)
+        arguments = bind(call_site.call, callee)
+        value = None if limit.parameter is None else arguments.argument_for(limit.parameter)
         return limit if value is None else _times(self._number(value, call_site.state.scope), limit.factor)
 
     def _number(self, expr: m.Expr, scope: Environment, depth: int = 0) -> WaitLimit:

@@ -6,7 +6,7 @@ import operator as operators
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.values.abstract_values import Argument
-from fsrace_lint.analysis.values.call_arguments import passed
+from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
 def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
     """Give the constant that a call passes where the function called reads a parameter of its own."""
     parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
-    value = None if parameter is None else passed(call, parameter, callee) or parameter.default
+    value = None if parameter is None else bind(call, callee).argument_for(parameter) or parameter.default
     return value if isinstance(value, m.Constant) else None
 
 

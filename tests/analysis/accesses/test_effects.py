@@ -11,7 +11,7 @@ from support.linked import project
 
 from fsrace_lint import catalog
 from fsrace_lint.analysis.accesses.effects import Effects
-from fsrace_lint.analysis.values.call_arguments import given
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.catalog import Effect, argument
 from fsrace_lint.catalog import flags as flags_of
 from fsrace_lint.syntax import model as m
@@ -593,5 +593,5 @@ def test_arguments_of_calls(call: str, which: str, expected: str | None) -> None
     (statement,) = linked.targets[0].code.facts.body
     assert isinstance(statement, m.Evaluate)
     assert isinstance(statement.value, m.Call)
-    found = given(statement.value, which)
+    found = library_argument(statement.value, which)
     assert (None if found is None else spell(found)) == expected

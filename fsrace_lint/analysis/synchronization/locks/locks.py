@@ -8,8 +8,7 @@ from fsrace_lint.analysis.accesses.file_handles import FileHandles
 from fsrace_lint.analysis.accesses.model import Operation
 from fsrace_lint.analysis.synchronization.model import Lock
 from fsrace_lint.analysis.values.abstract_values import Expression, Union
-from fsrace_lint.analysis.values.call_arguments import given, given_for, holds, words
-from fsrace_lint.catalog import argument
+from fsrace_lint.analysis.values.call_arguments import holds, library_argument, words
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedClass
 from fsrace_lint.syntax import model as m
@@ -122,18 +121,18 @@ class Locks:
     def _path(entry: LockEntry, call_site: CallSite) -> m.Expr | None:
         """Give the file that is the lock: its path, or the open file."""
         if entry.path or entry.file:
-            return given_for(call_site.call, argument(entry.path or entry.file))
+            return library_argument(call_site.call, entry.path or entry.file)
         return call_site.call.function if entry.kind == "within" else None
 
     @staticmethod
     def _waits(entry: LockEntry, call: m.Call) -> bool:
         """Tell whether nothing in a call limits the time for which it waits."""
-        flags = set(words(given(call, entry.flags))) if entry.flags else set()
+        flags = set(words(library_argument(call, entry.flags)))
         if not entry.waits or (entry.flags and (not flags or not flags.isdisjoint(entry.trying))):
             return False
         if entry.blocking and not holds(entry.blocking, call):
             return False
-        limit = given(call, entry.timeout) if entry.timeout else None
+        limit = library_argument(call, entry.timeout)
         return limit is None or (isinstance(limit, m.Constant) and not _is_limit(limit.value))
 
     def _is_limited(self, made: CallSite) -> bool:
@@ -164,8 +163,8 @@ class Locks:
 
 
 def _releases(entry: LockEntry, call: m.Call) -> bool:
-    flags = set(words(given(call, entry.flags))) if entry.flags else set()
-    return entry.kind == "release" or not flags.isdisjoint(entry.releasing)
+    flags = words(library_argument(call, entry.flags))
+    return entry.kind == "release" or not set(flags).isdisjoint(entry.releasing)
 
 
 def _is_limit(value: object) -> bool:
